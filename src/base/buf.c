@@ -1,0 +1,68 @@
+/* buf.c - growing text. */
+#include "base/buf.h"
+#include <stdarg.h>
+#include <stdio.h>
+
+void buf_finish(struct buf buf)
+{
+    free(buf.data);
+}
+
+static bool reserve(struct buf *buf, size_t extra)
+{
+    if (buf->is_short || extra > buf->max || buf->len > buf->max - extra)
+        goto no_room;
+    if (buf->len + extra < buf->room)
+        return true;
+
+    size_t room = buf->room ? buf->room : 256;
+    while (room <= buf->len + extra)
+        room *= 2;
+    char *data = realloc(buf->data, room);
+    if (!data)
+        goto no_room;
+    buf->data = data;
+    buf->room = room;
+    return true;
+
+no_room:
+    buf->is_short = true;
+    return false;
+}
+
+void buf_add(struct buf *buf, const void *data, size_t len)
+{
+    if (!reserve(buf, len))
+        return;
+    if (len > 0)
+        memcpy(buf->data + buf->len, data, len);
+    buf->len += len;
+    buf->data[buf->len] = '\0';
+}
+
+void buf_add_str(struct buf *buf, const char *text)
+{
+    buf_add(buf, text, strlen(text));
+}
+
+void buf_addf(struct buf *buf, const char *fmt, ...)
+{
+    va_list ap;
+    va_list again;
+
+    va_start(ap, fmt);
+    va_copy(again, ap);
+    int len = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    if (len >= 0 && reserve(buf, (size_t)len)) {
+        (void)vsnprintf(buf->data + buf->len, (size_t)len + 1, fmt, again);
+        buf->len += (size_t)len;
+    }
+    va_end(again);
+}
+
+void buf_clear(struct buf *buf)
+{
+    buf->len = 0;
+    buf->is_short = false;
+}

@@ -1,0 +1,145 @@
+/* fd.c - small operations on descriptors. */
+#include "base/fd.h"
+#include "base/err.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+void fd_close(int fd)
+{
+    int saved = errno;
+
+    if (fd >= 0)
+        (void)close(fd); /* nothing useful can be done about a failing close */
+    errno = saved;
+}
+
+int fd_steal(int *fd)
+{
+    int stolen = *fd;
+
+    *fd = -1;
+    return stolen;
+}
+
+int fd_write_all(int fd, const void *data, size_t len)
+{
+    const char *at = data;
+
+    while (len > 0) {
+        ssize_t n = write(fd, at, len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        at += n;
+        len -= (size_t)n;
+    }
+    return 0;
+}
+
+ssize_t fd_read_all(int fd, void *data, size_t max)
+{
+    char *at = data;
+    size_t got = 0;
+
+    while (got < max) {
+        ssize_t n = read(fd, at + got, max - got);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        if (n == 0)
+            break;
+        got += (size_t)n;
+    }
+    return (ssize_t)got;
+}
+
+int fd_write_file(int dir, const char *path, const char *text)
+{
+    AUTO(fd_close) int fd = openat(dir, path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0)
+        return -errno;
+
+    size_t len = strlen(text);
+    ssize_t n = write(fd, text, len);
+    if (n < 0)
+        return -errno;
+    return (size_t)n == len ? 0 : -EIO;
+}
+
+ssize_t fd_read_file(int dir, const char *path, char *text, size_t size)
+{
+    AUTO(fd_close) int fd = openat(dir, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0)
+        return -errno;
+
+    ssize_t n = fd_read_all(fd, text, size - 1);
+    if (n < 0)
+        return n;
+    text[n] = '\0';
+    return n;
+}
+
+int fd_set_nonblocking(int fd)
+{
+    int flags = fcntl(fd, F_GETFL);
+
+    if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
+        return -errno;
+    return 0;
+}
+
+/* Opens the directory that holds `path` and finds the last component. */
+static int open_parent(const char *path, const char **name)
+{
+    char dir[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    size_t len = slash ? (size_t)(slash - path) : 0;
+
+    *name = slash ? slash + 1 : path;
+    if (len >= sizeof(dir))
+        return -ENAMETOOLONG;
+    memcpy(dir, path, len);
+    dir[len] = '\0';
+
+    const char *open_as = !slash ? "." : len == 0 ? "/" : dir;
+    int fd = open(open_as, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+int fd_replace_file(
+        const char *path, const void *data, size_t len, mode_t mode, struct carrel_error *err)
+{
+    char tmp[NAME_MAX + 1];
+    const char *name;
+    AUTO(fd_close) int dir = open_parent(path, &name);
+    if (dir < 0)
+        return err_set_errno(err, dir, "write '%s': its directory", path);
+    if (snprintf(tmp, sizeof(tmp), ".%.200s.%d", name, (int)getpid()) < 0)
+        return err_set_errno(err, -EINVAL, "write '%s'", path);
+
+    AUTO(fd_close)
+    int fd = openat(dir, tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+    if (fd < 0)
+        return err_set_errno(err, -errno, "write '%s'", path);
+
+    int r = fd_write_all(fd, data, len);
+    if (r == 0 && fsync(fd) < 0)
+        r = -errno;
+    if (r == 0 && renameat(dir, tmp, dir, name) < 0)
+        r = -errno;
+    if (r < 0) {
+        (void)unlinkat(dir, tmp, 0); /* half-written; the error below is what matters */
+        return err_set_errno(err, r, "write '%s'", path);
+    }
+
+    AUTO(fd_close) int sync = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (sync < 0 || fsync(sync) < 0)
+        return err_set_errno(err, -errno, "sync the directory of '%s'", path);
+    return 0;
+}

@@ -1,0 +1,39 @@
+/* fd.h - descriptors: owned, close-on-exec from birth, read and written whole. */
+#pragma once
+#include "base/auto.h"
+#include <stddef.h>
+#include <sys/types.h>
+
+struct carrel_error;
+
+void fd_close(int fd); /* -1 is fine; keeps errno */
+DEFINE_AUTO(int, fd_close)
+
+/* Hands a descriptor over: *fd becomes -1. */
+int fd_steal(int *fd);
+
+/* Writes all of it, or returns a negative errno. Retries on EINTR; blocks as the descriptor
+ * does. */
+int fd_write_all(int fd, const void *data, size_t len);
+
+/* Reads until `max` or end of file. Returns the number of bytes or a negative errno. */
+ssize_t fd_read_all(int fd, void *data, size_t max);
+
+/*
+ * Writes `text` to the existing kernel file `path` below `dir` (AT_FDCWD works) in one write,
+ * because that is how /proc and cgroup files take values. Negative errno on failure.
+ */
+int fd_write_file(int dir, const char *path, const char *text);
+
+/* Reads a small text file into `text`, NUL-terminated. Returns its length or a negative errno.
+ */
+ssize_t fd_read_file(int dir, const char *path, char *text, size_t size);
+
+int fd_set_nonblocking(int fd);
+
+/*
+ * Replaces the file `path` whole: temporary file beside it, fsync, rename, fsync the directory.
+ * On failure the old file is untouched and nothing is left behind.
+ */
+int fd_replace_file(
+        const char *path, const void *data, size_t len, mode_t mode, struct carrel_error *err);

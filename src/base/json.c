@@ -1,0 +1,118 @@
+/* json.c - JSON text, one value after the other. */
+#include "base/json.h"
+#include "base/utf8.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static void quote(struct buf *out, const unsigned char *text, size_t len)
+{
+    buf_add_str(out, "\"");
+    while (len > 0) {
+        size_t n = utf8_valid(text, len);
+        if (n == 0) {
+            buf_add_str(out, "\xef\xbf\xbd"); /* U+FFFD */
+            n = 1;
+        } else if (*text == '"' || *text == '\\') {
+            buf_addf(out, "\\%c", *text);
+        } else if (*text == '\n') {
+            buf_add_str(out, "\\n");
+        } else if (*text == '\t') {
+            buf_add_str(out, "\\t");
+        } else if (*text < 0x20 || *text == 0x7f) {
+            buf_addf(out, "\\u%04x", *text);
+        } else {
+            buf_add(out, text, n);
+        }
+        text += n;
+        len -= n;
+    }
+    buf_add_str(out, "\"");
+}
+
+static void begin(struct json *json, const char *key)
+{
+    if (json->needs_comma)
+        buf_add_str(json->out, ",");
+    json->needs_comma = true;
+    if (key) {
+        quote(json->out, (const unsigned char *)key, strlen(key));
+        buf_add_str(json->out, ":");
+    }
+}
+
+void json_object(struct json *json, const char *key)
+{
+    begin(json, key);
+    buf_add_str(json->out, "{");
+    json->needs_comma = false;
+}
+
+void json_array(struct json *json, const char *key)
+{
+    begin(json, key);
+    buf_add_str(json->out, "[");
+    json->needs_comma = false;
+}
+
+void json_end_object(struct json *json)
+{
+    buf_add_str(json->out, "}");
+    json->needs_comma = true;
+}
+
+void json_end_array(struct json *json)
+{
+    buf_add_str(json->out, "]");
+    json->needs_comma = true;
+}
+
+void json_null(struct json *json, const char *key)
+{
+    begin(json, key);
+    buf_add_str(json->out, "null");
+}
+
+void json_bool(struct json *json, const char *key, bool value)
+{
+    begin(json, key);
+    buf_add_str(json->out, value ? "true" : "false");
+}
+
+void json_u64(struct json *json, const char *key, uint64_t value)
+{
+    begin(json, key);
+    buf_addf(json->out, "%" PRIu64, value);
+}
+
+void json_i64(struct json *json, const char *key, int64_t value)
+{
+    begin(json, key);
+    buf_addf(json->out, "%" PRId64, value);
+}
+
+void json_milli(struct json *json, const char *key, uint64_t milli)
+{
+    char fraction[8];
+
+    begin(json, key);
+    (void)snprintf(fraction, sizeof(fraction), "%03u", (unsigned)(milli % 1000));
+    for (size_t i = 2; i > 0 && fraction[i] == '0'; i--)
+        fraction[i] = '\0';
+    buf_addf(json->out, "%" PRIu64 ".%s", milli / 1000, fraction);
+}
+
+void json_bytes(struct json *json, const char *key, const void *text, size_t len)
+{
+    if (!text) {
+        json_null(json, key);
+        return;
+    }
+    begin(json, key);
+    quote(json->out, text, len);
+}
+
+void json_str(struct json *json, const char *key, const char *text)
+{
+    json_bytes(json, key, text, text ? strlen(text) : 0);
+}

@@ -1,0 +1,213 @@
+/*
+ * runtime.h - the port: what a sandbox is, whoever makes it.
+ *
+ * A runtime makes sandboxes; a sandbox holds processes; a process has streams. A one-shot run
+ * is create, start, events until the exit, stop, free. A sandbox that stays alive is the same
+ * with more starts in between. Adapters fill in struct runtime_ops; everyone else calls the
+ * functions below, which check arguments, answer -ENOTSUP for what an adapter does not have,
+ * and put the adapter's name into errors.
+ *
+ * An error means that the runtime could not do its job. What the program did (exit status,
+ * signal, limit) comes back as data.
+ */
+#pragma once
+#include "base/auto.h"
+#include "runtime/protection.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct carrel_error;
+
+enum isolation { ISOLATION_NONE, ISOLATION_KERNEL, ISOLATION_VM };
+const char *isolation_name(enum isolation isolation); /* "none" "kernel" "vm" */
+
+enum network { NETWORK_NONE, NETWORK_HOST };
+enum access { ACCESS_READ_ONLY, ACCESS_READ_WRITE };
+
+struct sandbox_mount {
+    const char *source; /* absolute path on the host */
+    const char *target; /* absolute path in the sandbox */
+    enum access access;
+};
+
+enum limit { LIMIT_MEMORY, LIMIT_PIDS, LIMIT_CPU, LIMIT_DISK, LIMIT_FILES, LIMIT_COUNT };
+#define LIMIT_BIT(l) (1U << (l))
+
+const char *limit_name(enum limit limit); /* "memory" ... */
+
+/* Reads "memory,pids" into a set of LIMIT_BITs. */
+int limit_parse_set(const char *text, unsigned *set, struct carrel_error *err);
+
+/* What holds a limit. NOTHING is only ever an answer to a limit that was not demanded. */
+enum limit_holder { HELD_BY_NOTHING, HELD_BY_RLIMIT, HELD_BY_FILESYSTEM, HELD_BY_CGROUP };
+const char *limit_holder_name(enum limit_holder holder); /* "nothing" "rlimit" ... */
+
+struct sandbox_limits {
+    uint64_t value[LIMIT_COUNT]; /* bytes, processes, thousandths of a core, bytes, files */
+    unsigned demanded;           /* set: refuse if it cannot be held for the whole sandbox */
+    unsigned best_effort;        /* set: a weaker substitute will do; overrides `demanded` */
+};
+
+struct sandbox_spec {
+    const char *id;   /* for names of kernel objects; one path component */
+    const char *root; /* root filesystem on the host; NULL: the host's own programs */
+    const struct sandbox_mount *mounts;
+    size_t n_mounts;
+    enum network network;
+    const char *hostname;
+    bool has_user; /* else the adapter's ordinary user */
+    uid_t uid;
+    gid_t gid;
+    struct sandbox_limits limits;
+    uint64_t require; /* set of PROTECT_BITs that must be in force, or create refuses */
+};
+
+struct process_spec {
+    const char *const *argv; /* NULL-terminated; argv[0] is looked up in the PATH of `env` */
+    const char *const *env;  /* NULL-terminated "K=V"; the whole environment */
+    const char *cwd;         /* absolute, inside; NULL: the sandbox's workspace */
+    bool has_stdin;          /* else it reads end of file at once */
+    bool has_tty;            /* one terminal instead of three streams */
+    uint16_t rows, cols;     /* of the terminal */
+};
+
+/* A started process. The descriptors are the caller's to close (process_close). */
+struct process {
+    uint32_t id;  /* unique in its sandbox, never reused */
+    int stdin_fd; /* -1: none. With a terminal, stdin_fd is it and stdout_fd a duplicate */
+    int stdout_fd;
+    int stderr_fd; /* -1 with a terminal */
+};
+#define PROCESS_INIT                                                                           \
+    (struct process)                                                                           \
+    {                                                                                          \
+        .stdin_fd = -1, .stdout_fd = -1, .stderr_fd = -1                                       \
+    }
+void process_close(struct process process);
+DEFINE_AUTO(struct process, process_close)
+
+/* Figures that could not be had are USAGE_UNKNOWN. */
+#define USAGE_UNKNOWN UINT64_MAX
+struct sandbox_usage {
+    uint64_t cpu_ms;
+    uint64_t peak_memory_bytes; /* of the sandbox; of its largest process where no cgroup is */
+    uint64_t peak_pids;
+    uint64_t written_bytes; /* held in the private space, plus written to storage elsewhere */
+    uint64_t oom_kills;     /* processes that the kernel ended for the memory limit */
+    uint64_t pids_refused;  /* times a process or thread was refused for the pids limit */
+    bool is_disk_full;      /* the private space had no byte or no inode left */
+};
+#define USAGE_INIT                                                                             \
+    (struct sandbox_usage)                                                                     \
+    {                                                                                          \
+        .cpu_ms = USAGE_UNKNOWN, .peak_memory_bytes = USAGE_UNKNOWN,                           \
+        .peak_pids = USAGE_UNKNOWN, .written_bytes = USAGE_UNKNOWN,                            \
+        .oom_kills = USAGE_UNKNOWN, .pids_refused = USAGE_UNKNOWN                              \
+    }
+
+enum sandbox_event_kind {
+    EVENT_NONE,   /* nothing to read now */
+    EVENT_EXITED, /* a started process ended */
+    EVENT_GONE,   /* the sandbox ended by itself: nothing in it runs any more */
+};
+
+struct sandbox_event {
+    enum sandbox_event_kind kind;
+    uint32_t process;
+    int wait_status; /* as waitpid() gives it */
+};
+
+struct runtime;
+struct sandbox;
+
+struct runtime_ops {
+    const char *name;
+    enum isolation isolation;
+    int (*create)(struct runtime *rt, const struct sandbox_spec *spec, struct sandbox **out,
+            struct carrel_error *err);
+    int (*start)(struct sandbox *box, const struct process_spec *spec, struct process *out,
+            struct carrel_error *err);
+    int (*next_event)(
+            struct sandbox *box, struct sandbox_event *event, struct carrel_error *err);
+    int (*signal)(struct sandbox *box, uint32_t process, int signal, struct carrel_error *err);
+    int (*stop)(struct sandbox *box, struct sandbox_usage *usage, struct carrel_error *err);
+    void (*free)(struct sandbox *box);
+    /* Optional: NULL answers -ENOTSUP. */
+    int (*usage)(struct sandbox *box, struct sandbox_usage *usage, struct carrel_error *err);
+    int (*open_file)(struct sandbox *box, const char *path, int flags, mode_t mode,
+            struct carrel_error *err);
+    int (*pause)(struct sandbox *box, struct carrel_error *err);
+    int (*resume)(struct sandbox *box, struct carrel_error *err);
+};
+
+/* Embedded in the adapter's own struct. */
+struct runtime {
+    const struct runtime_ops *ops;
+};
+
+/* Embedded in the adapter's own struct; filled in by create. */
+struct sandbox {
+    const struct runtime_ops *ops;
+    int event_fd;         /* readable when next_event has something; owned by the adapter */
+    uint64_t protections; /* set of PROTECT_BITs in force */
+    enum limit_holder held_by[LIMIT_COUNT];
+    const char *workspace; /* default working directory, as the program sees it */
+    const char *home;
+    const char *user_name;
+    bool is_stopped;
+};
+
+/* Finds a runtime by name. The result is static: there is nothing to free. */
+int runtime_find(const char *name, struct runtime **out, struct carrel_error *err);
+
+const char *runtime_name(const struct runtime *rt);
+enum isolation runtime_isolation(const struct runtime *rt);
+
+/*
+ * Makes a sandbox that is ready for processes: every protection in box->protections is in
+ * force, or the call fails and nothing is left. A limit in limits.demanded that cannot be held,
+ * or a protection in spec->require that is missing, is -ENOTSUP with what is missing and how to
+ * get it.
+ */
+int sandbox_create(struct runtime *rt, const struct sandbox_spec *spec, struct sandbox **out,
+        struct carrel_error *err);
+
+/*
+ * Starts a process. -ENOENT: no such program in the sandbox; -EACCES, -ENOEXEC: there, but
+ * cannot be executed; -ENOTDIR: no such working directory; anything else is the runtime's
+ * failure.
+ */
+int sandbox_start(struct sandbox *box, const struct process_spec *spec, struct process *out,
+        struct carrel_error *err);
+
+/* Never blocks. */
+int sandbox_next_event(
+        struct sandbox *box, struct sandbox_event *event, struct carrel_error *err);
+
+/* Signals one process and its group. A process that has ended is not an error. */
+int sandbox_signal(struct sandbox *box, uint32_t process, int signal, struct carrel_error *err);
+
+/*
+ * Ends everything in the sandbox at once and gives the final figures. When it returns no
+ * process of the sandbox is left, whatever it did. A second call only fills in `usage` as
+ * unknown.
+ */
+int sandbox_stop(struct sandbox *box, struct sandbox_usage *usage, struct carrel_error *err);
+
+/* Stops if need be and frees. NULL is fine. Safe after any failure. */
+void sandbox_free(struct sandbox *box);
+DEFINE_AUTO(struct sandbox *, sandbox_free)
+
+/* Figures while it runs. */
+int sandbox_usage(struct sandbox *box, struct sandbox_usage *usage, struct carrel_error *err);
+
+/*
+ * Opens a file as the sandbox's user sees it, resolved inside: the host never follows a path
+ * that the program controls. Returns a descriptor. `flags` as for open(2).
+ */
+int sandbox_open_file(struct sandbox *box, const char *path, int flags, mode_t mode,
+        struct carrel_error *err);
+
+int sandbox_pause(struct sandbox *box, struct carrel_error *err);
+int sandbox_resume(struct sandbox *box, struct carrel_error *err);
