@@ -1,5 +1,6 @@
 /* auto.h - ownership that ends where the scope ends. */
 #pragma once
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 

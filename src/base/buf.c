@@ -1,6 +1,7 @@
 /* buf.c - growing text. */
 #include "base/buf.h"
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 
 void buf_finish(struct buf buf)
@@ -16,8 +17,11 @@ static bool reserve(struct buf *buf, size_t extra)
         return true;
 
     size_t room = buf->room ? buf->room : 256;
-    while (room <= buf->len + extra)
+    while (room <= buf->len + extra) {
+        if (room > SIZE_MAX / 2)
+            goto no_room;
         room *= 2;
+    }
     char *data = realloc(buf->data, room);
     if (!data)
         goto no_room;
@@ -54,7 +58,9 @@ void buf_addf(struct buf *buf, const char *fmt, ...)
     va_copy(again, ap);
     int len = vsnprintf(NULL, 0, fmt, ap);
     va_end(ap);
-    if (len >= 0 && reserve(buf, (size_t)len)) {
+    if (len < 0) {
+        buf->is_short = true; /* dropped, but not in silence */
+    } else if (reserve(buf, (size_t)len)) {
         (void)vsnprintf(buf->data + buf->len, (size_t)len + 1, fmt, again);
         buf->len += (size_t)len;
     }
@@ -65,4 +71,6 @@ void buf_clear(struct buf *buf)
 {
     buf->len = 0;
     buf->is_short = false;
+    if (buf->data)
+        buf->data[0] = '\0';
 }

@@ -1,8 +1,10 @@
 /* fd.c - small operations on descriptors. */
 #include "base/fd.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -120,7 +122,8 @@ int fd_replace_file(
     AUTO(fd_close) int dir = open_parent(path, &name);
     if (dir < 0)
         return err_set_errno(err, dir, "write '%s': its directory", path);
-    if (snprintf(tmp, sizeof(tmp), ".%.200s.%d", name, (int)getpid()) < 0)
+    /* Not the process number alone: it comes again, and with it what a killed writer left. */
+    if (snprintf(tmp, sizeof(tmp), ".%.200s.%d.%" PRIx64, name, (int)getpid(), clock_ns()) < 0)
         return err_set_errno(err, -EINVAL, "write '%s'", path);
 
     AUTO(fd_close)

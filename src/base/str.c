@@ -199,13 +199,33 @@ const char *str_size(uint64_t bytes, char text[static 32])
 
 const char *str_duration(uint64_t ms, char text[static 32])
 {
+    unsigned fraction = (unsigned)(ms % 1000);
+    int digits = 3;
+
+    for (; fraction > 0 && fraction % 10 == 0; fraction /= 10)
+        digits--;
     if (ms < 1000)
         (void)snprintf(text, 32, "%" PRIu64 "ms", ms);
-    else if (ms % 1000 == 0)
+    else if (fraction == 0)
         (void)snprintf(text, 32, "%" PRIu64 "s", ms / 1000);
     else
-        (void)snprintf(text, 32, "%" PRIu64 ".%03" PRIu64 "s", ms / 1000, ms % 1000);
+        (void)snprintf(text, 32, "%" PRIu64 ".%0*us", ms / 1000, digits, fraction);
     return text;
+}
+
+/*
+ * Valid characters that a terminal obeys, or that break or reorder the line they stand in: the
+ * C1 controls, the line and paragraph separators, the bidirectional overrides and isolates.
+ */
+static bool is_control(const unsigned char *c, size_t len)
+{
+    if (len == 1)
+        return *c < 0x20 || *c == 0x7f;
+    if (len == 2)
+        return c[0] == 0xc2 && c[1] < 0xa0;
+    return len == 3 && c[0] == 0xe2 &&
+           ((c[1] == 0x80 && c[2] >= 0xa8 && c[2] <= 0xae) ||
+                   (c[1] == 0x81 && c[2] >= 0xa6 && c[2] <= 0xa9));
 }
 
 const char *str_escape(const void *data, size_t len, char *out, size_t size)
@@ -215,10 +235,7 @@ const char *str_escape(const void *data, size_t len, char *out, size_t size)
 
     while (len > 0) {
         size_t n = utf8_valid(in, len);
-        bool is_plain = n > 1 || (n == 1 && *in >= 0x20 && *in != 0x7f && *in != '\\');
-        /* C1 control characters are valid UTF-8 that terminals obey. */
-        if (n == 2 && in[0] == 0xc2 && in[1] < 0xa0)
-            is_plain = false;
+        bool is_plain = n > 0 && *in != '\\' && !is_control(in, n);
         size_t take = n ? n : 1;
         size_t need = is_plain ? take : 4 * take;
         if (at + need + 1 > size)

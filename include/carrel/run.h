@@ -1,0 +1,126 @@
+/* run.h - one program in its own sandbox, from start to result. */
+#pragma once
+#include <carrel/error.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifndef CARREL_PUBLIC
+#define CARREL_PUBLIC __attribute__((visibility("default")))
+#endif
+
+enum carrel_network {
+    CARREL_NETWORK_DEFAULT, /* none, where the runtime can; see `network` */
+    CARREL_NETWORK_NONE,    /* loopback only */
+    CARREL_NETWORK_HOST,
+};
+
+struct carrel_mount {
+    const char *source; /* on the host */
+    const char *target; /* absolute, in the sandbox; "/workspace" is the working directory */
+    bool is_writable;
+};
+
+/*
+ * What to run. Start from CARREL_RUN_OPTIONS_INIT and set argv; everything else has a default.
+ * A limit of 0 is the default value, held as well as this machine can; a limit that is given is
+ * held for the whole sandbox or the run is refused, unless `best_effort` names it.
+ */
+struct carrel_run_options {
+    size_t size;             /* of this struct, filled in by the INIT macro */
+    const char *const *argv; /* NULL-terminated */
+    const char *const *env;  /* NULL-terminated "K=V", added to a minimal environment */
+    const char *cwd;         /* NULL: the workspace */
+    const char *runtime;     /* NULL: "local" */
+    const char *root;        /* another root filesystem; NULL: the host's programs */
+    const struct carrel_mount *mounts;
+    size_t n_mounts;
+    enum carrel_network network;
+    const char *hostname; /* NULL: "carrel" */
+    bool has_user;        /* uid and gid below count */
+    uid_t uid;
+    gid_t gid;
+
+    uint64_t timeout_ms;
+    uint64_t memory_bytes;
+    uint64_t disk_bytes; /* private writable space; inodes in proportion */
+    uint64_t pids;
+    uint64_t cpu_milli;      /* thousandths of a core */
+    uint64_t files;          /* open files of one process */
+    const char *require;     /* "seccomp,landlock": refuse to run without them */
+    const char *best_effort; /* "memory,pids": a weaker substitute will do */
+
+    uint64_t output_bytes; /* of each stream, kept in the result */
+    int stdin_fd;          /* -1: the program reads end of file */
+    int stdout_fd;         /* live copy, with back-pressure; -1: none */
+    int stderr_fd;
+    bool has_tty;        /* the program gets a terminal; its output is all on stdout */
+    uint16_t rows, cols; /* of that terminal */
+    /*
+     * A signalfd(2), or -1. SIGWINCH gives the terminal the size of the one at stdin_fd; any
+     * other signal cancels the run.
+     */
+    int signal_fd;
+};
+
+#define CARREL_RUN_OPTIONS_INIT                                                                \
+    {                                                                                          \
+        .size = sizeof(struct carrel_run_options), .stdin_fd = -1, .stdout_fd = -1,            \
+        .stderr_fd = -1, .signal_fd = -1                                                       \
+    }
+
+enum carrel_reason {
+    CARREL_EXITED,
+    CARREL_SIGNALED,
+    CARREL_TIMEOUT,
+    CARREL_MEMORY_LIMIT,
+    CARREL_DISK_LIMIT,
+    CARREL_PIDS_LIMIT,
+    CARREL_CANCELLED,
+    CARREL_DENIED,         /* ended by the system call filter */
+    CARREL_INFRASTRUCTURE, /* ours, not the program's */
+};
+
+struct carrel_run_result; /* opaque: read it with the functions below */
+
+/*
+ * Runs to the end. Returns 0 with *out set when there is a result, whatever the program did; a
+ * negative errno when it could not be run: -ENOENT no such program in the sandbox, -EACCES or
+ * -ENOEXEC it cannot be executed, -ENOTSUP a protection or limit cannot be given (the message
+ * names it and how to get it), -EINVAL the options contradict themselves, others as they are.
+ */
+CARREL_PUBLIC int carrel_run(const struct carrel_run_options *options,
+        struct carrel_run_result **out, struct carrel_error *err);
+
+CARREL_PUBLIC void carrel_run_result_free(struct carrel_run_result *result); /* NULL is fine */
+
+CARREL_PUBLIC enum carrel_reason carrel_run_result_reason(
+        const struct carrel_run_result *result);
+
+/* The exit status a shell would show: the program's own, 124 timeout, 125 ours, 128+n signal.
+ */
+CARREL_PUBLIC int carrel_run_result_status(const struct carrel_run_result *result);
+
+/* One line for people about how it ended; empty when it simply exited. */
+CARREL_PUBLIC const char *carrel_run_result_message(const struct carrel_run_result *result);
+
+/* What the caller should know of how limits were held; empty when all is as asked. */
+CARREL_PUBLIC const char *carrel_run_result_note(const struct carrel_run_result *result);
+
+/* The whole result as one JSON object without a newline. The text belongs to the result. */
+CARREL_PUBLIC const char *carrel_run_result_json(const struct carrel_run_result *result);
+
+/* What the program wrote, capped at output_bytes (head, a marker line, tail). */
+CARREL_PUBLIC const char *carrel_run_result_stdout(
+        const struct carrel_run_result *result, size_t *len);
+CARREL_PUBLIC const char *carrel_run_result_stderr(
+        const struct carrel_run_result *result, size_t *len);
+
+#ifdef __cplusplus
+}
+#endif

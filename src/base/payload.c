@@ -1,0 +1,125 @@
+/* payload.c - a block of strings with its own pointer arrays. */
+#include "base/payload.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The block: this header, argc + 1 slots, envc + 1 slots, then the strings one after another.
+ */
+struct header {
+    uint64_t argc;
+    uint64_t envc;
+};
+
+#define PAYLOAD_MAX (64U << 20) /* more than execve(2) takes */
+
+static uint64_t count(const char *const *list, uint64_t *bytes)
+{
+    uint64_t n = 0;
+
+    for (; list && list[n]; n++)
+        *bytes += strlen(list[n]) + 1;
+    return n;
+}
+
+static char *put(char *at, const char *text)
+{
+    size_t len = strlen(text) + 1;
+
+    memcpy(at, text, len);
+    return at + len;
+}
+
+int payload_make(const char *text, const char *const *argv, const char *const *env,
+        struct carrel_error *err)
+{
+    uint64_t bytes = strlen(text) + 1;
+    struct header header = { .argc = count(argv, &bytes), .envc = count(env, &bytes) };
+    uint64_t table = sizeof(header) + (header.argc + header.envc + 2) * sizeof(uint64_t);
+
+    if (table + bytes > PAYLOAD_MAX)
+        return err_set(err, -E2BIG, "arguments and environment are larger than 64M");
+    AUTO(free) char *block = calloc(1, table + bytes);
+    if (!block)
+        return err_set_errno(err, -ENOMEM, "arguments and environment");
+    memcpy(block, &header, sizeof(header));
+    char *at = put(block + table, text);
+    for (uint64_t i = 0; i < header.argc; i++)
+        at = put(at, argv[i]);
+    for (uint64_t i = 0; i < header.envc; i++)
+        at = put(at, env[i]);
+
+    AUTO(fd_close) int fd = memfd_create("carrel-payload", MFD_CLOEXEC);
+    if (fd < 0)
+        return err_set_errno(err, -errno, "memfd_create for arguments");
+    int r = fd_write_all(fd, block, table + bytes);
+    if (r < 0)
+        return err_set_errno(err, r, "write arguments");
+    return fd_steal(&fd);
+}
+
+/* Fills `slots` with pointers to the next `n` strings, NULL behind them. NULL: ran off the end.
+ */
+static char *point(char **slots, uint64_t n, char *at, char *end)
+{
+    for (uint64_t i = 0; i < n; i++) {
+        char *nul = at < end ? memchr(at, '\0', (size_t)(end - at)) : NULL;
+        if (!nul)
+            return NULL;
+        slots[i] = at;
+        at = nul + 1;
+    }
+    slots[n] = NULL;
+    return at;
+}
+
+int payload_map(int fd, struct payload *out)
+{
+    struct stat st;
+    struct header header;
+
+    if (fstat(fd, &st) < 0)
+        return -errno;
+    uint64_t size = (uint64_t)st.st_size;
+    if (size < sizeof(header) || size > PAYLOAD_MAX)
+        return -EPROTO;
+    char *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+    if (map == MAP_FAILED)
+        return -errno;
+
+    memcpy(&header, map, sizeof(header));
+    struct payload payload = { .map = map, .map_bytes = size };
+    uint64_t slots = (size - sizeof(header)) / sizeof(uint64_t);
+    char *end = map + size;
+    char *nul = NULL;
+    char *at = NULL;
+    if (header.argc < slots && header.envc < slots && header.argc + header.envc + 2 <= slots) {
+        payload.argv = (char **)(void *)(map + sizeof(header));
+        payload.env = payload.argv + header.argc + 1;
+        payload.text = (char *)(payload.env + header.envc + 1);
+        nul = payload.text < end ? memchr(payload.text, '\0', (size_t)(end - payload.text))
+                                 : NULL;
+    }
+    if (nul)
+        at = point(payload.argv, header.argc, nul + 1, end);
+    if (at)
+        at = point(payload.env, header.envc, at, end);
+    if (!at) {
+        payload_unmap(&payload);
+        return -EPROTO;
+    }
+    *out = payload;
+    return 0;
+}
+
+void payload_unmap(struct payload *payload)
+{
+    if (payload->map)
+        (void)munmap(payload->map, payload->map_bytes);
+    payload->map = NULL;
+}

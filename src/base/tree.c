@@ -1,0 +1,205 @@
+/*
+ * tree.c - removes trees without recursion.
+ *
+ * A directory that is not empty is moved up into the top directory before it is emptied, so the
+ * tree is never deeper than two levels while we work on it: two descriptors and two buffers are
+ * enough for any depth.
+ */
+#include "base/tree.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/str.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+struct removal {
+    int top;                  /* the directory that is to go */
+    uint64_t moved;           /* gives moved directories their names */
+    struct carrel_error *err; /* says why, for the first failure */
+    int result;               /* of the first failure */
+};
+
+/* readdir() would allocate. */
+struct entry {
+    uint64_t inode;
+    int64_t offset;
+    uint16_t len;
+    uint8_t type;
+    char name[];
+};
+
+/*
+ * A directory, opened so that everything in it can be removed. The mount check comes before the
+ * change of mode: else the mode of somebody else's directory would change.
+ */
+static int open_dir(int dir, const char *name)
+{
+    const struct open_how how = {
+        .flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
+        .resolve = RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH,
+    };
+    char self[40];
+    struct stat st;
+    AUTO(fd_close) int path = (int)syscall(SYS_openat2, dir, name, &how, sizeof(how));
+    if (path < 0 || fstat(path, &st) < 0)
+        return -errno;
+
+    /* An O_PATH descriptor takes no fchmod; this link leads to the very same inode. */
+    (void)snprintf(self, sizeof(self), "/proc/self/fd/%d", path);
+    if ((st.st_mode & S_IRWXU) != S_IRWXU && chmod(self, S_IRWXU) < 0)
+        return -errno;
+    int fd = openat(path, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+/* Moving a directory elsewhere writes its "..", for which it must be writable. */
+static int open_up(int dir, const char *name)
+{
+    AUTO(fd_close) int fd = open_dir(dir, name);
+
+    return fd < 0 ? fd : 0;
+}
+
+/*
+ * Gives `name` in `dir` a new name in the top directory. Only an empty directory can be
+ * replaced by this; anything else that has the name already makes us try the next one.
+ */
+static int move_up(struct removal *removal, int dir, const char *name)
+{
+    char new_name[32];
+    int r = open_up(dir, name);
+
+    while (r == 0) {
+        (void)snprintf(new_name, sizeof(new_name), ".gone-%ju", (uintmax_t)removal->moved++);
+        if (renameat(dir, name, removal->top, new_name) == 0)
+            return 0;
+        if (errno != EEXIST && errno != ENOTEMPTY && errno != ENOTDIR)
+            r = -errno;
+    }
+    return r;
+}
+
+static int empty_dir(struct removal *removal, int dir);
+
+/* A directory in the top directory: emptied here. One further down: moved up. */
+static int remove_dir(struct removal *removal, int dir, const char *name)
+{
+    if (unlinkat(dir, name, AT_REMOVEDIR) == 0)
+        return 0;
+    if (errno != ENOTEMPTY && errno != EEXIST)
+        return -errno;
+    if (dir != removal->top)
+        return move_up(removal, dir, name);
+
+    AUTO(fd_close) int fd = open_dir(dir, name);
+    if (fd < 0)
+        return fd;
+    int r = empty_dir(removal, fd);
+    if (r < 0)
+        return r;
+    return unlinkat(dir, name, AT_REMOVEDIR) < 0 ? -errno : 0;
+}
+
+static int remove_entry(struct removal *removal, int dir, const struct entry *entry)
+{
+    if (entry->type != DT_DIR) {
+        if (unlinkat(dir, entry->name, 0) == 0)
+            return 0;
+        if (errno != EISDIR)
+            return -errno;
+    }
+    return remove_dir(removal, dir, entry->name);
+}
+
+static bool is_dots(const char *name)
+{
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+static void note_failure(struct removal *removal, int r, const char *name)
+{
+    char shown[128];
+
+    if (removal->result == 0)
+        removal->result = err_set_errno(removal->err, r, "remove '%s'",
+                str_escape(name, strlen(name), shown, sizeof(shown)));
+}
+
+/* One reading of the directory. Counts what went and what would not go. */
+static int pass(struct removal *removal, int dir, uint64_t *gone, uint64_t *left)
+{
+    _Alignas(struct entry) char block[4096];
+
+    if (lseek(dir, 0, SEEK_SET) < 0)
+        return -errno;
+    for (;;) {
+        ssize_t n = syscall(SYS_getdents64, dir, block, sizeof(block));
+        if (n <= 0)
+            return n < 0 ? -errno : 0;
+        for (ssize_t at = 0; at < n;) {
+            const struct entry *entry = (const void *)(block + at);
+            at += entry->len;
+            if (is_dots(entry->name))
+                continue;
+            int r = remove_entry(removal, dir, entry);
+            if (r == 0)
+                ++*gone;
+            if (r < 0 && r != -ENOENT) {
+                note_failure(removal, r, entry->name);
+                ++*left;
+            }
+        }
+    }
+}
+
+/*
+ * Reads and removes until a reading finds nothing: file systems may skip entries while others
+ * go, and the top directory gains entries while its children are emptied. Every further reading
+ * is paid for by something that went, so it ends.
+ */
+static int empty_dir(struct removal *removal, int dir)
+{
+    for (;;) {
+        uint64_t gone = 0;
+        uint64_t left = 0;
+        int r = pass(removal, dir, &gone, &left);
+        if (r < 0)
+            return r;
+        if (gone == 0)
+            return left == 0 ? 0 : removal->result;
+    }
+}
+
+int tree_remove(int dir, const char *name, struct carrel_error *err)
+{
+    struct removal removal = { .top = -1, .err = err };
+    char shown[128];
+
+    if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
+        return 0;
+    int r = -errno;
+    if (r == -EISDIR) {
+        AUTO(fd_close) int top = open_dir(dir, name);
+        removal.top = top;
+        r = top < 0 ? top : empty_dir(&removal, top);
+        if (r == 0 && unlinkat(dir, name, AT_REMOVEDIR) < 0)
+            r = -errno;
+    }
+    if (r == 0)
+        return 0;
+    if (r == removal.result)
+        return err_wrap(err, removal.result, "remove tree '%s'",
+                str_escape(name, strlen(name), shown, sizeof(shown)));
+    return err_set_errno(
+            err, r, "remove tree '%s'", str_escape(name, strlen(name), shown, sizeof(shown)));
+}

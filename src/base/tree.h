@@ -1,0 +1,19 @@
+/* tree.h - directory trees that somebody else may have filled. */
+#pragma once
+
+struct carrel_error;
+
+/*
+ * Removes `name`, one component, from the directory `dir` (AT_FDCWD works), and all below it if
+ * it is a directory. A name that is not there is fine.
+ *
+ * Whoever filled the tree chose its depth, its names, its modes and its links. So no link is
+ * followed, no path is put together, the number of descriptors and the stack do not grow with
+ * the depth, and directories that forbid reading are opened up first. A mount found in the tree
+ * is never entered: what is mounted there belongs to somebody else. Nothing may still be
+ * writing to the tree.
+ *
+ * What can be removed is removed, even when something else cannot; the first failure is
+ * returned. Allocates nothing: safe between clone and exec.
+ */
+int tree_remove(int dir, const char *name, struct carrel_error *err);

@@ -1,0 +1,103 @@
+#include "base/utf8.h"
+#include "harness.h"
+#include <stdint.h>
+#include <string.h>
+
+static size_t valid(const char *bytes)
+{
+    return utf8_valid((const unsigned char *)bytes, strlen(bytes));
+}
+
+/* The encoding of RFC 3629, written the other way round. */
+static size_t encode(uint32_t c, unsigned char out[static 4])
+{
+    if (c < 0x80) {
+        out[0] = (unsigned char)c;
+        return 1;
+    }
+    size_t n = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    for (size_t i = n - 1; i > 0; i--) {
+        out[i] = (unsigned char)(0x80 | (c & 0x3f));
+        c >>= 6;
+    }
+    out[0] = (unsigned char)((0xf0U << (4 - n)) | c);
+    return n;
+}
+
+TEST(every_character_is_valid_and_every_surrogate_is_not)
+{
+    for (uint32_t c = 0; c <= 0x10ffff; c++) {
+        unsigned char bytes[4];
+        size_t n = encode(c, bytes);
+        CHECK_EQ(utf8_valid(bytes, n), c >= 0xd800 && c <= 0xdfff ? 0 : n);
+    }
+}
+
+TEST(what_follows_a_character_does_not_matter)
+{
+    CHECK_EQ(valid("a\xff"), 1);
+    CHECK_EQ(valid("\xc3\xa9\xff"), 2);
+    CHECK_EQ(valid("\xe2\x82\xac\xff"), 3);
+    CHECK_EQ(valid("\xf0\x9f\x98\x80\xff"), 4);
+}
+
+TEST(no_bytes_are_no_character)
+{
+    CHECK_EQ(utf8_valid(NULL, 0), 0);
+}
+
+TEST(a_zero_byte_is_a_character)
+{
+    CHECK_EQ(utf8_valid((const unsigned char *)"", 1), 1);
+}
+
+TEST(a_character_cut_short_is_refused_at_every_length)
+{
+    static const char *const whole[] = { "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80" };
+
+    for (size_t i = 0; i < 3; i++)
+        for (size_t len = 1; len < strlen(whole[i]); len++)
+            CHECK_EQ(utf8_valid((const unsigned char *)whole[i], len), 0);
+}
+
+TEST(overlong_forms_are_refused)
+{
+    CHECK_EQ(valid("\xc0\x80"), 0);
+    CHECK_EQ(valid("\xc0\xaf"), 0); /* a slash */
+    CHECK_EQ(valid("\xc1\xbf"), 0);
+    CHECK_EQ(valid("\xe0\x80\xaf"), 0);
+    CHECK_EQ(valid("\xe0\x9f\xbf"), 0);
+    CHECK_EQ(valid("\xf0\x80\x80\xaf"), 0);
+    CHECK_EQ(valid("\xf0\x8f\xbf\xbf"), 0);
+}
+
+TEST(characters_beyond_the_last_one_are_refused)
+{
+    CHECK_EQ(valid("\xf4\x8f\xbf\xbf"), 4);
+    CHECK_EQ(valid("\xf4\x90\x80\x80"), 0);
+    CHECK_EQ(valid("\xf5\x80\x80\x80"), 0);
+    CHECK_EQ(valid("\xf8\x88\x80\x80\x80"), 0);
+    CHECK_EQ(valid("\xfe"), 0);
+    CHECK_EQ(valid("\xff"), 0);
+}
+
+TEST(a_continuation_cannot_begin_and_must_follow)
+{
+    for (int c = 0x80; c <= 0xbf; c++) {
+        const char alone[2] = { (char)c, 0 };
+        CHECK_EQ(valid(alone), 0);
+    }
+    CHECK_EQ(valid("\xc3"
+                   "a"),
+            0);
+    CHECK_EQ(valid("\xe2\x82"
+                   "a"),
+            0);
+    CHECK_EQ(valid("\xe2"
+                   "a\x82"),
+            0);
+    CHECK_EQ(valid("\xf0\x9f\x98"
+                   "a"),
+            0);
+    CHECK_EQ(valid("\xf0\x9f\xc3\x98"), 0);
+}

@@ -1,0 +1,152 @@
+/* cmd_run.c - carrel run. */
+#include "base/auto.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/str.h"
+#include "cli/commands.h"
+#include "cli/run_args.h"
+#include "cli/terminal.h"
+#include "core/result.h"
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+static void print_help(void)
+{
+    (void)puts(
+            "Usage: carrel run [options] [--] PROGRAM [ARG...]\n"
+            "       carrel run [options] -c 'SHELL LINE' [ARG...]\n\n"
+            "Runs a program in its own sandbox, passes its output on, and ends everything\n"
+            "it started when it ends. The exit status is the program's own; 124 timeout,\n"
+            "125 carrel failed or refused, 126 cannot execute, 127 not found, 128+n signal.\n\n"
+            "Options:");
+    options_print(run_rows, n_run_rows);
+}
+
+static int status_of_error(const struct carrel_error *err)
+{
+    switch (err->code) {
+    case -ENOENT:
+        return STATUS_NOT_FOUND;
+    case -EACCES:
+    case -ENOEXEC:
+        return STATUS_CANNOT_EXECUTE;
+    default:
+        return STATUS_FAILED;
+    }
+}
+
+/* Signals that end us end the sandbox first; the others keep their meaning. */
+static int open_signals(struct carrel_error *err)
+{
+    sigset_t set;
+
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGINT);
+    (void)sigaddset(&set, SIGTERM);
+    (void)sigaddset(&set, SIGHUP);
+    (void)sigaddset(&set, SIGQUIT);
+    (void)sigaddset(&set, SIGWINCH);
+    if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+        return err_set_errno(err, -errno, "block signals");
+    int fd = signalfd(-1, &set, SFD_CLOEXEC);
+    return fd < 0 ? err_set_errno(err, -errno, "signalfd") : fd;
+}
+
+static int write_result(const struct run_args *args, const struct carrel_run_result *result,
+        struct carrel_error *err)
+{
+    const char *json = carrel_run_result_json(result);
+    size_t len;
+    int r = 0;
+
+    if (args->is_json) {
+        r = fd_write_all(STDOUT_FILENO, json, strlen(json));
+        if (r == 0)
+            r = fd_write_all(STDOUT_FILENO, "\n", 1);
+    } else if (args->is_capped) {
+        const char *text = carrel_run_result_stdout(result, &len);
+        r = fd_write_all(STDOUT_FILENO, text, len);
+        text = carrel_run_result_stderr(result, &len);
+        if (r == 0)
+            r = fd_write_all(STDERR_FILENO, text, len);
+    }
+    if (r < 0)
+        return err_set_errno(err, r, "write the result");
+    return args->output ? fd_replace_file(args->output, json, strlen(json), 0644, err) : 0;
+}
+
+static void print_notes(const struct run_args *args, const struct carrel_run_result *result)
+{
+    const char *message = carrel_run_result_message(result);
+    const char *note = carrel_run_result_note(result);
+
+    if (args->is_quiet)
+        return;
+    if (note[0])
+        (void)fprintf(stderr, "carrel: note: %s\n", note);
+    if (message[0] && carrel_run_result_reason(result) != CARREL_SIGNALED)
+        (void)fprintf(stderr, "carrel: %s\n", message);
+}
+
+/* The caller that asked for JSON gets JSON, also when there was no run. */
+static int fail_run(const struct run_args *args, const struct carrel_error *err)
+{
+    struct carrel_error second = { 0 };
+    struct carrel_run_result *result = NULL;
+
+    if ((args->is_json || args->output) && result_from_error(err, &result) == 0)
+        (void)write_result(args, result, &second); /* the first failure is the one to report */
+    carrel_run_result_free(result);
+    return fail_with(status_of_error(err), err);
+}
+
+static int run(struct run_args *args)
+{
+    struct carrel_error err = { 0 };
+    struct carrel_run_options *o = &args->options;
+    struct carrel_run_result *result = NULL;
+    struct terminal terminal = { 0 };
+
+    o->signal_fd = open_signals(&err);
+    if (o->signal_fd < 0)
+        return fail_with(STATUS_FAILED, &err);
+    bool is_live = !args->is_json && !args->is_capped;
+    o->stdout_fd = is_live ? STDOUT_FILENO : -1;
+    o->stderr_fd = is_live ? STDERR_FILENO : -1;
+    o->stdin_fd = args->has_stdin || (o->has_tty && isatty(STDIN_FILENO)) ? STDIN_FILENO : -1;
+    if (o->has_tty)
+        terminal_begin(&terminal, o);
+    int r = carrel_run(o, &result, &err);
+    terminal_end(&terminal);
+    fd_close(o->signal_fd);
+    if (r < 0)
+        return fail_run(args, &err);
+
+    print_notes(args, result);
+    int status = carrel_run_result_status(result);
+    r = write_result(args, result, &err);
+    if (r < 0)
+        status = fail_with(STATUS_FAILED, &err);
+    carrel_run_result_free(result);
+    return status;
+}
+
+int cmd_run(int argc, char **argv)
+{
+    struct carrel_error err = { 0 };
+    struct run_args args;
+    int status = 0;
+
+    int r = run_args_parse(&args, argc, argv, &err);
+    if (args.wants_help)
+        print_help();
+    else if (r < 0)
+        status = fail_with(STATUS_FAILED, &err);
+    else
+        status = run(&args);
+    run_args_finish(&args);
+    return status;
+}

@@ -1,0 +1,16 @@
+/* commands.h - one function per command; the table in main.c lists them. */
+#pragma once
+
+/* argv[0] is the command's own name. Returns the exit status. */
+int cmd_run(int argc, char **argv);
+int cmd_health(int argc, char **argv);
+int cmd_test(int argc, char **argv);
+int cmd_cleanup(int argc, char **argv);
+
+/* Exit statuses of our own; everything else is the program's. */
+enum { STATUS_FAILED = 125, STATUS_CANNOT_EXECUTE = 126, STATUS_NOT_FOUND = 127 };
+
+struct carrel_error;
+
+/* "carrel: ..." on standard error, safe on a terminal. Returns `status`. */
+int fail_with(int status, const struct carrel_error *err);

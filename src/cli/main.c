@@ -1,0 +1,98 @@
+/* main.c - the commands and what they are called. */
+#include "base/auto.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "cli/commands.h"
+#include "cli/nearest.h"
+#include <errno.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+
+static int cmd_help(int argc, char **argv);
+static int cmd_version(int argc, char **argv);
+
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *help;
+} commands[] = {
+    { "run", cmd_run, "run a program in its own sandbox" },
+    { "help", cmd_help, "this text, or 'help COMMAND'" },
+    { "version", cmd_version, "print the version" },
+};
+
+int fail_with(int status, const struct carrel_error *err)
+{
+    char shown[2 * sizeof(err->message)];
+
+    (void)fprintf(stderr, "carrel: %s\n",
+            str_escape(err->message, strlen(err->message), shown, sizeof(shown)));
+    return status;
+}
+
+static int cmd_version(int argc, char **argv)
+{
+    (void)argc;
+    (void)argv;
+    (void)puts("carrel " CARREL_VERSION);
+    return 0;
+}
+
+static void print_help(void)
+{
+    (void)puts("Usage: carrel COMMAND [options]\n\n"
+               "Gives every run of a program its own sandbox.\n\nCommands:");
+    for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+        printf("  %-10s %s\n", commands[i].name, commands[i].help);
+    (void)puts("\nTry: carrel run -- echo hello\n"
+               "'carrel COMMAND --help' explains a command; manual pages: carrel(1), "
+               "carrel-run(1).");
+}
+
+static int run_command(const char *name, int argc, char **argv)
+{
+    struct carrel_error err = { 0 };
+    const char *best = NULL;
+    size_t distance = SIZE_MAX;
+    char shown[64];
+
+    for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
+        if (strcmp(commands[i].name, name) == 0)
+            return commands[i].run(argc, argv);
+        nearest_offer(commands[i].name, name, strlen(name), &best, &distance);
+    }
+    (void)str_escape(name, strlen(name), shown, sizeof(shown));
+    if (best)
+        (void)err_set(&err, -EINVAL, "unknown command '%s' (did you mean '%s'?)", shown, best);
+    else
+        (void)err_set(&err, -EINVAL, "unknown command '%s'; 'carrel help' lists them", shown);
+    return fail_with(STATUS_FAILED, &err);
+}
+
+static int cmd_help(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "help") != 0 && strcmp(argv[1], "version") != 0) {
+        char *words[] = { argv[1], (char[]){ "--help" }, NULL };
+        return run_command(argv[1], 2, words);
+    }
+    print_help();
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    /* A reader that left is an answer (EPIPE), not our end: the sandbox must be ended first. */
+    (void)signal(SIGPIPE, SIG_IGN);
+    if (argc < 2) {
+        struct carrel_error err = { 0 };
+        (void)err_set(
+                &err, -EINVAL, "no command; try 'carrel run -- echo hello', or 'carrel help'");
+        return fail_with(STATUS_FAILED, &err);
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+        return cmd_help(1, argv);
+    if (strcmp(argv[1], "--version") == 0)
+        return cmd_version(argc, argv);
+    return run_command(argv[1], argc - 1, argv + 1);
+}

@@ -1,0 +1,443 @@
+/* run_args.c - one function per option, one row each. */
+#include "cli/run_args.h"
+#include "base/auto.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/path.h"
+#include "base/str.h"
+#include "cli/env_file.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+
+static struct run_args *args_of(void *target)
+{
+    return target;
+}
+
+static int positive(uint64_t value, struct carrel_error *err)
+{
+    return value > 0 ? 0 : err_set(err, -EINVAL, "must be more than 0");
+}
+
+static int take_timeout(void *t, const char *v, struct carrel_error *err)
+{
+    int r = str_parse_duration(v, &args_of(t)->options.timeout_ms, err);
+
+    return r < 0 ? r : positive(args_of(t)->options.timeout_ms, err);
+}
+
+static int take_cpu(void *t, const char *v, struct carrel_error *err)
+{
+    int r = str_parse_milli(v, &args_of(t)->options.cpu_milli, err);
+
+    return r < 0 ? r : positive(args_of(t)->options.cpu_milli, err);
+}
+
+static int take_size(const char *v, uint64_t *out, struct carrel_error *err)
+{
+    int r = str_parse_size(v, out, err);
+
+    return r < 0 ? r : positive(*out, err);
+}
+
+static int take_memory(void *t, const char *v, struct carrel_error *err)
+{
+    return take_size(v, &args_of(t)->options.memory_bytes, err);
+}
+
+static int take_disk(void *t, const char *v, struct carrel_error *err)
+{
+    return take_size(v, &args_of(t)->options.disk_bytes, err);
+}
+
+static int take_max_output(void *t, const char *v, struct carrel_error *err)
+{
+    struct run_args *args = args_of(t);
+
+    args->is_capped = true;
+    int r = take_size(v, &args->options.output_bytes, err);
+    if (r == 0 && args->options.output_bytes > 1U << 30)
+        return err_set(err, -EINVAL, "is kept in memory and may not be more than 1G");
+    return r;
+}
+
+static int take_count(const char *v, uint64_t *out, struct carrel_error *err)
+{
+    char shown[64];
+
+    if (str_parse_u64(v, out) < 0)
+        return err_set(err, -EINVAL, "'%s' is not a number; expected one such as 256",
+                str_escape(v, strlen(v), shown, sizeof(shown)));
+    return positive(*out, err);
+}
+
+static int take_pids(void *t, const char *v, struct carrel_error *err)
+{
+    return take_count(v, &args_of(t)->options.pids, err);
+}
+
+static int take_files(void *t, const char *v, struct carrel_error *err)
+{
+    return take_count(v, &args_of(t)->options.files, err);
+}
+
+static int add_env(void *t, const char *entry, size_t len, struct carrel_error *err)
+{
+    struct run_args *args = args_of(t);
+    char **env = reallocarray(args->env, args->n_env + 2, sizeof(*env));
+
+    if (!env)
+        return err_set_errno(err, -ENOMEM, "environment");
+    args->env = env;
+    env[args->n_env] = strndup(entry, len);
+    if (!env[args->n_env])
+        return err_set_errno(err, -ENOMEM, "environment");
+    env[++args->n_env] = NULL;
+    return 0;
+}
+
+static int take_env(void *t, const char *v, struct carrel_error *err)
+{
+    const char *equals = strchr(v, '=');
+    char shown[64];
+
+    if (!equals || !str_is_env_name(v, (size_t)(equals - v)))
+        return err_set(err, -EINVAL, "'%s' is not NAME=VALUE",
+                str_escape(v, strcspn(v, "="), shown, sizeof(shown)));
+    return add_env(t, v, strlen(v), err);
+}
+
+static int take_env_file(void *t, const char *v, struct carrel_error *err)
+{
+    static char text[ENV_FILE_MAX + 1];
+
+    ssize_t n = fd_read_file(AT_FDCWD, v, text, sizeof(text));
+    if (n < 0)
+        return err_set_errno(err, (int)n, "'%s'", v);
+    if (n == ENV_FILE_MAX)
+        return err_set(err, -EFBIG, "'%s' is larger than %d bytes", v, ENV_FILE_MAX - 1);
+    return env_file_parse(text, (size_t)n, v, add_env, t, err);
+}
+
+static int take_cwd(void *t, const char *v, struct carrel_error *err)
+{
+    char path[PATH_MAX];
+    struct run_args *args = args_of(t);
+
+    if (!v[0] || !path_absolute("/workspace", v, path, sizeof(path)))
+        return err_set(err, -EINVAL, "expected a directory in the sandbox, such as /tmp");
+    free(args->cwd_absolute);
+    args->cwd_absolute = strdup(v[0] == '/' ? v : path);
+    return args->cwd_absolute ? 0 : err_set_errno(err, -ENOMEM, "cwd");
+}
+
+/* Cuts ":ro" or ":rw" off. */
+static bool take_access(char *text, bool *is_writable)
+{
+    char *colon = strrchr(text, ':');
+
+    if (!colon || (strcmp(colon, ":ro") != 0 && strcmp(colon, ":rw") != 0))
+        return false;
+    *is_writable = strcmp(colon, ":rw") == 0;
+    *colon = '\0';
+    return true;
+}
+
+static int add_mount(struct run_args *args, const char *source, const char *target,
+        bool is_writable, struct carrel_error *err)
+{
+    size_t n = args->options.n_mounts;
+    struct carrel_mount *mounts = reallocarray(args->mounts, n + 1, sizeof(*mounts));
+
+    if (!mounts)
+        return err_set_errno(err, -ENOMEM, "mounts");
+    args->mounts = mounts;
+    mounts[n] = (struct carrel_mount){
+        .source = strdup(source),
+        .target = strdup(target),
+        .is_writable = is_writable,
+    };
+    args->options.n_mounts++;
+    args->options.mounts = mounts;
+    return mounts[n].source && mounts[n].target ? 0 : err_set_errno(err, -ENOMEM, "mounts");
+}
+
+static int take_mount(void *t, const char *v, struct carrel_error *err)
+{
+    char shown[128];
+    bool is_writable = false;
+    AUTO(free) char *text = strdup(v);
+    if (!text)
+        return err_set_errno(err, -ENOMEM, "mounts");
+    (void)take_access(text, &is_writable);
+    char *colon = strchr(text, ':');
+    if (!colon || colon == text || colon[1] != '/' || strchr(colon + 1, ':'))
+        return err_set(err, -EINVAL,
+                "'%s' is not SRC:DST[:ro|rw] with an absolute DST, such as ./data:/data:ro",
+                str_escape(v, strlen(v), shown, sizeof(shown)));
+    *colon = '\0';
+    return add_mount(args_of(t), text, colon + 1, is_writable, err);
+}
+
+static int take_workdir(void *t, const char *v, struct carrel_error *err)
+{
+    bool is_writable = true;
+    AUTO(free) char *text = strdup(v);
+    if (!text)
+        return err_set_errno(err, -ENOMEM, "mounts");
+    (void)take_access(text, &is_writable);
+    if (!text[0])
+        return err_set(err, -EINVAL, "expected a directory on the host");
+    return add_mount(args_of(t), text, "/workspace", is_writable, err);
+}
+
+static int take_root(void *t, const char *v, struct carrel_error *err)
+{
+    if (!v[0])
+        return err_set(err, -EINVAL, "expected a directory that holds a root filesystem");
+    args_of(t)->options.root = v;
+    return 0;
+}
+
+static int take_network(void *t, const char *v, struct carrel_error *err)
+{
+    char shown[64];
+
+    if (strcmp(v, "none") == 0)
+        args_of(t)->options.network = CARREL_NETWORK_NONE;
+    else if (strcmp(v, "host") == 0)
+        args_of(t)->options.network = CARREL_NETWORK_HOST;
+    else
+        return err_set(err, -EINVAL, "'%s' is not a network; expected none or host",
+                str_escape(v, strlen(v), shown, sizeof(shown)));
+    return 0;
+}
+
+static int take_user(void *t, const char *v, struct carrel_error *err)
+{
+    static const struct {
+        const char *name;
+        unsigned id;
+    } known[] = { { "root", 0 }, { "agent", 1000 }, { "nobody", 65534 } };
+    struct carrel_run_options *o = &args_of(t)->options;
+    char shown[64];
+    uint64_t ids[2];
+
+    for (size_t i = 0; i < ARRAY_LEN(known); i++) {
+        if (strcmp(v, known[i].name) != 0)
+            continue;
+        o->has_user = true;
+        o->uid = o->gid = known[i].id;
+        return 0;
+    }
+    AUTO(free) char *text = strdup(v);
+    if (!text)
+        return err_set_errno(err, -ENOMEM, "user");
+    char *colon = strchr(text, ':');
+    if (colon)
+        *colon = '\0';
+    if (str_parse_u64(text, &ids[0]) < 0 ||
+            str_parse_u64(colon ? colon + 1 : text, &ids[1]) < 0 || ids[0] >= UINT32_MAX ||
+            ids[1] >= UINT32_MAX)
+        return err_set(err, -EINVAL,
+                "'%s' is not a user; expected UID, UID:GID, root, agent or nobody",
+                str_escape(v, strlen(v), shown, sizeof(shown)));
+    o->has_user = true;
+    o->uid = (uid_t)ids[0];
+    o->gid = (gid_t)ids[1];
+    return 0;
+}
+
+static int take_hostname(void *t, const char *v, struct carrel_error *err)
+{
+    size_t len = strlen(v);
+
+    if (len == 0 || len > 63 ||
+            strspn(v, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.") !=
+                    len ||
+            v[0] == '-' || v[0] == '.')
+        return err_set(err, -EINVAL,
+                "expected 1 to 63 letters, digits, dots and dashes, such as build-1");
+    args_of(t)->options.hostname = v;
+    return 0;
+}
+
+static int take_stdin(void *t, const char *v, struct carrel_error *err)
+{
+    (void)v;
+    (void)err;
+    args_of(t)->has_stdin = true;
+    return 0;
+}
+
+static int take_tty(void *t, const char *v, struct carrel_error *err)
+{
+    (void)v;
+    (void)err;
+    args_of(t)->options.has_tty = true;
+    return 0;
+}
+
+static int take_json(void *t, const char *v, struct carrel_error *err)
+{
+    (void)v;
+    (void)err;
+    args_of(t)->is_json = true;
+    return 0;
+}
+
+static int take_output(void *t, const char *v, struct carrel_error *err)
+{
+    if (!v[0])
+        return err_set(err, -EINVAL, "expected a file name");
+    args_of(t)->output = v;
+    return 0;
+}
+
+static int take_quiet(void *t, const char *v, struct carrel_error *err)
+{
+    (void)v;
+    (void)err;
+    args_of(t)->is_quiet = true;
+    return 0;
+}
+
+static int take_runtime(void *t, const char *v, struct carrel_error *err)
+{
+    (void)err;
+    args_of(t)->options.runtime = v; /* the registry knows the names, and says so */
+    return 0;
+}
+
+/* Lists may be given more than once: "a" and "b" become "a,b". */
+static int join(const char **list, const char *v, struct carrel_error *err)
+{
+    char *joined = NULL;
+
+    if (!*list) {
+        *list = strdup(v);
+        return *list ? 0 : err_set_errno(err, -ENOMEM, "list");
+    }
+    if (asprintf(&joined, "%s,%s", *list, v) < 0)
+        return err_set_errno(err, -ENOMEM, "list");
+    free((void *)(uintptr_t)*list);
+    *list = joined;
+    return 0;
+}
+
+static int take_require(void *t, const char *v, struct carrel_error *err)
+{
+    return join(&args_of(t)->options.require, v, err);
+}
+
+static int take_best_effort(void *t, const char *v, struct carrel_error *err)
+{
+    return join(&args_of(t)->options.best_effort, v, err);
+}
+
+static int take_shell_line(void *t, const char *v, struct carrel_error *err)
+{
+    if (args_of(t)->shell_line)
+        return err_set(err, -EINVAL, "given twice");
+    args_of(t)->shell_line = v;
+    return 0;
+}
+
+static int take_help(void *t, const char *v, struct carrel_error *err)
+{
+    (void)v;
+    (void)err;
+    args_of(t)->wants_help = true;
+    return 0;
+}
+
+const struct option_row run_rows[] = {
+    { "c", "LINE", "run LINE with /bin/sh instead of a program", take_shell_line },
+    { "timeout", "TIME", "end it after this long: 300s (default), 500ms, 5m", take_timeout },
+    { "cpu", "CORES", "processor time: 1.0 (default)", take_cpu },
+    { "memory", "SIZE", "memory of all processes: 512M (default)", take_memory },
+    { "disk", "SIZE", "private writable space, held in memory: 1G (default)", take_disk },
+    { "pids", "N", "processes and threads: 256 (default)", take_pids },
+    { "files", "N", "open files of one process: 4096 (default)", take_files },
+    { "max-output", "SIZE", "print only head and tail of each stream, at the end",
+            take_max_output },
+    { "env", "NAME=VALUE", "add a variable; the caller's are not passed on", take_env },
+    { "env-file", "FILE", "add variables from lines NAME=VALUE", take_env_file },
+    { "cwd", "DIR", "working directory inside: /workspace (default)", take_cwd },
+    { "mount", "SRC:DST[:ro|rw]", "show a host directory or file inside, read-only or not",
+            take_mount },
+    { "workdir", "DIR[:ro|rw]", "a host directory as /workspace, read-write", take_workdir },
+    { "root", "DIR", "another root filesystem instead of the host's programs", take_root },
+    { "network", "none|host", "none (default): loopback only", take_network },
+    { "user", "UID[:GID]", "who the program is inside; also root, agent, nobody", take_user },
+    { "hostname", "NAME", "host name inside: carrel (default)", take_hostname },
+    { "stdin", NULL, "pass standard input on; else the program reads nothing", take_stdin },
+    { "tty", NULL, "give the program a terminal", take_tty },
+    { "json", NULL, "print the result as one JSON object, and nothing else", take_json },
+    { "output", "FILE", "write that JSON object to FILE", take_output },
+    { "quiet", NULL, "no notes on standard error", take_quiet },
+    { "runtime", "NAME", "local (default), or process: no isolation at all", take_runtime },
+    { "require", "NAME[,NAME]", "refuse to run without these protections", take_require },
+    { "best-effort", "LIMIT[,LIMIT]", "accept a weaker substitute for these limits",
+            take_best_effort },
+    { "help", NULL, "this text", take_help },
+};
+const size_t n_run_rows = ARRAY_LEN(run_rows);
+
+/* sh -c LINE sh ARG...: the words after the options are the line's $1, $2 ... */
+static int build_shell(struct run_args *args, int n, char **words, struct carrel_error *err)
+{
+    static char sh[] = "/bin/sh";
+    static char flag[] = "-c";
+
+    args->argv = calloc((size_t)n + 5, sizeof(*args->argv));
+    if (!args->argv)
+        return err_set_errno(err, -ENOMEM, "arguments");
+    args->argv[0] = sh;
+    args->argv[1] = flag;
+    args->argv[2] = (char *)(uintptr_t)args->shell_line;
+    args->argv[3] = sh;
+    for (int i = 0; i < n; i++)
+        args->argv[4 + i] = words[i];
+    args->options.argv = (const char *const *)args->argv;
+    return 0;
+}
+
+int run_args_parse(struct run_args *args, int argc, char **argv, struct carrel_error *err)
+{
+    *args = (struct run_args){ .options = CARREL_RUN_OPTIONS_INIT };
+    int at = options_parse(run_rows, n_run_rows, argc, argv, args, err);
+    if (at < 0 || args->wants_help)
+        return at < 0 ? at : 0;
+    args->options.env = (const char *const *)args->env;
+    args->options.cwd = args->cwd_absolute;
+    if (args->is_json && args->options.has_tty)
+        return err_set(err, -EINVAL, "--json and --tty exclude each other");
+    if (args->is_capped && args->options.has_tty)
+        return err_set(err, -EINVAL, "--max-output and --tty exclude each other");
+    if (args->shell_line)
+        return build_shell(args, argc - at, argv + at, err);
+    if (at == argc)
+        return err_set(err, -EINVAL,
+                "no program; expected 'carrel run [options] -- PROGRAM [ARG...]' or -c 'LINE'");
+    args->options.argv = (const char *const *)(argv + at);
+    return 0;
+}
+
+void run_args_finish(struct run_args *args)
+{
+    for (size_t i = 0; i < args->n_env; i++)
+        free(args->env[i]);
+    free(args->env);
+    for (size_t i = 0; i < args->options.n_mounts; i++) {
+        free((void *)(uintptr_t)args->mounts[i].source);
+        free((void *)(uintptr_t)args->mounts[i].target);
+    }
+    free(args->mounts);
+    free(args->cwd_absolute);
+    free(args->argv);
+    free((void *)(uintptr_t)args->options.require);
+    free((void *)(uintptr_t)args->options.best_effort);
+}

@@ -1,0 +1,28 @@
+/* run_args.h - the options of `carrel run`, as later commands will take them too. */
+#pragma once
+#include "cli/options.h"
+#include <carrel/run.h>
+
+struct run_args {
+    struct carrel_run_options options;
+    char **env; /* "K=V", NULL-terminated */
+    size_t n_env;
+    struct carrel_mount *mounts;
+    const char *cwd; /* as given */
+    char *cwd_absolute;
+    const char *shell_line; /* -c */
+    char **argv;            /* built for -c */
+    const char *output;     /* --output */
+    bool has_stdin;
+    bool is_json;
+    bool is_quiet;
+    bool is_capped; /* --max-output was given */
+    bool wants_help;
+};
+
+extern const struct option_row run_rows[];
+extern const size_t n_run_rows;
+
+/* Reads the words of the command line. Everything is checked; nothing is done yet. */
+int run_args_parse(struct run_args *args, int argc, char **argv, struct carrel_error *err);
+void run_args_finish(struct run_args *args);

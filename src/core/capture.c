@@ -1,0 +1,158 @@
+/* capture.c - head, tail and file. */
+#include "core/capture.h"
+#include "base/fd.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static uint64_t head_size(const struct capture *c)
+{
+    return c->budget / 2;
+}
+
+static uint64_t tail_size(const struct capture *c)
+{
+    return c->budget - head_size(c);
+}
+
+int capture_init(struct capture *c, uint64_t budget, const char *path)
+{
+    *c = (struct capture){
+        .budget = budget,
+        .file_max = CAPTURE_FILE_MAX,
+        .path = path,
+        .file = -1,
+    };
+    c->bytes = malloc(budget ? budget : 1);
+    return c->bytes ? 0 : -ENOMEM;
+}
+
+void capture_finish(struct capture *c)
+{
+    free(c->bytes);
+    fd_close(c->file);
+}
+
+bool capture_is_truncated(const struct capture *c)
+{
+    return c->total > c->budget;
+}
+
+/* Keeps the last tail_size() bytes of what comes after the head, at their place in the ring. */
+static void keep_tail(struct capture *c, uint64_t at, const char *data, size_t len)
+{
+    char *ring = c->bytes + head_size(c);
+    uint64_t size = tail_size(c);
+
+    if (size == 0)
+        return;
+    if (len > size) {
+        data += len - size;
+        at += len - size;
+        len = size;
+    }
+    uint64_t start = (at - head_size(c)) % size;
+    uint64_t first = size - start < len ? size - start : len;
+    memcpy(ring + start, data, first);
+    memcpy(ring, data + first, len - first);
+}
+
+/* Makes the directories above `path`; they hold what a program wrote, so they are ours alone.
+ */
+static void make_parents(const char *path)
+{
+    char dir[PATH_MAX];
+
+    for (const char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        size_t len = (size_t)(slash - path);
+        if (len >= sizeof(dir))
+            return;
+        memcpy(dir, path, len);
+        dir[len] = '\0';
+        (void)mkdir(dir, 0700); /* there already, or the open below says why not */
+    }
+}
+
+static void write_file(struct capture *c, uint64_t at, const char *data, size_t len)
+{
+    if (c->file < 0 || c->file_error < 0 || at >= c->file_max)
+        return;
+    if (len > c->file_max - at)
+        len = c->file_max - at;
+    c->file_error = fd_write_all(c->file, data, len);
+}
+
+/* The first byte over budget: all that came before is still in head and tail, in order. */
+static void open_file(struct capture *c)
+{
+    uint64_t kept = c->total < c->budget ? c->total : c->budget;
+
+    if (!c->path || c->file_error < 0)
+        return;
+    make_parents(c->path);
+    c->file = open(c->path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (c->file < 0)
+        c->file_error = -errno;
+    write_file(c, 0, c->bytes, kept);
+}
+
+void capture_add(struct capture *c, const char *data, size_t len)
+{
+    uint64_t head = head_size(c);
+
+    if (c->file < 0 && c->total + len > c->budget)
+        open_file(c);
+    write_file(c, c->total, data, len);
+    if (c->total < head) {
+        size_t n = head - c->total < len ? head - c->total : len;
+        memcpy(c->bytes + c->total, data, n);
+        c->total += n;
+        data += n;
+        len -= n;
+    }
+    if (len > 0)
+        keep_tail(c, c->total, data, len);
+    c->total += len;
+}
+
+static bool is_continuation(char byte)
+{
+    return ((unsigned char)byte & 0xc0) == 0x80;
+}
+
+void capture_text(const struct capture *c, struct buf *out)
+{
+    const char *ring = c->bytes + head_size(c);
+    uint64_t size = tail_size(c);
+    char marker[PATH_MAX + 128];
+    uint64_t head = head_size(c);
+
+    if (!capture_is_truncated(c)) {
+        buf_add(out, c->bytes, c->total);
+        return;
+    }
+    bool has_file = c->file >= 0 && c->file_error == 0;
+    int n = snprintf(marker, sizeof(marker),
+            "\n[... %" PRIu64 " bytes in all; the middle is cut%s%s ...]\n", c->total,
+            has_file ? ", see " : "", has_file ? c->path : "");
+    uint64_t taken = n < 0 ? 0 : (uint64_t)n;
+    if (taken > size) { /* a budget too small for a marker: the head alone */
+        buf_add(out, c->bytes, head);
+        return;
+    }
+    while (head > 0 && is_continuation(c->bytes[head]) && head_size(c) - head < 4)
+        head--;
+    buf_add(out, c->bytes, head);
+    buf_add(out, marker, taken);
+
+    uint64_t start = (c->total - head_size(c)) % size; /* oldest byte of the tail */
+    uint64_t skip = taken;
+    while (skip < size && skip < taken + 4 && is_continuation(ring[(start + skip) % size]))
+        skip++;
+    for (; skip < size; skip++)
+        buf_add(out, &ring[(start + skip) % size], 1);
+}

@@ -1,0 +1,33 @@
+/*
+ * capture.h - what is kept of a stream that may never end.
+ *
+ * Head and tail stay in memory, within a fixed budget. When the stream is longer than that, the
+ * whole of it, up to a cap, goes to a file.
+ */
+#pragma once
+#include "base/buf.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct capture {
+    uint64_t budget;   /* bytes of the text that capture_text() gives */
+    uint64_t file_max; /* bytes of the file at most */
+    uint64_t total;    /* bytes seen */
+    char *bytes;       /* first half: head; second half: a ring that holds the tail */
+    const char *path;  /* file for the whole, made when needed; NULL: none wanted */
+    int file;
+    int file_error; /* negative errno: the file could not be made or written */
+};
+
+#define CAPTURE_FILE_MAX (64U << 20)
+
+/* 0 or -ENOMEM. `path` must outlive the capture. */
+int capture_init(struct capture *capture, uint64_t budget, const char *path);
+void capture_finish(struct capture *capture);
+
+void capture_add(struct capture *capture, const char *data, size_t len);
+
+bool capture_is_truncated(const struct capture *capture);
+
+/* Head, one marker line, tail: at most `budget` bytes, cut between characters. */
+void capture_text(const struct capture *capture, struct buf *out);

@@ -1,0 +1,36 @@
+/*
+ * pump.h - bytes between a program and its caller.
+ *
+ * One buffer a stream. A stream is read only when its buffer is empty, so a caller that does
+ * not read slows the program down and costs no memory. The caller's descriptors stay as they
+ * are (they may be shared with others): before each write poll() says that it will not block.
+ */
+#pragma once
+#include "core/capture.h"
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct pump {
+    int from;                /* -1: ended */
+    int to;                  /* -1: only captured */
+    struct capture *capture; /* NULL: only passed on */
+    size_t begin, end;       /* what of `bytes` waits to be written */
+    char bytes[64U << 10];
+};
+
+void pump_init(struct pump *pump, int from, int to, struct capture *capture);
+
+/* Nothing will come any more and nothing waits. */
+bool pump_is_done(const struct pump *pump);
+
+/* Fills in one pollfd: what this pump waits for now. */
+void pump_watch(const struct pump *pump, struct pollfd *watch);
+
+enum pump_state { PUMP_GOES_ON, PUMP_SOURCE_ENDED, PUMP_SINK_CLOSED };
+
+/*
+ * Moves what can be moved after poll(). The pump never closes a descriptor; when it answers
+ * SOURCE_ENDED or SINK_CLOSED that side is out of use and the owner may close it.
+ */
+enum pump_state pump_move(struct pump *pump, short revents);

@@ -1,0 +1,303 @@
+/* result.c - judging and writing down what came of a run. */
+#include "core/result.h"
+#include "base/json.h"
+#include "base/str.h"
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+
+static const char *const reason_names[] = {
+    [CARREL_EXITED] = "exited",
+    [CARREL_SIGNALED] = "signaled",
+    [CARREL_TIMEOUT] = "timeout",
+    [CARREL_MEMORY_LIMIT] = "memory_limit",
+    [CARREL_DISK_LIMIT] = "disk_limit",
+    [CARREL_PIDS_LIMIT] = "pids_limit",
+    [CARREL_CANCELLED] = "cancelled",
+    [CARREL_DENIED] = "denied",
+    [CARREL_INFRASTRUCTURE] = "infrastructure",
+};
+
+const char *reason_name(enum carrel_reason reason)
+{
+    assert(reason < ARRAY_LEN(reason_names));
+    return reason_names[reason];
+}
+
+static bool is_known_and_positive(uint64_t figure)
+{
+    return figure != USAGE_UNKNOWN && figure > 0;
+}
+
+static bool has_failed(const struct carrel_run_result *r)
+{
+    return !r->has_status || !WIFEXITED(r->wait_status) || WEXITSTATUS(r->wait_status) != 0;
+}
+
+/* A program that got by in spite of a limit has not failed for it. */
+static enum carrel_reason find_reason(const struct carrel_run_result *r)
+{
+    if (r->reason == CARREL_TIMEOUT || r->reason == CARREL_CANCELLED)
+        return r->reason;
+    if (has_failed(r)) {
+        if (is_known_and_positive(r->usage.oom_kills))
+            return CARREL_MEMORY_LIMIT;
+        if (r->usage.is_disk_full)
+            return CARREL_DISK_LIMIT;
+        if (is_known_and_positive(r->usage.pids_refused))
+            return CARREL_PIDS_LIMIT;
+    }
+    if (!r->has_status)
+        return CARREL_INFRASTRUCTURE;
+    if (WIFSIGNALED(r->wait_status))
+        return WTERMSIG(r->wait_status) == SIGSYS ? CARREL_DENIED : CARREL_SIGNALED;
+    return CARREL_EXITED;
+}
+
+void result_judge(struct carrel_run_result *r)
+{
+    char size[32];
+    char *m = r->message;
+    const size_t n = sizeof(r->message);
+
+    r->reason = find_reason(r);
+    switch (r->reason) {
+    case CARREL_TIMEOUT:
+        (void)snprintf(
+                m, n, "Code execution timed out after %s", str_duration(r->timeout_ms, size));
+        break;
+    case CARREL_CANCELLED:
+        (void)snprintf(m, n, "Cancelled by signal %d (%s)", r->cancel_signal,
+                sigdescr_np(r->cancel_signal));
+        break;
+    case CARREL_MEMORY_LIMIT:
+        (void)snprintf(m, n,
+                "Memory limit of %s reached: the kernel ended %" PRIu64
+                " process%s (files in /tmp and the private workspace count as memory)",
+                str_size(r->limits[LIMIT_MEMORY], size), r->usage.oom_kills,
+                r->usage.oom_kills == 1 ? "" : "es");
+        break;
+    case CARREL_DISK_LIMIT:
+        (void)snprintf(m, n, "Disk limit of %s reached: no space left in the sandbox",
+                str_size(r->limits[LIMIT_DISK], size));
+        break;
+    case CARREL_PIDS_LIMIT:
+        (void)snprintf(m, n, "Process limit of %" PRIu64 " reached: refused %" PRIu64 " times",
+                r->limits[LIMIT_PIDS], r->usage.pids_refused);
+        break;
+    case CARREL_DENIED:
+        (void)snprintf(m, n,
+                "Ended by the system call filter: 32-bit and x32 system calls are refused");
+        break;
+    case CARREL_SIGNALED:
+        (void)snprintf(m, n, "Ended by signal %d (%s)", WTERMSIG(r->wait_status),
+                sigdescr_np(WTERMSIG(r->wait_status)));
+        break;
+    case CARREL_INFRASTRUCTURE:
+        (void)snprintf(m, n, "The sandbox ended before the program did");
+        break;
+    case CARREL_EXITED:
+        m[0] = '\0';
+        break;
+    }
+}
+
+void result_note_limits(struct carrel_run_result *r)
+{
+    static const char *const substitutes[LIMIT_COUNT] = {
+        [LIMIT_MEMORY] = "memory is limited per process only",
+        [LIMIT_PIDS] = "pids by rlimit",
+        [LIMIT_DISK] = "disk per file only",
+    };
+    size_t at = 0;
+
+    for (enum limit i = 0; i < LIMIT_COUNT; i++) {
+        const char *text = NULL;
+        char none[32];
+        (void)snprintf(none, sizeof(none), "%s is not limited", limit_name(i));
+        if (r->held_by[i] == HELD_BY_NOTHING)
+            text = none;
+        else if (r->held_by[i] == HELD_BY_RLIMIT)
+            text = substitutes[i];
+        if (text && at < sizeof(r->note))
+            at += (size_t)snprintf(
+                    r->note + at, sizeof(r->note) - at, "%s%s", at ? ", " : "", text);
+    }
+    if (at > 0 && at < sizeof(r->note))
+        (void)snprintf(r->note + at, sizeof(r->note) - at, "; 'carrel health' says why");
+}
+
+static void write_usage(struct json *json, const char *key, uint64_t figure)
+{
+    if (figure == USAGE_UNKNOWN)
+        json_null(json, key);
+    else
+        json_u64(json, key, figure);
+}
+
+static void write_status(struct json *json, const struct carrel_run_result *r)
+{
+    if (r->has_status && WIFEXITED(r->wait_status))
+        json_i64(json, "exit_code", WEXITSTATUS(r->wait_status));
+    else
+        json_null(json, "exit_code");
+    if (r->has_status && WIFSIGNALED(r->wait_status))
+        json_i64(json, "signal", WTERMSIG(r->wait_status));
+    else
+        json_null(json, "signal");
+}
+
+static void write_limits(struct json *json, const struct carrel_run_result *r)
+{
+    json_object(json, "limits");
+    json_u64(json, "timeout_ms", r->timeout_ms);
+    json_u64(json, "memory_bytes", r->limits[LIMIT_MEMORY]);
+    if (r->held_by[LIMIT_CPU] == HELD_BY_NOTHING)
+        json_null(json, "cpu");
+    else
+        json_milli(json, "cpu", r->limits[LIMIT_CPU]);
+    json_u64(json, "pids", r->limits[LIMIT_PIDS]);
+    json_u64(json, "disk_bytes", r->limits[LIMIT_DISK]);
+    json_u64(json, "files", r->limits[LIMIT_FILES]);
+    json_u64(json, "output_bytes", r->output_bytes);
+    json_end_object(json);
+    json_object(json, "held_by");
+    for (enum limit i = 0; i < LIMIT_COUNT; i++)
+        json_str(json, limit_name(i), limit_holder_name(r->held_by[i]));
+    json_end_object(json);
+}
+
+int result_write_json(struct carrel_run_result *r)
+{
+    struct json json = { .out = &r->json };
+
+    json_object(&json, NULL);
+    json_str(&json, "run", r->run);
+    json_null(&json, "task");
+    json_bool(&json, "ok", r->reason == CARREL_EXITED && !has_failed(r));
+    json_str(&json, "reason", reason_name(r->reason));
+    write_status(&json, r);
+    json_bytes(&json, "stdout", r->stdout_text.data ? r->stdout_text.data : "",
+            r->stdout_text.len);
+    json_bytes(&json, "stderr", r->stderr_text.data ? r->stderr_text.data : "",
+            r->stderr_text.len);
+    json_u64(&json, "stdout_bytes", r->stdout_bytes);
+    json_u64(&json, "stderr_bytes", r->stderr_bytes);
+    json_bool(&json, "truncated", r->is_truncated);
+    json_str(&json, "output_file", r->stdout_file);
+    json_str(&json, "stderr_file", r->stderr_file);
+    json_u64(&json, "duration_ms", r->duration_ms);
+    json_object(&json, "usage");
+    write_usage(&json, "cpu_ms", r->usage.cpu_ms);
+    write_usage(&json, "peak_memory_bytes", r->usage.peak_memory_bytes);
+    write_usage(&json, "peak_pids", r->usage.peak_pids);
+    write_usage(&json, "written_bytes", r->usage.written_bytes);
+    write_usage(&json, "oom_kills", r->usage.oom_kills);
+    write_usage(&json, "pids_refused", r->usage.pids_refused);
+    json_end_object(&json);
+    json_str(&json, "runtime", r->runtime);
+    json_str(&json, "isolation", isolation_name(r->isolation));
+    json_array(&json, "protections");
+    for (enum protection p = 0; p < PROTECT_COUNT; p++)
+        if (r->protections & PROTECT_BIT(p))
+            json_str(&json, NULL, protection_name(p));
+    json_end_array(&json);
+    json_null(&json, "fallback_from");
+    write_limits(&json, r);
+    json_object(&json, "workspace");
+    json_str(&json, "path", r->workspace);
+    json_end_object(&json);
+    json_str(&json, "note", r->note[0] ? r->note : NULL);
+    json_str(&json, "message", r->message);
+    json_end_object(&json);
+    return r->json.is_short ? -ENOMEM : 0;
+}
+
+int result_from_error(const struct carrel_error *err, struct carrel_run_result **out)
+{
+    struct carrel_run_result *r = calloc(1, sizeof(*r));
+
+    if (!r)
+        return -ENOMEM;
+    r->reason = CARREL_INFRASTRUCTURE;
+    r->usage = USAGE_INIT;
+    r->json = BUF_INIT(SIZE_MAX / 4);
+    (void)snprintf(r->message, sizeof(r->message), "%s", err->message);
+    int code = result_write_json(r);
+    if (code < 0) {
+        carrel_run_result_free(r);
+        return code;
+    }
+    *out = r;
+    return 0;
+}
+
+void carrel_run_result_free(struct carrel_run_result *r)
+{
+    if (!r)
+        return;
+    buf_finish(r->stdout_text);
+    buf_finish(r->stderr_text);
+    buf_finish(r->json);
+    free(r->stdout_file);
+    free(r->stderr_file);
+    free(r->workspace);
+    free(r);
+}
+
+enum carrel_reason carrel_run_result_reason(const struct carrel_run_result *r)
+{
+    return r->reason;
+}
+
+int carrel_run_result_status(const struct carrel_run_result *r)
+{
+    switch (r->reason) {
+    case CARREL_TIMEOUT:
+        return 124;
+    case CARREL_CANCELLED:
+        return 128 + r->cancel_signal;
+    case CARREL_EXITED:
+    case CARREL_SIGNALED:
+    case CARREL_MEMORY_LIMIT:
+    case CARREL_DISK_LIMIT:
+    case CARREL_PIDS_LIMIT:
+    case CARREL_DENIED:
+    case CARREL_INFRASTRUCTURE:
+        break;
+    }
+    if (!r->has_status)
+        return r->reason == CARREL_MEMORY_LIMIT ? 128 + SIGKILL : 125;
+    return WIFSIGNALED(r->wait_status) ? 128 + WTERMSIG(r->wait_status)
+                                       : WEXITSTATUS(r->wait_status);
+}
+
+const char *carrel_run_result_message(const struct carrel_run_result *r)
+{
+    return r->message;
+}
+
+const char *carrel_run_result_note(const struct carrel_run_result *r)
+{
+    return r->note;
+}
+
+const char *carrel_run_result_json(const struct carrel_run_result *r)
+{
+    return r->json.data;
+}
+
+const char *carrel_run_result_stdout(const struct carrel_run_result *r, size_t *len)
+{
+    *len = r->stdout_text.len;
+    return r->stdout_text.data ? r->stdout_text.data : "";
+}
+
+const char *carrel_run_result_stderr(const struct carrel_run_result *r, size_t *len)
+{
+    *len = r->stderr_text.len;
+    return r->stderr_text.data ? r->stderr_text.data : "";
+}

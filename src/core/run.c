@@ -1,0 +1,443 @@
+/*
+ * run.c - the verb: one program, from options to result.
+ *
+ * create, start, then one loop over everything that can happen: output, input, the end of the
+ * program, the deadline, a signal to us. Whatever happened, the sandbox is stopped as a whole
+ * before the rest of its output is read, so nothing that a program left running can hold us.
+ */
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "core/environment.h"
+#include "core/hint.h"
+#include "core/pump.h"
+#include "core/result.h"
+#include "core/state.h"
+#include "runtime/runtime.h"
+#include <carrel/run.h>
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#define DEFAULT_TIMEOUT_MS 300000U
+#define DEFAULT_OUTPUT_BYTES (10U << 10)
+#define GRACE_MS 500  /* between SIGTERM and SIGKILL */
+#define FLUSH_MS 2000 /* for a caller that does not read, once the run was cut short */
+#define NS_PER_MS UINT64_C(1000000)
+
+static const uint64_t default_limits[LIMIT_COUNT] = {
+    [LIMIT_MEMORY] = 512U << 20,
+    [LIMIT_PIDS] = 256,
+    [LIMIT_CPU] = 1000,
+    [LIMIT_DISK] = 1U << 30,
+    [LIMIT_FILES] = 4096,
+};
+
+struct run {
+    const struct carrel_run_options *options;
+    struct carrel_run_result *result;
+    struct sandbox *box;
+    struct process process;
+    struct capture out, err_out;
+    struct pump pumps[3]; /* stdin, stdout, stderr */
+    char out_path[PATH_MAX], err_path[PATH_MAX];
+    uint64_t deadline_ns; /* of the program, then of its grace */
+    bool is_ending;       /* SIGTERM was sent */
+    bool is_over;
+};
+
+/* Bounds are what the kernel and common sense accept; each refusal names them. */
+static int check_limits(const struct sandbox_limits *limits, struct carrel_error *err)
+{
+    static const struct {
+        uint64_t least, most;
+        const char *text;
+    } bounds[LIMIT_COUNT] = {
+        [LIMIT_MEMORY] = { 4U << 20, UINT64_C(1) << 46, "from 4M to 64T" },
+        [LIMIT_PIDS] = { 1, 4U << 20, "from 1 to 4194304" },
+        [LIMIT_CPU] = { 10, 4096000, "from 0.01 to 4096" },
+        [LIMIT_DISK] = { 64U << 10, UINT64_C(1) << 46, "from 64K to 64T" },
+        [LIMIT_FILES] = { 16, 1U << 30, "from 16 to 1073741824" },
+    };
+
+    for (enum limit i = 0; i < LIMIT_COUNT; i++)
+        if (limits->value[i] < bounds[i].least || limits->value[i] > bounds[i].most)
+            return err_set(err, -EINVAL, "the %s limit is out of bounds; expected a value %s",
+                    limit_name(i), bounds[i].text);
+    return 0;
+}
+
+static int fill_limits(const struct carrel_run_options *o, struct sandbox_limits *limits,
+        struct carrel_error *err)
+{
+    const uint64_t given[LIMIT_COUNT] = {
+        [LIMIT_MEMORY] = o->memory_bytes,
+        [LIMIT_PIDS] = o->pids,
+        [LIMIT_CPU] = o->cpu_milli,
+        [LIMIT_DISK] = o->disk_bytes,
+        [LIMIT_FILES] = o->files,
+    };
+
+    for (enum limit i = 0; i < LIMIT_COUNT; i++) {
+        limits->value[i] = given[i] ? given[i] : default_limits[i];
+        if (given[i])
+            limits->demanded |= LIMIT_BIT(i);
+    }
+    if (o->best_effort && limit_parse_set(o->best_effort, &limits->best_effort, err) < 0)
+        return err->code;
+    return check_limits(limits, err);
+}
+
+static int check_options(const struct carrel_run_options *o, struct carrel_error *err)
+{
+    if (o->size != sizeof(*o))
+        return err_set(err, -EINVAL,
+                "struct carrel_run_options has another size than this library's; start from "
+                "CARREL_RUN_OPTIONS_INIT");
+    if (!o->argv || !o->argv[0] || !o->argv[0][0])
+        return err_set(err, -EINVAL, "no program to run");
+    return 0;
+}
+
+/* ENOENT, EACCES and ENOEXEC speak of the program alone; here it was something else. */
+static int not_the_program(int code, struct carrel_error *err)
+{
+    if (code == -ENOENT || code == -EACCES || code == -ENOEXEC)
+        err->code = -EINVAL;
+    return err->code;
+}
+
+static int create(struct run *run, const char *id, struct carrel_error *err)
+{
+    const struct carrel_run_options *o = run->options;
+    struct carrel_run_result *result = run->result;
+    struct runtime *runtime;
+    AUTO(free) struct sandbox_mount *mounts = calloc(o->n_mounts + 1, sizeof(*mounts));
+    if (!mounts)
+        return err_set_errno(err, -ENOMEM, "mounts");
+
+    int r = runtime_find(o->runtime ? o->runtime : "local", &runtime, err);
+    if (r < 0)
+        return r;
+    bool is_isolated = runtime_isolation(runtime) != ISOLATION_NONE;
+    struct sandbox_spec spec = {
+        .id = id,
+        .root = o->root,
+        .mounts = mounts,
+        .n_mounts = o->n_mounts,
+        .network = o->network == CARREL_NETWORK_HOST ||
+                                   (o->network == CARREL_NETWORK_DEFAULT && !is_isolated)
+                           ? NETWORK_HOST
+                           : NETWORK_NONE,
+        .hostname = o->hostname,
+        .has_user = o->has_user,
+        .uid = o->uid,
+        .gid = o->gid,
+    };
+    for (size_t i = 0; i < o->n_mounts; i++)
+        mounts[i] = (struct sandbox_mount){
+            .source = o->mounts[i].source,
+            .target = o->mounts[i].target,
+            .access = o->mounts[i].is_writable ? ACCESS_READ_WRITE : ACCESS_READ_ONLY,
+        };
+    r = fill_limits(o, &spec.limits, err);
+    if (r == 0 && o->require)
+        r = protection_parse(o->require, &spec.require, err);
+    if (r == 0)
+        r = sandbox_create(runtime, &spec, &run->box, err);
+    if (r < 0)
+        return not_the_program(r, err);
+
+    result->runtime = runtime_name(runtime);
+    result->isolation = runtime_isolation(runtime);
+    result->protections = run->box->protections;
+    memcpy(result->held_by, run->box->held_by, sizeof(result->held_by));
+    memcpy(result->limits, spec.limits.value, sizeof(result->limits));
+    result_note_limits(result);
+    result->workspace = strdup(run->box->workspace);
+    return result->workspace ? 0 : err_set_errno(err, -ENOMEM, "result");
+}
+
+static int start(struct run *run, struct carrel_error *err)
+{
+    const struct carrel_run_options *o = run->options;
+    AUTO(environment_free) char **env = NULL;
+
+    int r = environment_make(run->box, o->env, o->has_tty, &env, err);
+    if (r < 0)
+        return r;
+    const struct process_spec spec = {
+        .argv = o->argv,
+        .env = (const char *const *)env,
+        .cwd = o->cwd,
+        .has_stdin = o->stdin_fd >= 0,
+        .has_tty = o->has_tty,
+        .rows = o->rows,
+        .cols = o->cols,
+    };
+    r = sandbox_start(run->box, &spec, &run->process, err);
+    if (r == -ENOENT)
+        return hint_missing_program(o->argv[0], err);
+    if (r < 0)
+        return r;
+    /* Reading must never block: after the end there may be nothing left to read. */
+    r = fd_set_nonblocking(run->process.stdout_fd);
+    if (r == 0 && run->process.stderr_fd >= 0)
+        r = fd_set_nonblocking(run->process.stderr_fd);
+    if (r == 0 && run->process.stdin_fd >= 0)
+        r = fd_set_nonblocking(run->process.stdin_fd);
+    return r < 0 ? err_set_errno(err, r, "streams") : 0;
+}
+
+static void begin_end(struct run *run, enum carrel_reason reason)
+{
+    if (run->is_ending)
+        return;
+    run->is_ending = true;
+    run->result->reason = reason;
+    (void)sandbox_signal(run->box, run->process.id, SIGTERM, NULL); /* SIGKILL follows */
+    run->deadline_ns = clock_ns() + GRACE_MS * NS_PER_MS;
+}
+
+static void on_signal(struct run *run)
+{
+    const struct carrel_run_options *o = run->options;
+    struct signalfd_siginfo info;
+    struct winsize size;
+
+    if (read(o->signal_fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
+        return;
+    if (info.ssi_signo != SIGWINCH) {
+        run->result->cancel_signal = (int)info.ssi_signo;
+        if (run->is_ending)
+            run->is_over = true; /* asked twice */
+        begin_end(run, CARREL_CANCELLED);
+    } else if (o->has_tty && ioctl(o->stdin_fd, TIOCGWINSZ, &size) == 0) {
+        (void)ioctl(run->process.stdin_fd, TIOCSWINSZ, &size); /* a wrong size harms nobody */
+    }
+}
+
+static int on_event(struct run *run, struct carrel_error *err)
+{
+    struct sandbox_event event;
+
+    int r = sandbox_next_event(run->box, &event, err);
+    if (r < 0)
+        return r;
+    if (event.kind == EVENT_EXITED && event.process == run->process.id) {
+        run->result->has_status = true;
+        run->result->wait_status = event.wait_status;
+        run->is_over = true;
+    } else if (event.kind == EVENT_GONE) {
+        run->is_over = true;
+    }
+    return 0;
+}
+
+/* Closes what the pump is done with: the program sees end of file, or a broken pipe. */
+static void on_stream(struct run *run, int i, short revents)
+{
+    struct pump *pump = &run->pumps[i];
+    int *const ours[] = { &run->process.stdin_fd, &run->process.stdout_fd,
+        &run->process.stderr_fd };
+
+    switch (pump_move(pump, revents)) {
+    case PUMP_GOES_ON:
+        break;
+    case PUMP_SOURCE_ENDED:
+        if (i == 0 && !run->options->has_tty)
+            fd_close(fd_steal(ours[0]));
+        break;
+    case PUMP_SINK_CLOSED:
+        pump->from = -1;
+        if (!run->options->has_tty)
+            fd_close(fd_steal(ours[i]));
+        break;
+    }
+}
+
+static void start_pumps(struct run *run)
+{
+    const struct carrel_run_options *o = run->options;
+
+    pump_init(&run->pumps[0], o->stdin_fd, run->process.stdin_fd, NULL);
+    pump_init(&run->pumps[1], run->process.stdout_fd, o->stdout_fd, &run->out);
+    pump_init(&run->pumps[2], run->process.stderr_fd, o->stderr_fd, &run->err_out);
+}
+
+enum { WATCH_STDIN, WATCH_STDOUT, WATCH_STDERR, WATCH_BOX, WATCH_SIGNAL, WATCHED };
+
+/* Until the program has ended or must end now. */
+static int follow(struct run *run, struct carrel_error *err)
+{
+    struct pollfd watch[WATCHED];
+
+    while (!run->is_over) {
+        for (int i = 0; i < 3; i++)
+            pump_watch(&run->pumps[i], &watch[i]);
+        watch[WATCH_BOX] = (struct pollfd){ .fd = run->box->event_fd, .events = POLLIN };
+        watch[WATCH_SIGNAL] =
+                (struct pollfd){ .fd = run->options->signal_fd, .events = POLLIN };
+        int n = poll(watch, WATCHED, clock_poll_ms(run->deadline_ns));
+        if (n < 0 && errno != EINTR)
+            return err_set_errno(err, -errno, "poll");
+        if (n > 0) {
+            for (int i = 0; i < 3; i++)
+                on_stream(run, i, watch[i].revents);
+            if (watch[WATCH_SIGNAL].revents)
+                on_signal(run);
+            int r = watch[WATCH_BOX].revents ? on_event(run, err) : 0;
+            if (r < 0)
+                return r;
+        }
+        if (!run->is_over && clock_ns() >= run->deadline_ns) {
+            if (run->is_ending)
+                run->is_over = true;
+            else
+                begin_end(run, CARREL_TIMEOUT);
+        }
+    }
+    return 0;
+}
+
+/* The sandbox is gone; what it wrote is still in the pipes. */
+static void flush(struct run *run)
+{
+    uint64_t deadline = run->is_ending ? clock_ns() + FLUSH_MS * NS_PER_MS : CLOCK_NEVER;
+    struct pollfd watch[2];
+
+    while (!pump_is_done(&run->pumps[1]) || !pump_is_done(&run->pumps[2])) {
+        for (int i = 0; i < 2; i++)
+            pump_watch(&run->pumps[1 + i], &watch[i]);
+        int n = poll(watch, 2, clock_poll_ms(deadline));
+        if (n == 0 || (n < 0 && errno != EINTR))
+            return;
+        for (int i = 0; n > 0 && i < 2; i++)
+            on_stream(run, 1 + i, watch[i].revents);
+    }
+}
+
+/* What the pipes still hold is the program's last word also when it was killed. */
+static int finish(struct run *run, uint64_t began_ns, struct carrel_error *err)
+{
+    struct carrel_run_result *result = run->result;
+
+    int r = sandbox_stop(run->box, &result->usage, err);
+    if (r < 0)
+        return r;
+    result->duration_ms = (clock_ns() - began_ns) / NS_PER_MS;
+    if (!result->has_status && run->is_ending) {
+        result->has_status = true;
+        result->wait_status = SIGKILL;
+    }
+    flush(run);
+    result_judge(result);
+
+    capture_text(&run->out, &result->stdout_text);
+    capture_text(&run->err_out, &result->stderr_text);
+    result->stdout_bytes = run->out.total;
+    result->stderr_bytes = run->err_out.total;
+    result->is_truncated =
+            capture_is_truncated(&run->out) || capture_is_truncated(&run->err_out);
+    if (run->out.file >= 0 && run->out.file_error == 0)
+        result->stdout_file = strdup(run->out_path);
+    if (run->err_out.file >= 0 && run->err_out.file_error == 0)
+        result->stderr_file = strdup(run->err_path);
+    r = result_write_json(result);
+    return r < 0 ? err_set_errno(err, r, "result") : 0;
+}
+
+static int prepare_captures(struct run *run, struct carrel_error *err)
+{
+    struct carrel_run_result *result = run->result;
+    char state[PATH_MAX];
+    bool has_state = state_path(state, sizeof(state), NULL) == 0;
+
+    if (has_state) {
+        int n = snprintf(run->out_path, PATH_MAX, "%s/runs/%s/stdout", state, result->run);
+        has_state = n > 0 && n < PATH_MAX;
+        n = snprintf(run->err_path, PATH_MAX, "%s/runs/%s/stderr", state, result->run);
+        has_state = has_state && n > 0 && n < PATH_MAX;
+    }
+    if (capture_init(&run->out, result->output_bytes, has_state ? run->out_path : NULL) < 0 ||
+            capture_init(
+                    &run->err_out, result->output_bytes, has_state ? run->err_path : NULL) < 0)
+        return err_set_errno(err, -ENOMEM, "output buffers");
+    return 0;
+}
+
+static struct run *run_new(const struct carrel_run_options *options)
+{
+    struct run *run = calloc(1, sizeof(*run));
+
+    if (!run)
+        return NULL;
+    run->options = options;
+    run->process = PROCESS_INIT;
+    run->out.file = run->err_out.file = -1;
+    run->result = calloc(1, sizeof(*run->result));
+    if (!run->result) {
+        free(run);
+        return NULL;
+    }
+    run->result->usage = USAGE_INIT;
+    run->result->timeout_ms = options->timeout_ms ? options->timeout_ms : DEFAULT_TIMEOUT_MS;
+    run->result->output_bytes =
+            options->output_bytes ? options->output_bytes : DEFAULT_OUTPUT_BYTES;
+    run->result->stdout_text = run->result->stderr_text = BUF_INIT(SIZE_MAX / 4);
+    run->result->json = BUF_INIT(SIZE_MAX / 4);
+    return run;
+}
+
+static void run_free(struct run *run)
+{
+    if (!run)
+        return;
+    process_close(run->process);
+    sandbox_free(run->box);
+    capture_finish(&run->out);
+    capture_finish(&run->err_out);
+    carrel_run_result_free(run->result);
+    free(run);
+}
+DEFINE_AUTO(struct run *, run_free)
+
+int carrel_run(const struct carrel_run_options *options, struct carrel_run_result **out,
+        struct carrel_error *err)
+{
+    struct carrel_error ignored;
+    uint64_t began_ns = clock_ns();
+
+    if (!err)
+        err = &ignored;
+    int r = check_options(options, err);
+    if (r < 0)
+        return r;
+    AUTO(run_free) struct run *run = run_new(options);
+    if (!run)
+        return err_set_errno(err, -ENOMEM, "run");
+
+    r = state_new_id('R', run->result->run, err);
+    if (r == 0)
+        r = prepare_captures(run, err);
+    if (r == 0)
+        r = create(run, run->result->run, err);
+    if (r == 0)
+        r = start(run, err);
+    if (r < 0)
+        return r;
+    run->deadline_ns = clock_ns() + run->result->timeout_ms * NS_PER_MS;
+    start_pumps(run);
+    r = follow(run, err);
+    if (r == 0)
+        r = finish(run, began_ns, err);
+    if (r < 0)
+        return r;
+    *out = ptr_steal(&run->result);
+    return 0;
+}

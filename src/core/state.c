@@ -1,0 +1,42 @@
+/* state.c - paths and ids. */
+#include "core/state.h"
+#include "base/err.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+int state_path(char *path, size_t size, struct carrel_error *err)
+{
+    const char *state = getenv("XDG_STATE_HOME");
+    const char *home = getenv("HOME");
+    int n;
+
+    if (state && state[0] == '/')
+        n = snprintf(path, size, "%s/carrel", state);
+    else if (geteuid() == 0)
+        n = snprintf(path, size, "/var/lib/carrel");
+    else if (home && home[0] == '/')
+        n = snprintf(path, size, "%s/.local/state/carrel", home);
+    else
+        return err_set(err, -ENOENT, "neither XDG_STATE_HOME nor HOME is set");
+    if (n < 0 || (size_t)n >= size)
+        return err_set_errno(err, -ENAMETOOLONG, "state directory");
+    return 0;
+}
+
+int state_new_id(char prefix, char id[static 20], struct carrel_error *err)
+{
+    static const char digits[] = "0123456789abcdefghjkmnpqrstvwxyz"; /* 32: five bits each */
+    unsigned char bytes[16];
+
+    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+        return err_set_errno(err, -errno, "getrandom");
+    id[0] = prefix;
+    id[1] = '-';
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        id[2 + i] = digits[bytes[i] % 32];
+    id[18] = '\0';
+    return 0;
+}

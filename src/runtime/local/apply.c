@@ -1,0 +1,367 @@
+/*
+ * apply.c - the mount tree, built with descriptors and never by joining paths.
+ *
+ * One tmpfs, the space, holds everything that is the sandbox's own. Its directory "root"
+ * becomes the new root and is read-only in the end; its directory "space" holds one directory
+ * for each writable place, mounted there read-write. So one size limits all that the program
+ * can write.
+ *
+ * Everything that comes from the host is cloned with open_tree(), gets its restrictions while
+ * it is still detached, and is only then attached: at no moment is it reachable without them.
+ */
+#include "runtime/local/apply.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "runtime/local/plan.h"
+#include "runtime/local/sys.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct tree {
+    const struct plan *plan;
+    const int *mount_fds;
+    int space; /* top of the tmpfs */
+    int root;  /* the new root */
+    dev_t dev; /* of the tmpfs: what is ours to create in */
+    unsigned n_places;
+    struct carrel_error *err;
+};
+
+static int fail(struct tree *tree, const char *doing, const char *path)
+{
+    return err_set_errno(tree->err, -errno, "%s '%s'", doing, path);
+}
+
+/* Restrictions that every mount gets; private, so that nothing propagates in or out. */
+static int restrict_mount(int fd, uint64_t attributes)
+{
+    struct mount_attr attr = {
+        .attr_set = attributes,
+        .propagation = MS_PRIVATE,
+    };
+
+    return mount_setattr(fd, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof(attr));
+}
+
+static int clone_tree(int dir, const char *path)
+{
+    unsigned flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE | AT_NO_AUTOMOUNT;
+
+    return open_tree(dir, path, *path ? flags : flags | AT_EMPTY_PATH);
+}
+
+static int attach(int mount, int dir, const char *path)
+{
+    unsigned flags = MOVE_MOUNT_F_EMPTY_PATH;
+
+    return move_mount(mount, "", dir, path, *path ? flags : flags | MOVE_MOUNT_T_EMPTY_PATH);
+}
+
+/* Clones `source`, restricts it, attaches it at `path` of the new root. */
+static int bind(struct tree *tree, int dir, const char *source, uint64_t attr, const char *path)
+{
+    AUTO(fd_close) int mount = clone_tree(dir, source);
+    if (mount < 0)
+        return fail(tree, "clone the mount of", *source ? source : path);
+    if (restrict_mount(mount, attr) < 0)
+        return fail(tree, "restrict the mount of", *source ? source : path);
+    if (attach(mount, tree->root, path) < 0)
+        return fail(tree, "mount on", path);
+    return 0;
+}
+
+struct option {
+    const char *key;
+    const char *value; /* NULL: a flag */
+};
+
+/* A new file system of `type`, detached. */
+static int make_fs(struct tree *tree, const char *type, const struct option *options, size_t n,
+        unsigned attr)
+{
+    AUTO(fd_close) int fs = fsopen(type, FSOPEN_CLOEXEC);
+    if (fs < 0)
+        return fail(tree, "open a file system of type", type);
+    for (size_t i = 0; i < n; i++) {
+        unsigned command = options[i].value ? FSCONFIG_SET_STRING : FSCONFIG_SET_FLAG;
+        if (fsconfig(fs, command, options[i].key, options[i].value, 0) < 0)
+            return fail(tree, "set file system option", options[i].key);
+    }
+    if (fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+        return fail(tree, "create a file system of type", type);
+    int mount = fsmount(fs, FSMOUNT_CLOEXEC, attr);
+    return mount < 0 ? fail(tree, "mount a file system of type", type) : mount;
+}
+
+/* The tmpfs, attached over the host's /tmp in this namespace only, and the new root in it. */
+static int open_space(struct tree *tree)
+{
+    const struct option options[] = {
+        { "size", tree->plan->space_bytes },
+        { "nr_inodes", tree->plan->space_inodes },
+        { "mode", "0755" },
+    };
+    struct stat st;
+
+    AUTO(fd_close)
+    int space = make_fs(
+            tree, "tmpfs", options, ARRAY_LEN(options), MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+    if (space < 0)
+        return space;
+    if (move_mount(space, "", AT_FDCWD, "/tmp", MOVE_MOUNT_F_EMPTY_PATH) < 0)
+        return fail(tree, "attach the private space at", "/tmp");
+    if (fstat(space, &st) < 0)
+        return fail(tree, "stat", "the private space");
+    if (mkdirat(space, "root", 0755) < 0 || mkdirat(space, "space", 0700) < 0 ||
+            mkdirat(space, "empty", 0) < 0)
+        return fail(tree, "create in", "the private space");
+
+    AUTO(fd_close) int root = clone_tree(space, "root");
+    if (root < 0)
+        return fail(tree, "clone", "the new root");
+    if (attach(root, space, "root") < 0)
+        return fail(tree, "attach", "the new root");
+    tree->dev = st.st_dev;
+    tree->space = fd_steal(&space);
+    tree->root = fd_steal(&root);
+    return 0;
+}
+
+static int write_file(struct tree *tree, int dir, const char *path, const struct step *step)
+{
+    AUTO(fd_close)
+    int fd =
+            openat(dir, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, step->mode);
+    if (fd < 0)
+        return fail(tree, "create", step->path);
+    int r = fd_write_all(fd, step->source, strlen(step->source));
+    return r < 0 ? err_set_errno(tree->err, r, "write '%s'", step->path) : 0;
+}
+
+/* A name for the next private place: "00", "01" ... below `space`. */
+static void next_place(struct tree *tree, char name[3])
+{
+    name[0] = (char)('0' + tree->n_places / 10);
+    name[1] = (char)('0' + tree->n_places % 10);
+    name[2] = '\0';
+    tree->n_places++;
+}
+
+static int step_space(struct tree *tree, const struct step *step)
+{
+    char name[3];
+
+    next_place(tree, name);
+    AUTO(fd_close) int space = openat(tree->space, "space", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (space < 0 || mkdirat(space, name, step->mode) < 0)
+        return fail(tree, "create the private", step->path);
+    if (tree->plan->is_init_apart &&
+            fchownat(space, name, tree->plan->uid, tree->plan->gid, 0) < 0)
+        return fail(tree, "hand over the private", step->path);
+    return bind(tree, space, name, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, step->path);
+}
+
+static int step_cover(struct tree *tree, const struct step *step)
+{
+    char name[3];
+    struct stat st;
+
+    if (fstatat(tree->root, step->path, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
+        return 0; /* the other root does without it */
+    next_place(tree, name);
+    AUTO(fd_close) int space = openat(tree->space, "space", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (space < 0)
+        return fail(tree, "open", "the private space");
+    int r = write_file(tree, space, name, step);
+    if (r < 0)
+        return r;
+    return bind(tree, space, name, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
+            step->path);
+}
+
+static int step_devpts(struct tree *tree, const struct step *step)
+{
+    const struct option options[] = {
+        { "newinstance", NULL }, { "ptmxmode", "0666" }, { "mode", "0620" },
+        { "max", "64" }, /* else one sandbox could use up the host's terminals */
+    };
+
+    AUTO(fd_close)
+    int mount = make_fs(
+            tree, "devpts", options, ARRAY_LEN(options), MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+    if (mount < 0)
+        return mount;
+    return attach(mount, tree->root, step->path) < 0 ? fail(tree, "mount on", step->path) : 0;
+}
+
+static int step_proc(struct tree *tree, const struct step *step)
+{
+    AUTO(fd_close)
+    int mount = make_fs(
+            tree, "proc", NULL, 0, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+    if (mount < 0)
+        return mount;
+    return attach(mount, tree->root, step->path) < 0 ? fail(tree, "mount on", step->path) : 0;
+}
+
+/*
+ * Opens the place for a mount of the caller, creating what is missing.
+ *
+ * The path may lead through a directory that an earlier run could write to, and that run may
+ * have left a link where a directory was. So no component may be a link, and we create only on
+ * our own tmpfs: never in a directory of the host.
+ */
+static int open_target(struct tree *tree, const char *path, int is_dir)
+{
+    const struct open_how how = {
+        .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+        .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+    };
+    AUTO(fd_close) int at = fcntl(tree->root, F_DUPFD_CLOEXEC, 3);
+    if (at < 0)
+        return fail(tree, "open", "the new root");
+
+    for (const char *rest = path; *rest;) {
+        char name[256];
+        struct stat st;
+        size_t len = strcspn(rest, "/");
+        if (len >= sizeof(name))
+            return err_set_errno(tree->err, -ENAMETOOLONG, "mount target '/%s'", path);
+        memcpy(name, rest, len);
+        name[len] = '\0';
+        rest += len + (rest[len] == '/');
+
+        int next = sys_openat2(at, name, &how);
+        if (next < 0 && errno == ENOENT) {
+            if (fstat(at, &st) < 0)
+                return fail(tree, "stat on the way to", path);
+            if (st.st_dev != tree->dev)
+                return err_set(tree->err, -ENOENT,
+                        "mount target '/%s' does not exist in the directory mounted above it; "
+                        "create it there first",
+                        path);
+            int r = *rest || is_dir ? mkdirat(at, name, 0755)
+                                    : mknodat(at, name, S_IFREG | 0644, 0);
+            next = r < 0 ? -1 : sys_openat2(at, name, &how);
+        }
+        if (next < 0 && errno == ELOOP)
+            return err_set(tree->err, -ELOOP,
+                    "mount target '/%s' leads through a symbolic link; refused", path);
+        if (next < 0)
+            return fail(tree, "open the mount target", path);
+        fd_close(at);
+        at = next;
+        if (fstat(at, &st) < 0)
+            return fail(tree, "stat on the way to", path);
+        if (S_ISLNK(st.st_mode))
+            return err_set(tree->err, -ELOOP,
+                    "mount target '/%s' leads through a symbolic link; refused", path);
+    }
+    return fd_steal(&at);
+}
+
+static int step_mount(struct tree *tree, const struct step *step)
+{
+    const struct plan_mount *mount = &tree->plan->mounts[step->index];
+    uint64_t attr = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
+    struct stat st;
+
+    AUTO(fd_close)
+    int source = tree->mount_fds[step->index] >= 0
+                         ? fcntl(tree->mount_fds[step->index], F_DUPFD_CLOEXEC, 3)
+                         : clone_tree(AT_FDCWD, mount->source);
+    if (source < 0 || fstat(source, &st) < 0)
+        return fail(tree, "mount source", mount->source);
+    AUTO(fd_close) int target = open_target(tree, step->path, S_ISDIR(st.st_mode));
+    if (target < 0)
+        return target;
+    if (restrict_mount(source, mount->is_writable ? attr : attr | MOUNT_ATTR_RDONLY) < 0)
+        return fail(tree, "restrict the mount of", mount->source);
+    if (attach(source, target, "") < 0)
+        return fail(tree, "mount on", step->path);
+    return 0;
+}
+
+static int apply_step(struct tree *tree, const struct step *step)
+{
+    const uint64_t fixed = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
+
+    switch (step->kind) {
+    case STEP_DIR:
+        return mkdirat(tree->root, step->path, step->mode) < 0
+                       ? fail(tree, "create", step->path)
+                       : 0;
+    case STEP_LINK:
+        return symlinkat(step->source, tree->root, step->path) < 0
+                       ? fail(tree, "create the link", step->path)
+                       : 0;
+    case STEP_FILE:
+        return write_file(tree, tree->root, step->path, step);
+    case STEP_COVER:
+        return step_cover(tree, step);
+    case STEP_SPACE:
+        return step_space(tree, step);
+    case STEP_BIND:
+        return bind(tree, AT_FDCWD, step->source, fixed, step->path);
+    case STEP_DEVICE:
+        return bind(tree, AT_FDCWD, step->source, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC,
+                step->path);
+    case STEP_DEVPTS:
+        return step_devpts(tree, step);
+    case STEP_PROC:
+        return step_proc(tree, step);
+    case STEP_MASK:
+        return bind(
+                tree, AT_FDCWD, "/dev/null", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, step->path);
+    case STEP_MASK_DIR:
+        return bind(tree, tree->space, "empty", fixed, step->path);
+    case STEP_READ_ONLY:
+        return bind(tree, tree->root, step->path, fixed | MOUNT_ATTR_NOEXEC, step->path);
+    case STEP_MOUNT:
+        return step_mount(tree, step);
+    }
+    return err_set(tree->err, -EINVAL, "unknown step %d", (int)step->kind);
+}
+
+/* Read-only last: until here we were still creating in it. Then the host's tree loses its path.
+ */
+static int enter_root(struct tree *tree)
+{
+    struct mount_attr attr = {
+        .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
+        .propagation = MS_PRIVATE,
+    };
+
+    if (mount_setattr(tree->root, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0)
+        return fail(tree, "make read-only", "the new root");
+    if (fchdir(tree->root) < 0)
+        return fail(tree, "enter", "the new root");
+    if (sys_pivot_root(".", ".") < 0)
+        return fail(tree, "pivot into", "the new root");
+    if (umount2(".", MNT_DETACH) < 0)
+        return fail(tree, "leave", "the host's root");
+    if (chdir("/") < 0)
+        return fail(tree, "enter", "/");
+    return 0;
+}
+
+int apply_plan(const struct plan *plan, const int *mount_fds, struct carrel_error *err)
+{
+    struct tree tree = { .plan = plan, .mount_fds = mount_fds, .err = err };
+
+    int r = open_space(&tree);
+    if (r < 0)
+        return r;
+    for (size_t i = 0; r == 0 && i < plan->n_steps; i++)
+        r = apply_step(&tree, &plan->steps[i]);
+    if (r == 0)
+        r = enter_root(&tree);
+    fd_close(tree.root);
+    if (r < 0) {
+        fd_close(tree.space);
+        return r;
+    }
+    return tree.space;
+}

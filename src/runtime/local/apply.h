@@ -1,0 +1,13 @@
+/* apply.h - carries out a plan's steps: makes the sandbox's root and moves into it. */
+#pragma once
+
+struct carrel_error;
+struct plan;
+
+/*
+ * Runs in the child, in its own user and mount namespace, with ids mapped; allocates nothing.
+ * mount_fds[i] is a detached mount for the caller's mount i, or -1: it is opened here by its
+ * path. On success the process is in the new root and the old one has no path any more. Returns
+ * a descriptor of the private writable space.
+ */
+int apply_plan(const struct plan *plan, const int *mount_fds, struct carrel_error *err);

@@ -1,0 +1,14 @@
+/* caps.h - capabilities: what init keeps, and that programs have none. */
+#pragma once
+#include <stdint.h>
+
+struct carrel_error;
+
+/*
+ * For init: no bounding, inheritable or ambient set, no special meaning of uid 0, no_new_privs;
+ * of the permitted and effective sets only `keep` (bits of capabilities below 32) stays.
+ */
+int caps_keep(uint32_t keep, struct carrel_error *err);
+
+/* For a program, before exec: nothing at all. Returns 0 or a negative errno. */
+int caps_drop_all(void);

@@ -1,0 +1,422 @@
+/* cgroup.c - groups, their limits and their figures. */
+#include "runtime/local/cgroup.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "runtime/runtime.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/magic.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#define TOP "/sys/fs/cgroup"
+#define OUR_GROUP "carrel"
+#define CPU_PERIOD_US 100000U
+
+static const char *const controller_names[CGROUP_CONTROLLERS] = {
+    [CGROUP_MEMORY] = "memory",
+    [CGROUP_PIDS] = "pids",
+    [CGROUP_CPU] = "cpu",
+};
+
+static bool is_cgroup2(const char *path)
+{
+    struct statfs st;
+
+    return statfs(path, &st) == 0 && st.f_type == CGROUP2_SUPER_MAGIC;
+}
+
+/* Does the space-separated list hold the word? */
+static bool has_word(const char *list, const char *word)
+{
+    size_t len = strlen(word);
+
+    for (const char *at = list; (at = strstr(at, word)); at += len)
+        if ((at == list || at[-1] == ' ') && (!at[len] || strchr(" \n", at[len])))
+            return true;
+    return false;
+}
+
+static bool has_controllers(const char *dir, const char *file)
+{
+    char path[1024];
+    char list[512];
+
+    (void)snprintf(path, sizeof(path), "%s/%s", dir, file);
+    if (fd_read_file(AT_FDCWD, path, list, sizeof(list)) < 0)
+        return false;
+    for (size_t i = 0; i < CGROUP_CONTROLLERS; i++)
+        if (!has_word(list, controller_names[i]))
+            return false;
+    return true;
+}
+
+static bool can_write(const char *dir, const char *file)
+{
+    char path[1024];
+
+    (void)snprintf(path, sizeof(path), "%s/%s", dir, file);
+    return faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0;
+}
+
+/* Its children have the controllers, or can be given them: a group without processes. */
+static bool can_limit_children(const char *dir)
+{
+    char path[1024];
+    char pid[16];
+
+    if (has_controllers(dir, "cgroup.subtree_control"))
+        return true;
+    (void)snprintf(path, sizeof(path), "%s/cgroup.procs", dir);
+    return has_controllers(dir, "cgroup.controllers") &&
+           can_write(dir, "cgroup.subtree_control") &&
+           fd_read_file(AT_FDCWD, path, pid, sizeof(pid)) == 0;
+}
+
+/*
+ * Rootless: the nearest group above ours that was delegated to us and gives its children the
+ * controllers. It must be writable itself, because moving a process needs that of the common
+ * ancestor; ours will not do, since a group with processes cannot have limited children.
+ */
+static void find_delegated(struct cgroup_place *place)
+{
+    char own[512];
+    char dir[600];
+
+    (void)snprintf(place->why, sizeof(place->why),
+            "no cgroup is delegated to this user; log in through systemd, or start carrel by "
+            "'systemd-run --user --scope -p Delegate=yes carrel ...'");
+    ssize_t n = fd_read_file(AT_FDCWD, "/proc/self/cgroup", own, sizeof(own));
+    if (n <= 0 || strncmp(own, "0::/", 4) != 0)
+        return;
+    own[strcspn(own, "\n")] = '\0';
+    char *path = own + 3;
+    for (;;) {
+        char *slash = strrchr(path, '/');
+        if (!slash || slash == path)
+            return;
+        *slash = '\0';
+        (void)snprintf(dir, sizeof(dir), TOP "%s", path);
+        if (!can_write(dir, "cgroup.procs"))
+            return;
+        if (faccessat(AT_FDCWD, dir, W_OK, AT_EACCESS) == 0 && can_limit_children(dir))
+            break;
+    }
+    place->version = CGROUP_V2;
+    (void)snprintf(place->parent, sizeof(place->parent), "%.500s", dir);
+}
+
+static void find_v1(struct cgroup_place *place)
+{
+    char dir[64];
+
+    for (size_t i = 0; i < CGROUP_CONTROLLERS; i++) {
+        (void)snprintf(dir, sizeof(dir), TOP "/%s", controller_names[i]);
+        if (faccessat(AT_FDCWD, dir, W_OK, AT_EACCESS) < 0) {
+            int code = errno;
+            (void)snprintf(place->why, sizeof(place->why),
+                    "the cgroup v1 hierarchy %s cannot be used (%s); mount it writable, or "
+                    "boot "
+                    "with cgroup v2",
+                    dir, strerrordesc_np(code));
+            return;
+        }
+    }
+    place->version = CGROUP_V1;
+}
+
+void cgroup_find(struct cgroup_place *place)
+{
+    bool is_v2 = is_cgroup2(TOP);
+
+    *place = (struct cgroup_place){ .version = CGROUP_NONE };
+    if (geteuid() != 0 && is_v2) {
+        find_delegated(place);
+    } else if (geteuid() != 0) {
+        (void)snprintf(place->why, sizeof(place->why),
+                "this machine has cgroup v1, which cannot be delegated to an ordinary user; "
+                "run "
+                "carrel as root, or boot with cgroup v2");
+    } else if (!is_v2) {
+        find_v1(place);
+    } else if (faccessat(AT_FDCWD, TOP, W_OK, AT_EACCESS) < 0 ||
+               !has_controllers(TOP, "cgroup.controllers")) {
+        (void)snprintf(place->why, sizeof(place->why),
+                TOP " is read-only or lacks the memory, pids and cpu controllers; mount it "
+                    "writable (in a container: a private cgroup namespace with write access)");
+    } else {
+        place->version = CGROUP_V2;
+        (void)snprintf(place->parent, sizeof(place->parent), TOP);
+    }
+}
+
+/* Opens (and makes) the carrel group that holds those of all sandboxes. */
+static int open_parent(
+        const struct cgroup_place *place, size_t controller, struct carrel_error *err)
+{
+    char path[1024];
+
+    if (place->version == CGROUP_V1)
+        (void)snprintf(path, sizeof(path), TOP "/%s/" OUR_GROUP, controller_names[controller]);
+    else
+        (void)snprintf(path, sizeof(path), "%s/" OUR_GROUP, place->parent);
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0)
+        return fd;
+    if (mkdir(path, 0755) < 0 && errno != EEXIST)
+        return err_set_errno(err, -errno, "make the cgroup '%s'", path);
+    fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 ? err_set_errno(err, -errno, "open the cgroup '%s'", path) : fd;
+}
+
+/* v2: children get controllers only when every group above passes them on. */
+static int pass_on_controllers(
+        const struct cgroup_place *place, int parent, struct carrel_error *err)
+{
+    static const char all[] = "+memory +pids +cpu";
+    char list[256];
+
+    ssize_t n = fd_read_file(parent, "cgroup.subtree_control", list, sizeof(list));
+    if (n > 0 && has_word(list, "memory") && has_word(list, "pids") && has_word(list, "cpu"))
+        return 0;
+    if (!has_controllers(place->parent, "cgroup.subtree_control")) {
+        char path[1024];
+        (void)snprintf(path, sizeof(path), "%s/cgroup.subtree_control", place->parent);
+        int r = fd_write_file(AT_FDCWD, path, all);
+        if (r < 0)
+            return err_set_errno(err, r, "write '%s' to %s", all, path);
+    }
+    int r = fd_write_file(parent, "cgroup.subtree_control", all);
+    return r < 0 ? err_set_errno(
+                           err, r, "pass controllers on in '%s/" OUR_GROUP "'", place->parent)
+                 : 0;
+}
+
+/* Ends everything in a group that nobody owns any more. */
+static void kill_members(int dir)
+{
+    char list[4096];
+
+    if (fd_write_file(dir, "cgroup.kill", "1") == 0)
+        return;
+    for (int round = 0; round < 100; round++) {
+        ssize_t n = fd_read_file(dir, "cgroup.procs", list, sizeof(list));
+        if (n <= 0)
+            return;
+        for (char *at = list; *at; at += strcspn(at, "\n") + 1) {
+            int pid = (int)strtol(at, NULL, 10);
+            if (pid > 0)
+                (void)kill(pid, SIGKILL);
+            if (!strchr(at, '\n'))
+                break;
+        }
+        (void)poll(NULL, 0, 2);
+    }
+}
+
+/* A group may stay busy for a moment after its last process was reaped. */
+static int remove_dir(int parent, const char *name)
+{
+    for (int round = 0;; round++) {
+        if (unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
+            return 0;
+        if (errno != EBUSY || round == 200)
+            return -errno;
+        (void)poll(NULL, 0, 1);
+    }
+}
+
+static void sweep_dir(int parent, const char *name)
+{
+    AUTO(fd_close) int dir = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return;
+    kill_members(dir);
+    (void)remove_dir(parent, name); /* busy still: the next sweep takes it */
+}
+
+static int make_dir(struct cgroup *group, size_t i, struct carrel_error *err)
+{
+    if (mkdirat(group->parent[i], group->name, 0755) < 0) {
+        if (errno == EEXIST) {
+            sweep_dir(group->parent[i], group->name);
+            errno = mkdirat(group->parent[i], group->name, 0755) < 0 ? errno : 0;
+        }
+        if (errno)
+            return err_set_errno(
+                    err, -errno, "make the %s cgroup '%s'", controller_names[i], group->name);
+    }
+    group->dir[i] = openat(group->parent[i], group->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (group->dir[i] < 0)
+        return err_set_errno(
+                err, -errno, "open the %s cgroup '%s'", controller_names[i], group->name);
+    return 0;
+}
+
+struct setting {
+    enum cgroup_controller controller;
+    const char *v1;
+    const char *v2;
+    bool is_optional; /* a kernel without swap accounting has no such file */
+};
+
+enum { SET_MEMORY, SET_SWAP, SET_PIDS, SET_CPU, SETTINGS };
+
+/* Swap comes after memory: v1 refuses a sum that is smaller than its part. */
+static const struct setting settings[SETTINGS] = {
+    [SET_MEMORY] = { CGROUP_MEMORY, "memory.limit_in_bytes", "memory.max", false },
+    [SET_SWAP] = { CGROUP_MEMORY, "memory.memsw.limit_in_bytes", "memory.swap.max", true },
+    [SET_PIDS] = { CGROUP_PIDS, "pids.max", "pids.max", false },
+    [SET_CPU] = { CGROUP_CPU, "cpu.cfs_quota_us", "cpu.max", false },
+};
+
+static int set_limits(
+        struct cgroup *group, const struct sandbox_limits *limits, struct carrel_error *err)
+{
+    bool is_v1 = group->version == CGROUP_V1;
+    uint64_t quota = limits->value[LIMIT_CPU] * CPU_PERIOD_US / 1000;
+    uint64_t memory = limits->value[LIMIT_MEMORY];
+    char text[SETTINGS][48];
+
+    (void)snprintf(text[SET_MEMORY], sizeof(text[0]), "%" PRIu64, memory);
+    (void)snprintf(text[SET_SWAP], sizeof(text[0]), "%" PRIu64, is_v1 ? memory : 0);
+    /* init counts too, and is not the program's */
+    (void)snprintf(text[SET_PIDS], sizeof(text[0]), "%" PRIu64, limits->value[LIMIT_PIDS] + 1);
+    if (is_v1)
+        (void)snprintf(text[SET_CPU], sizeof(text[0]), "%" PRIu64, quota);
+    else
+        (void)snprintf(text[SET_CPU], sizeof(text[0]), "%" PRIu64 " %u", quota, CPU_PERIOD_US);
+
+    for (size_t i = 0; i < SETTINGS; i++) {
+        const struct setting *s = &settings[i];
+        const char *file = is_v1 ? s->v1 : s->v2;
+        int r = fd_write_file(group->dir[is_v1 ? s->controller : 0], file, text[i]);
+        if (r < 0 && !(s->is_optional && r == -ENOENT))
+            return err_set_errno(err, r, "write '%s' to %s of the cgroup", text[i], file);
+    }
+    return 0;
+}
+
+int cgroup_create(struct cgroup *group, const struct cgroup_place *place, const char *name,
+        const struct sandbox_limits *limits, struct carrel_error *err)
+{
+    size_t n = place->version == CGROUP_V1 ? CGROUP_CONTROLLERS : 1;
+    int r = 0;
+
+    group->version = place->version;
+    (void)snprintf(group->name, sizeof(group->name), "%s", name);
+    for (size_t i = 0; r == 0 && i < n; i++) {
+        r = open_parent(place, i, err);
+        if (r < 0)
+            break;
+        group->parent[i] = r;
+        r = place->version == CGROUP_V2 ? pass_on_controllers(place, group->parent[i], err) : 0;
+        if (r == 0)
+            r = make_dir(group, i, err);
+    }
+    if (r == 0)
+        r = set_limits(group, limits, err);
+    if (r < 0)
+        cgroup_remove(group);
+    return r;
+}
+
+int cgroup_open_joins(
+        const struct cgroup *group, int fds[CGROUP_CONTROLLERS], struct carrel_error *err)
+{
+    if (group->version != CGROUP_V1)
+        return 0;
+    for (size_t i = 0; i < CGROUP_CONTROLLERS; i++) {
+        fds[i] = openat(group->dir[i], "tasks", O_WRONLY | O_CLOEXEC);
+        if (fds[i] >= 0)
+            continue;
+        int code = -errno;
+        while (i-- > 0)
+            fd_close(fds[i]);
+        return err_set_errno(err, code, "open the cgroup's tasks");
+    }
+    return CGROUP_CONTROLLERS;
+}
+
+int cgroup_fd(const struct cgroup *group)
+{
+    return group->version == CGROUP_V2 ? group->dir[0] : -1;
+}
+
+static uint64_t read_number(int dir, const char *file)
+{
+    char text[64];
+
+    if (fd_read_file(dir, file, text, sizeof(text)) <= 0 || text[0] < '0' || text[0] > '9')
+        return USAGE_UNKNOWN;
+    return strtoull(text, NULL, 10);
+}
+
+/* The number behind `key` in a file of "key number" lines. */
+static uint64_t read_keyed(int dir, const char *file, const char *key)
+{
+    char text[2048];
+    size_t len = strlen(key);
+
+    if (fd_read_file(dir, file, text, sizeof(text)) <= 0)
+        return USAGE_UNKNOWN;
+    for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n')
+        if (strncmp(line, key, len) == 0 && line[len] == ' ')
+            return strtoull(line + len + 1, NULL, 10);
+    return USAGE_UNKNOWN;
+}
+
+void cgroup_usage(const struct cgroup *group, struct sandbox_usage *usage)
+{
+    bool is_v1 = group->version == CGROUP_V1;
+    int memory = group->dir[CGROUP_MEMORY];
+    int pids = group->dir[is_v1 ? CGROUP_PIDS : 0];
+
+    if (group->version == CGROUP_NONE)
+        return;
+    usage->peak_memory_bytes =
+            read_number(memory, is_v1 ? "memory.max_usage_in_bytes" : "memory.peak");
+    usage->oom_kills =
+            read_keyed(memory, is_v1 ? "memory.oom_control" : "memory.events", "oom_kill");
+    uint64_t peak = read_number(pids, "pids.peak");
+    usage->peak_pids = peak == USAGE_UNKNOWN || peak == 0 ? peak : peak - 1; /* init */
+    usage->pids_refused = read_keyed(pids, "pids.events", "max");
+}
+
+int cgroup_freeze(const struct cgroup *group, bool is_frozen, struct carrel_error *err)
+{
+    if (group->version != CGROUP_V2)
+        return err_set(err, -ENOTSUP, "pausing needs cgroup v2");
+    int r = fd_write_file(group->dir[0], "cgroup.freeze", is_frozen ? "1" : "0");
+    return r < 0 ? err_set_errno(err, r, "write cgroup.freeze") : 0;
+}
+
+void cgroup_remove(struct cgroup *group)
+{
+    for (size_t i = 0; i < CGROUP_CONTROLLERS; i++) {
+        if (group->dir[i] >= 0)
+            (void)remove_dir(group->parent[i], group->name); /* busy: a later sweep takes it */
+        fd_close(fd_steal(&group->dir[i]));
+        fd_close(fd_steal(&group->parent[i]));
+    }
+    group->version = CGROUP_NONE;
+}
+
+void cgroup_sweep(const struct cgroup_place *place, const char *name)
+{
+    size_t n = place->version == CGROUP_V1   ? CGROUP_CONTROLLERS
+               : place->version == CGROUP_V2 ? 1
+                                             : 0;
+
+    for (size_t i = 0; i < n; i++) {
+        AUTO(fd_close) int parent = open_parent(place, i, NULL);
+        if (parent >= 0)
+            sweep_dir(parent, name);
+    }
+}

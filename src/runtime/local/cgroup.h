@@ -1,0 +1,66 @@
+/*
+ * cgroup.h - limits for a whole sandbox, on cgroup v1 and v2.
+ *
+ * A sandbox has one group below a parent of ours: /sys/fs/cgroup/carrel (v2, root),
+ * /sys/fs/cgroup/<controller>/carrel (v1, root), or a carrel group in the subtree that was
+ * delegated to us (v2, rootless).
+ */
+#pragma once
+#include "base/auto.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct carrel_error;
+struct sandbox_limits;
+struct sandbox_usage;
+
+enum cgroup_controller { CGROUP_MEMORY, CGROUP_PIDS, CGROUP_CPU, CGROUP_CONTROLLERS };
+
+/* Where groups can be made here. */
+struct cgroup_place {
+    enum { CGROUP_NONE, CGROUP_V1, CGROUP_V2 } version;
+    char parent[512]; /* v2: directory in which the carrel group lies */
+    char why[256];    /* NONE: what is missing and how to get it */
+};
+
+/* Looks, without changing anything. */
+void cgroup_find(struct cgroup_place *place);
+
+struct cgroup {
+    int version;
+    char name[64];
+    int parent[CGROUP_CONTROLLERS]; /* the carrel group; v2 uses the first only */
+    int dir[CGROUP_CONTROLLERS];    /* the sandbox's group */
+};
+#define CGROUP_INIT                                                                            \
+    (struct cgroup)                                                                            \
+    {                                                                                          \
+        .parent = { -1, -1, -1 }, .dir = { -1, -1, -1 }                                        \
+    }
+
+/*
+ * Makes the group `name` with all limits in force. A group that is there already is what a
+ * crash left (the caller holds the lock on the name): its processes are ended and it is made
+ * anew.
+ */
+int cgroup_create(struct cgroup *group, const struct cgroup_place *place, const char *name,
+        const struct sandbox_limits *limits, struct carrel_error *err);
+
+/* v1: files to which the child writes "0" to join; returns how many. v2: none (see cgroup_fd).
+ */
+int cgroup_open_joins(
+        const struct cgroup *group, int fds[CGROUP_CONTROLLERS], struct carrel_error *err);
+
+/* v2: descriptor for CLONE_INTO_CGROUP; -1 on v1. */
+int cgroup_fd(const struct cgroup *group);
+
+void cgroup_usage(const struct cgroup *group, struct sandbox_usage *usage);
+
+/* Freezes or thaws every process in the group. -ENOTSUP where that cannot be had. */
+int cgroup_freeze(const struct cgroup *group, bool is_frozen, struct carrel_error *err);
+
+/* Removes the group, which must hold no process any more, and closes everything. */
+void cgroup_remove(struct cgroup *group);
+
+/* Ends what is in the stale group `name` and removes it. Nothing to do is fine. */
+void cgroup_sweep(const struct cgroup_place *place, const char *name);

@@ -1,0 +1,247 @@
+/* host.c - facts about this machine. */
+#include "runtime/local/host.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "runtime/runtime.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/capability.h>
+#include <linux/landlock.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/*
+ * What programs need of the host's root. /etc is a choice: names that programs read and that
+ * hold no secret; everything else in /etc is written by the plan or absent.
+ */
+static const char *const host_names[] = {
+    "usr",
+    "bin",
+    "sbin",
+    "lib",
+    "lib32",
+    "lib64",
+    "libx32",
+    "etc/alternatives", /* Debian's links: awk, java, editor ... */
+    "etc/ca-certificates",
+    "etc/crypto-policies",
+    "etc/java-11-openjdk",
+    "etc/java-17-openjdk",
+    "etc/java-21-openjdk",
+    "etc/ld.so.cache",
+    "etc/ld.so.conf",
+    "etc/ld.so.conf.d",
+    "etc/localtime",
+    "etc/mime.types",
+    "etc/perl",
+    "etc/pki",
+    "etc/protocols",
+    "etc/services",
+    "etc/ssl",
+    "etc/timezone",
+};
+
+/*
+ * Most of these are the host root's alone, and the ids inside are not; the mask holds even
+ * where a kernel forgets that. What is read-only here is read by ordinary programs.
+ */
+const struct proc_mask proc_masks[] = {
+    { "acpi", MASK_DIR },
+    { "asound", MASK_DIR },
+    { "bus", MASK_READ_ONLY },
+    { "fs", MASK_READ_ONLY },
+    { "interrupts", MASK_FILE }, /* counts keystrokes of the host, among others */
+    { "irq", MASK_READ_ONLY },
+    { "kallsyms", MASK_FILE },
+    { "kcore", MASK_FILE },
+    { "key-users", MASK_FILE },
+    { "keys", MASK_FILE },
+    { "kmsg", MASK_FILE },
+    { "kpagecount", MASK_FILE },
+    { "latency_stats", MASK_FILE },
+    { "modules", MASK_FILE },
+    { "sched_debug", MASK_FILE },
+    { "scsi", MASK_DIR },
+    { "sys", MASK_READ_ONLY },
+    { "sysrq-trigger", MASK_FILE },
+    { "timer_list", MASK_FILE },
+    { "timer_stats", MASK_FILE },
+};
+const size_t n_proc_masks = ARRAY_LEN(proc_masks);
+
+bool host_is_privileged(void)
+{
+    struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+    struct __user_cap_data_struct data[2] = { 0 };
+    const uint32_t need = 1U << CAP_SYS_ADMIN | 1U << CAP_SETUID | 1U << CAP_SETGID;
+
+    if (geteuid() != 0 || syscall(SYS_capget, &header, data) < 0)
+        return false;
+    return (data[0].effective & need) == need;
+}
+
+int host_landlock_abi(void)
+{
+    long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+
+    return abi < 0 ? 0 : (int)abi;
+}
+
+static int look(int root, const char *path, struct host_entry *entry)
+{
+    char link[PATH_MAX];
+    struct stat st;
+
+    if (fstatat(root, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT || errno == ENOTDIR ? 0 : -errno;
+    if (S_ISDIR(st.st_mode)) {
+        entry->kind = ENTRY_DIR;
+    } else if (S_ISREG(st.st_mode)) {
+        entry->kind = ENTRY_FILE;
+    } else if (S_ISLNK(st.st_mode)) {
+        ssize_t n = readlinkat(root, path, link, sizeof(link) - 1);
+        if (n < 0)
+            return -errno;
+        link[n] = '\0';
+        entry->link = strdup(link);
+        if (!entry->link)
+            return -ENOMEM;
+        entry->kind = ENTRY_LINK;
+    }
+    return 0;
+}
+
+/* Adds one entry, if the name is there at all. */
+static int add_entry(struct host *host, int root, const char *path)
+{
+    struct host_entry *entries =
+            reallocarray(host->entries, host->n_entries + 1, sizeof(*entries));
+    if (!entries)
+        return -ENOMEM;
+    host->entries = entries;
+
+    struct host_entry *entry = &entries[host->n_entries];
+    *entry = (struct host_entry){ .kind = ENTRY_ABSENT };
+    int r = look(root, path, entry);
+    if (r < 0 || entry->kind == ENTRY_ABSENT)
+        return r;
+    host->n_entries++; /* from here on host_free() knows it */
+    entry->path = strdup(path);
+    return entry->path ? 0 : -ENOMEM;
+}
+
+/* Names at the top of another root that the sandbox makes itself. */
+static bool is_own_name(const char *name)
+{
+    static const char *const own[] = { ".", "..", "dev", "proc", "sys", "tmp", "run", "home",
+        "workspace" };
+
+    for (size_t i = 0; i < ARRAY_LEN(own); i++)
+        if (strcmp(name, own[i]) == 0)
+            return true;
+    return false;
+}
+
+static int read_other_root(struct host *host, const char *path, struct carrel_error *err)
+{
+    AUTO(fd_close) int root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (root < 0)
+        return err_set_errno(err, -errno, "root '%s'", path);
+    int copy = fcntl(root, F_DUPFD_CLOEXEC, 3);
+    DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+    if (!dir) {
+        fd_close(copy);
+        return err_set_errno(err, -errno, "root '%s'", path);
+    }
+
+    int r = 0;
+    const struct dirent *d;
+    while (r == 0 && (d = readdir(dir)))
+        if (!is_own_name(d->d_name))
+            r = add_entry(host, root, d->d_name);
+    (void)closedir(dir);
+    if (r < 0)
+        return err_set_errno(err, r, "root '%s'", path);
+    if (host->n_entries == 0)
+        return err_set(err, -EINVAL,
+                "root '%s' is empty; expected a root filesystem (bin, lib, usr ...)", path);
+    return 0;
+}
+
+static int read_host_root(struct host *host, struct carrel_error *err)
+{
+    AUTO(fd_close) int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (root < 0)
+        return err_set_errno(err, -errno, "open '/'");
+    for (size_t i = 0; i < ARRAY_LEN(host_names); i++) {
+        int r = add_entry(host, root, host_names[i]);
+        if (r < 0)
+            return err_set_errno(err, r, "look at '/%s'", host_names[i]);
+    }
+    return 0;
+}
+
+static int read_proc(struct host *host, struct carrel_error *err)
+{
+    struct stat st;
+    AUTO(fd_close) int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (proc < 0)
+        return err_set_errno(err, -errno, "open '/proc'");
+    for (size_t i = 0; i < n_proc_masks; i++)
+        if (fstatat(proc, proc_masks[i].name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+            host->proc_masks |= UINT64_C(1) << i;
+    return 0;
+}
+
+static int read_resolv_conf(
+        struct host *host, const struct sandbox_spec *spec, struct carrel_error *err)
+{
+    char text[8192] = "";
+
+    if (spec->network == NETWORK_HOST) {
+        ssize_t n = fd_read_file(AT_FDCWD, "/etc/resolv.conf", text, sizeof(text));
+        if (n < 0 && n != -ENOENT)
+            return err_set_errno(err, (int)n, "read '/etc/resolv.conf'");
+    }
+    host->resolv_conf = strdup(text);
+    return host->resolv_conf ? 0 : err_set_errno(err, -ENOMEM, "resolv.conf");
+}
+
+int host_read(const struct sandbox_spec *spec, struct host **out, struct carrel_error *err)
+{
+    AUTO(host_free) struct host *host = calloc(1, sizeof(*host));
+    if (!host)
+        return err_set_errno(err, -ENOMEM, "facts about the host");
+
+    host->uid = geteuid();
+    host->gid = getegid();
+    host->is_root = host_is_privileged();
+    host->landlock = host_landlock_abi();
+    int r = spec->root ? read_other_root(host, spec->root, err) : read_host_root(host, err);
+    if (r == 0)
+        r = read_proc(host, err);
+    if (r == 0)
+        r = read_resolv_conf(host, spec, err);
+    if (r < 0)
+        return r;
+    *out = ptr_steal(&host);
+    return 0;
+}
+
+void host_free(struct host *host)
+{
+    if (!host)
+        return;
+    for (size_t i = 0; i < host->n_entries; i++) {
+        free(host->entries[i].path);
+        free(host->entries[i].link);
+    }
+    free(host->entries);
+    free(host->resolv_conf);
+    free(host);
+}

@@ -1,0 +1,74 @@
+/* idmap.c - uid_map, gid_map and namespaces for id-mapped mounts. */
+#include "runtime/local/idmap.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "runtime/local/plan.h"
+#include "runtime/local/sys.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/wait.h>
+
+static int write_map(pid_t pid, const char *file, const char *text, struct carrel_error *err)
+{
+    char path[64];
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+    int r = fd_write_file(AT_FDCWD, path, text);
+    return r < 0 ? err_set_errno(err, r, "write '%s' to %s", text, path) : 0;
+}
+
+int idmap_write(pid_t child, const struct plan *plan, uint32_t base, struct carrel_error *err)
+{
+    char uids[64];
+    char gids[64];
+    int r = 0;
+
+    if (plan->has_range) {
+        (void)snprintf(uids, sizeof(uids), "0 %u %u", base, PLAN_RANGE);
+        (void)snprintf(gids, sizeof(gids), "0 %u %u", base, PLAN_RANGE);
+    } else {
+        (void)snprintf(uids, sizeof(uids), "%u %u 1", (unsigned)plan->uid, (unsigned)geteuid());
+        (void)snprintf(gids, sizeof(gids), "%u %u 1", (unsigned)plan->gid, (unsigned)getegid());
+        r = write_map(child, "setgroups", "deny", err); /* the kernel wants it for one gid */
+    }
+    if (r == 0)
+        r = write_map(child, "uid_map", uids, err);
+    if (r == 0)
+        r = write_map(child, "gid_map", gids, err);
+    return r;
+}
+
+int idmap_open(uid_t uid_on_disk, uid_t uid_shown, gid_t gid_on_disk, gid_t gid_shown,
+        struct carrel_error *err)
+{
+    char text[64];
+    int pidfd = -1;
+    struct clone_args args = {
+        .flags = CLONE_NEWUSER | CLONE_PIDFD,
+        .pidfd = (uint64_t)(uintptr_t)&pidfd,
+    };
+
+    /* A namespace needs a process to be born; it may be gone again once we hold its file. */
+    pid_t pid = sys_clone3(&args);
+    if (pid == 0) {
+        for (;;)
+            (void)pause();
+    }
+    if (pid < 0)
+        return err_set_errno(err, -errno, "make a user namespace for an id-mapped mount");
+    AUTO(fd_close) int held = pidfd;
+
+    (void)snprintf(text, sizeof(text), "%u %u 1", (unsigned)uid_on_disk, (unsigned)uid_shown);
+    int r = write_map(pid, "uid_map", text, err);
+    (void)snprintf(text, sizeof(text), "%u %u 1", (unsigned)gid_on_disk, (unsigned)gid_shown);
+    if (r == 0)
+        r = write_map(pid, "gid_map", text, err);
+    (void)snprintf(text, sizeof(text), "/proc/%d/ns/user", (int)pid);
+    int ns = r < 0 ? -1 : open(text, O_RDONLY | O_CLOEXEC);
+    if (r == 0 && ns < 0)
+        r = err_set_errno(err, -errno, "open '%s'", text);
+    (void)sys_pidfd_send_signal(held, SIGKILL);
+    (void)waitid(P_PIDFD, (id_t)held, &(siginfo_t){ 0 }, WEXITED | __WALL);
+    return r < 0 ? r : ns;
+}

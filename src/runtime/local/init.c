@@ -1,0 +1,363 @@
+/*
+ * init.c - pid 1: starts programs, reports their end, opens files, reaps orphans.
+ *
+ * It lives in the sandbox but is not of it: programs cannot signal, trace or read it. It is a
+ * fork of the caller without exec, so it allocates nothing and takes no locks. When the host
+ * goes away the socket ends, init ends, and the kernel ends every process of its namespace.
+ */
+#include "runtime/local/init.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/payload.h"
+#include "runtime/local/launch.h"
+#include "runtime/local/plan.h"
+#include "runtime/local/setup.h"
+#include "runtime/local/sys.h"
+#include "runtime/local/wire.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/fsuid.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+
+#define MAX_PROCESSES 1024 /* started by the host and still running */
+
+struct started {
+    pid_t pid; /* 0: free */
+    uint32_t id;
+    bool has_ended; /* and is not reported yet */
+    int status;
+};
+
+struct init {
+    const struct plan *plan;
+    int sock;
+    int events;
+    int owner;
+    int space_fd;
+    int io_fd;
+    int child_fd; /* signalfd for SIGCHLD */
+    uint32_t last_id;
+    uint64_t skeleton_blocks; /* in use before the first program */
+    struct started started[MAX_PROCESSES];
+};
+
+static struct started *find(struct init *init, pid_t pid, uint32_t id)
+{
+    for (size_t i = 0; i < MAX_PROCESSES; i++) {
+        struct started *s = &init->started[i];
+        if ((pid && s->pid == pid) || (!pid && s->pid && s->id == id))
+            return s;
+    }
+    return NULL;
+}
+
+static struct started *find_free(struct init *init)
+{
+    for (size_t i = 0; i < MAX_PROCESSES; i++)
+        if (!init->started[i].pid)
+            return &init->started[i];
+    return NULL;
+}
+
+/* A host that does not take answers is gone: so are we. */
+static void answer(
+        struct init *init, const struct wire_message *message, const int *fds, size_t n)
+{
+    if (wire_send(init->sock, message, fds, n, 0) < 0)
+        _exit(1);
+}
+
+static void answer_failed(struct init *init, const struct carrel_error *err)
+{
+    struct wire_message message = { .kind = WIRE_FAILED, .error = *err };
+
+    answer(init, &message, NULL, 0);
+}
+
+static uint64_t read_storage_bytes(int io_fd)
+{
+    static const char key[] = "\nwrite_bytes: ";
+    char text[512];
+
+    ssize_t n = io_fd < 0 ? -1 : pread(io_fd, text, sizeof(text) - 1, 0);
+    if (n <= 0)
+        return 0;
+    text[n] = '\0';
+    const char *at = strstr(text, key);
+    return at ? strtoull(at + sizeof(key) - 1, NULL, 10) : 0;
+}
+
+static void describe_space(const struct init *init, struct wire_message *message)
+{
+    struct statfs st;
+
+    if (fstatfs(init->space_fd, &st) < 0)
+        return;
+    uint64_t used = st.f_blocks - st.f_bfree;
+    if (used > init->skeleton_blocks)
+        message->held_bytes = (used - init->skeleton_blocks) * (uint64_t)st.f_bsize;
+    if (st.f_bavail == 0 || st.f_ffree == 0)
+        message->flags |= WIRE_DISK_FULL;
+}
+
+static void reap(struct init *init)
+{
+    struct signalfd_siginfo drained;
+    int status;
+    pid_t pid;
+
+    (void)read(init->child_fd, &drained, sizeof(drained)); /* only a wake-up; wait4 tells all */
+    while ((pid = wait4(-1, &status, WNOHANG, NULL)) > 0) {
+        struct started *s = find(init, pid, 0);
+        if (!s)
+            continue; /* an orphan */
+        s->has_ended = true;
+        s->status = status;
+    }
+}
+
+/* Tells the host which processes have ended. True: it has no room now, try again. */
+static bool report(struct init *init)
+{
+    for (size_t i = 0; i < MAX_PROCESSES; i++) {
+        struct started *s = &init->started[i];
+        if (!s->has_ended)
+            continue;
+        struct wire_message message = {
+            .kind = WIRE_EXITED,
+            .process = s->id,
+            .value = s->status,
+            .storage_bytes = read_storage_bytes(init->io_fd),
+        };
+        describe_space(init, &message);
+        int r = wire_send(init->events, &message, NULL, 0, MSG_DONTWAIT);
+        if (r == -EAGAIN)
+            return true;
+        if (r < 0)
+            _exit(0); /* the host is gone */
+        *s = (struct started){ 0 };
+    }
+    return false;
+}
+
+/* Acts as the programs' user for one call, so that file permissions are theirs. */
+static void act_as(const struct init *init, uid_t uid, gid_t gid)
+{
+    if (!init->plan->is_init_apart)
+        return;
+    (void)setfsgid(
+            gid); /* cannot fail: we hold the capability; the callers check the outcome */
+    (void)setfsuid(uid);
+}
+
+/* A terminal of the sandbox's own devpts; the slave belongs to the programs' user. */
+static int open_terminal(struct init *init, const struct wire_message *request, int *slave,
+        struct carrel_error *err)
+{
+    const struct winsize size = { .ws_row = request->rows, .ws_col = request->cols };
+    int unlock = 0;
+
+    act_as(init, init->plan->uid, init->plan->gid);
+    AUTO(fd_close) int master = open("/dev/pts/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
+    act_as(init, init->plan->init_uid, init->plan->init_gid);
+    if (master < 0)
+        return err_set(err, -EIO, "open a terminal: %s", strerrordesc_np(errno));
+    if (ioctl(master, TIOCSPTLCK, &unlock) < 0 || ioctl(master, TIOCSWINSZ, &size) < 0)
+        return err_set(err, -EIO, "prepare a terminal: %s", strerrordesc_np(errno));
+    *slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (*slave < 0)
+        return err_set(err, -EIO, "open a terminal: %s", strerrordesc_np(errno));
+    return fd_steal(&master);
+}
+
+static void start(
+        struct init *init, const struct wire_message *request, const int *fds, int n_fds)
+{
+    struct carrel_error err = { 0 };
+    struct payload payload = { 0 };
+    bool has_tty = request->flags & WIRE_TTY;
+    AUTO(fd_close) int master = -1;
+    AUTO(fd_close) int slave = -1;
+    struct launch launch = { .plan = init->plan, .has_tty = has_tty };
+    struct started *s = find_free(init);
+    pid_t pid = -1;
+
+    int r = n_fds == (has_tty ? 1 : 4) ? payload_map(fds[0], &payload) : -EPROTO;
+    if (r < 0)
+        (void)err_set(&err, -EIO, "read the start request: %s", strerrordesc_np(-r));
+    else if (!s)
+        r = err_set(&err, -EAGAIN, "%d processes are running already", MAX_PROCESSES);
+    else if (has_tty)
+        r = master = open_terminal(init, request, &slave, &err);
+    if (r >= 0) {
+        for (int i = 0; i < 3; i++)
+            launch.fds[i] = has_tty ? slave : fds[1 + i];
+        launch.cwd = payload.text;
+        launch.argv = payload.argv;
+        launch.env = payload.env;
+        r = pid = launch_process(&launch, &err);
+    }
+    payload_unmap(&payload);
+    if (r < 0) {
+        answer_failed(init, &err);
+        return;
+    }
+
+    *s = (struct started){ .pid = pid, .id = ++init->last_id };
+    struct wire_message message = { .kind = WIRE_STARTED, .process = s->id };
+    answer(init, &message, &master, has_tty ? 1 : 0);
+}
+
+/*
+ * Opens a file for the host. The path is the program's, so the program's permissions count,
+ * links lead nowhere but inside this root, and /proc's magic links, which could lead to init's
+ * own descriptors, are refused.
+ */
+static int open_inside(struct init *init, const char *path, const struct wire_message *request,
+        struct carrel_error *err)
+{
+    const struct open_how how = {
+        .flags = ((unsigned)request->value & ~(unsigned)O_PATH) | O_CLOEXEC | O_NOCTTY |
+                 O_NONBLOCK, /* a FIFO must not block us */
+        .mode = (unsigned)request->value & O_CREAT ? request->mode & 0777 : 0,
+        .resolve = RESOLVE_NO_MAGICLINKS,
+    };
+    struct stat st;
+
+    act_as(init, init->plan->uid, init->plan->gid);
+    AUTO(fd_close) int fd = chdir(PLAN_WORKSPACE) < 0 ? -1 : sys_openat2(AT_FDCWD, path, &how);
+    int saved = errno;
+    act_as(init, init->plan->init_uid, init->plan->init_gid);
+    (void)chdir("/"); /* always there */
+    if (fd < 0)
+        return err_set_errno(err, -saved, "open '%s'", path);
+    if (fstat(fd, &st) < 0)
+        return err_set_errno(err, -errno, "stat '%s'", path);
+    if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+        return err_set(err, -EINVAL, "'%s' is neither a file nor a directory", path);
+    if (fcntl(fd, F_SETFL, request->value & (O_APPEND | O_NONBLOCK)) < 0)
+        return err_set_errno(err, -errno, "open '%s'", path);
+    return fd_steal(&fd);
+}
+
+static void open_file(
+        struct init *init, const struct wire_message *request, const int *fds, int n)
+{
+    struct carrel_error err = { 0 };
+    struct payload payload = { 0 };
+    AUTO(fd_close) int fd = -1;
+
+    int r = n == 1 ? payload_map(fds[0], &payload) : -EPROTO;
+    if (r < 0)
+        (void)err_set_errno(&err, r, "read the open request");
+    else
+        r = fd = open_inside(init, payload.text, request, &err);
+    payload_unmap(&payload);
+    if (r < 0) {
+        answer_failed(init, &err);
+        return;
+    }
+    struct wire_message message = { .kind = WIRE_OPENED };
+    answer(init, &message, &fd, 1);
+}
+
+static void send_signal(struct init *init, const struct wire_message *request)
+{
+    const struct started *s = find(init, 0, request->process);
+
+    if (!s || s->has_ended)
+        return;                          /* its report is on the way */
+    (void)kill(-s->pid, request->value); /* its group; it may have left it */
+    (void)kill(s->pid, request->value);
+}
+
+static void serve(struct init *init)
+{
+    struct wire_message request;
+    int fds[WIRE_MAX_FDS];
+
+    int n = wire_receive(init->sock, &request, fds, MSG_DONTWAIT);
+    if (n == -EAGAIN)
+        return;
+    if (n < 0)
+        _exit(0); /* the host is gone */
+    if (request.kind == WIRE_START)
+        start(init, &request, fds, n);
+    else if (request.kind == WIRE_OPEN)
+        open_file(init, &request, fds, n);
+    else if (request.kind == WIRE_SIGNAL)
+        send_signal(init, &request);
+    for (int i = 0; i < n; i++)
+        fd_close(fds[i]);
+}
+
+static int prepare(struct init *init, struct carrel_error *err)
+{
+    sigset_t set;
+    struct statfs st;
+
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGCHLD);
+    init->child_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (init->child_fd < 0)
+        return err_set_errno(err, -errno, "signalfd");
+    if (fstatfs(init->space_fd, &st) < 0)
+        return err_set_errno(err, -errno, "measure the private space");
+    init->skeleton_blocks = st.f_blocks - st.f_bfree;
+    return 0;
+}
+
+static _Noreturn void run_loop(struct init *init)
+{
+    for (;;) {
+        bool has_backlog = report(init);
+        struct pollfd watch[] = {
+            { .fd = init->sock, .events = POLLIN },
+            { .fd = init->child_fd, .events = POLLIN },
+            { .fd = init->owner, .events = POLLIN },
+            { .fd = init->events, .events = has_backlog ? POLLOUT : 0 },
+        };
+        if (poll(watch, ARRAY_LEN(watch), -1) < 0)
+            continue; /* EINTR */
+        if (watch[2].revents)
+            _exit(0); /* the host is gone, whoever else holds its sockets */
+        if (watch[1].revents)
+            reap(init);
+        if (watch[0].revents)
+            serve(init);
+    }
+}
+
+_Noreturn void init_main(struct setup *setup)
+{
+    static struct init init; /* not on the stack: the table is large */
+    struct carrel_error err = { 0 };
+
+    init.plan = setup->plan;
+    int r = setup_run(setup, &err);
+    init.sock = setup->sock;
+    init.events = setup->events;
+    init.owner = setup->owner;
+    init.space_fd = setup->space_fd;
+    init.io_fd = setup->io_fd;
+    if (r == 0)
+        r = prepare(&init, &err);
+    if (r < 0) {
+        answer_failed(&init, &err);
+        _exit(1);
+    }
+    struct wire_message ready = { .kind = WIRE_READY };
+    answer(&init, &ready, NULL, 0);
+    run_loop(&init);
+}

@@ -1,0 +1,11 @@
+/* landlock.h - a second fence, held by another part of the kernel than the mounts are. */
+#pragma once
+
+struct carrel_error;
+
+/*
+ * Confines this process and all that it starts: reading and executing everywhere in its root,
+ * writing only below `writable` (NULL-terminated); signals and abstract sockets stay inside
+ * where the ABI has that. Called after the root is in place. Allocates nothing.
+ */
+int landlock_confine(int abi, const char *const *writable, struct carrel_error *err);

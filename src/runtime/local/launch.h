@@ -1,0 +1,22 @@
+/* launch.h - from init to a running program. */
+#pragma once
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct carrel_error;
+struct plan;
+
+struct launch {
+    const struct plan *plan;
+    int fds[3];
+    bool has_tty;
+    const char *cwd;
+    char **argv;
+    char **env;
+};
+
+/*
+ * Starts a program with everything dropped that init still has. Returns its pid, or a negative
+ * errno as sandbox_start() documents it. Allocates nothing.
+ */
+pid_t launch_process(const struct launch *launch, struct carrel_error *err);

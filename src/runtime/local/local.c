@@ -1,0 +1,563 @@
+/*
+ * local.c - the host's side of a kernel sandbox.
+ *
+ * create: facts, plan, slot, clone; then, while the child makes its namespaces, the id maps and
+ * the cgroup; then "go", and the child's answer. Everything that can be refused is refused
+ * before the clone. After it, whatever fails, the child is killed and nothing is left.
+ */
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/payload.h"
+#include "runtime/adapters.h"
+#include "runtime/local/cgroup.h"
+#include "runtime/local/host.h"
+#include "runtime/local/idmap.h"
+#include "runtime/local/init.h"
+#include "runtime/local/plan.h"
+#include "runtime/local/setup.h"
+#include "runtime/local/slot.h"
+#include "runtime/local/sources.h"
+#include "runtime/local/sys.h"
+#include "runtime/local/wire.h"
+#include "runtime/runtime.h"
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+/* How long a killed sandbox may hang in the kernel before we say so instead of waiting. */
+#define GONE_MS 10000
+
+struct local {
+    struct sandbox base;
+    struct plan *plan;
+    struct slot slot;
+    struct cgroup cgroup;
+    int pidfd;
+    int sock;            /* requests and answers; base.event_fd has the reports */
+    uint64_t held_bytes; /* from init's last report */
+    uint64_t storage_bytes;
+    bool is_disk_full;
+};
+
+static struct local *local_of(struct sandbox *box);
+
+/* Which limits are in whose hands, given where cgroups can be made. Refuses what must be held.
+ */
+static int choose_holders(struct local *local, const struct sandbox_limits *limits,
+        const struct cgroup_place *place, struct carrel_error *err)
+{
+    static const enum limit by_cgroup[] = { LIMIT_MEMORY, LIMIT_PIDS, LIMIT_CPU };
+    enum limit_holder *held_by = local->base.held_by;
+
+    held_by[LIMIT_DISK] = HELD_BY_FILESYSTEM;
+    held_by[LIMIT_FILES] = HELD_BY_RLIMIT;
+    for (size_t i = 0; i < ARRAY_LEN(by_cgroup); i++) {
+        enum limit limit = by_cgroup[i];
+        unsigned bit = LIMIT_BIT(limit);
+        if (place->version != CGROUP_NONE)
+            held_by[limit] = HELD_BY_CGROUP;
+        else if ((limits->demanded & bit) && !(limits->best_effort & bit))
+            return err_set(err, -ENOTSUP,
+                    "the %s limit cannot be held here: %s; or accept less with --best-effort "
+                    "%s",
+                    limit_name(limit), place->why, limit_name(limit));
+        else
+            held_by[limit] = limit == LIMIT_CPU ? HELD_BY_NOTHING : HELD_BY_RLIMIT;
+    }
+    return 0;
+}
+
+/* Without a cgroup: per process for memory, per user namespace (so per sandbox) for pids. */
+static void substitute_rlimits(struct local *local, const struct sandbox_limits *limits)
+{
+    if (local->base.held_by[LIMIT_MEMORY] == HELD_BY_RLIMIT)
+        plan_add_rlimit(local->plan, RLIMIT_DATA, limits->value[LIMIT_MEMORY]);
+    if (local->base.held_by[LIMIT_PIDS] == HELD_BY_RLIMIT)
+        plan_add_rlimit(local->plan, RLIMIT_NPROC, limits->value[LIMIT_PIDS] + 1); /* init */
+}
+
+static uint64_t protections_of(const struct local *local)
+{
+    uint64_t set = PROTECT_BIT(PROTECT_COUNT) - 1;
+
+    if (!local->plan->has_netns)
+        set &= ~PROTECT_BIT(PROTECT_NETNS);
+    if (local->plan->landlock == 0)
+        set &= ~PROTECT_BIT(PROTECT_LANDLOCK);
+    if (local->base.held_by[LIMIT_MEMORY] != HELD_BY_CGROUP)
+        set &= ~(PROTECT_BIT(PROTECT_MEMORY) | PROTECT_BIT(PROTECT_PIDS) |
+                 PROTECT_BIT(PROTECT_CPU));
+    return set;
+}
+
+static int check_files_limit(const struct sandbox_limits *limits, struct carrel_error *err)
+{
+    struct rlimit hard;
+
+    if (getrlimit(RLIMIT_NOFILE, &hard) < 0)
+        return err_set_errno(err, -errno, "getrlimit");
+    if (limits->value[LIMIT_FILES] > hard.rlim_max)
+        return err_set(err, -EINVAL,
+                "the files limit %ju is above this process's own hard limit %ju (ulimit -Hn)",
+                (uintmax_t)limits->value[LIMIT_FILES], (uintmax_t)hard.rlim_max);
+    return 0;
+}
+
+/* Both ends of what connects us with init. */
+struct link {
+    int sock[2]; /* [0] is ours */
+    int events[2];
+    int owner;
+};
+#define LINK_INIT                                                                              \
+    {                                                                                          \
+        { -1, -1 }, { -1, -1 }, -1                                                             \
+    }
+
+static void link_close(struct link link)
+{
+    for (int i = 0; i < 2; i++) {
+        fd_close(link.sock[i]);
+        fd_close(link.events[i]);
+    }
+    fd_close(link.owner);
+}
+DEFINE_AUTO(struct link, link_close)
+
+static int link_open(struct link *link, struct carrel_error *err)
+{
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, link->sock) < 0 ||
+            socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, link->events) < 0)
+        return err_set_errno(err, -errno, "socketpair");
+    link->owner = (int)syscall(SYS_pidfd_open, getpid(), 0);
+    return link->owner < 0 ? err_set_errno(err, -errno, "pidfd_open") : 0;
+}
+
+static int explain_clone(int code, struct carrel_error *err)
+{
+    if (code == -EPERM || code == -ENOSPC || code == -EUSERS)
+        return err_set(err, -ENOTSUP,
+                "cannot make a user namespace (%s); allow it: sysctl "
+                "user.max_user_namespaces=10000, and where they exist "
+                "kernel.unprivileged_userns_clone=1 and "
+                "kernel.apparmor_restrict_unprivileged_userns=0",
+                strerrordesc_np(-code));
+    return err_set_errno(err, code, "clone into new namespaces");
+}
+
+/* Forks init. Only what cannot be shared with the host's work in parallel is made here. */
+static int clone_init(
+        struct local *local, const int *mount_fds, pid_t *pid, struct carrel_error *err)
+{
+    AUTO(link_close) struct link link = LINK_INIT;
+    struct clone_args args = {
+        .flags = CLONE_NEWUSER | CLONE_NEWPID | CLONE_PIDFD,
+        .pidfd = (uint64_t)(uintptr_t)&local->pidfd,
+        /* No exit signal: a library must not disturb its caller's SIGCHLD and wait(). */
+    };
+    sigset_t all;
+    sigset_t before;
+
+    int r = link_open(&link, err);
+    if (r < 0)
+        return r;
+    if (cgroup_fd(&local->cgroup) >= 0) {
+        args.flags |= CLONE_INTO_CGROUP;
+        args.cgroup = (unsigned)cgroup_fd(&local->cgroup);
+    }
+    /* A handler of the caller's must not run in the copy; init never unblocks them. */
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    *pid = sys_clone3(&args);
+    if (*pid == 0) {
+        struct setup setup = {
+            .plan = local->plan,
+            .mount_fds = mount_fds,
+            .sock = link.sock[1],
+            .events = link.events[1],
+            .owner = link.owner,
+            .lock_fd = local->slot.lock,
+            .io_fd = -1,
+            .space_fd = -1,
+        };
+        fd_close(link.sock[0]); /* else we would never see the host's end of it close */
+        fd_close(link.events[0]);
+        init_main(&setup);
+    }
+    int code = -errno;
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (*pid < 0)
+        return explain_clone(code, err);
+    local->sock = fd_steal(&link.sock[0]);
+    local->base.event_fd = fd_steal(&link.events[0]);
+    return 0;
+}
+
+static int send_go(struct local *local, struct carrel_error *err)
+{
+    const struct wire_message go = { .kind = WIRE_GO };
+    int joins[CGROUP_CONTROLLERS];
+
+    int n = cgroup_open_joins(&local->cgroup, joins, err);
+    if (n < 0)
+        return n;
+    int r = wire_send(local->sock, &go, joins, (size_t)n, 0);
+    while (n-- > 0)
+        fd_close(joins[n]);
+    /* -EPIPE: the child has failed; its own message says why. */
+    return r < 0 && r != -EPIPE ? err_set_errno(err, r, "tell the sandbox to go on") : 0;
+}
+
+static void note_report(struct local *local, const struct wire_message *message)
+{
+    local->held_bytes = message->held_bytes;
+    local->storage_bytes = message->storage_bytes;
+    local->is_disk_full = message->flags & WIRE_DISK_FULL;
+}
+
+/* Waits for the answer to a request. */
+static int await(struct local *local, enum wire_kind kind, struct wire_message *message,
+        int *fd, struct carrel_error *err)
+{
+    int fds[WIRE_MAX_FDS];
+
+    int n = wire_receive(local->sock, message, fds, 0);
+    if (n == -EPIPE)
+        return err_set(err, -ECHILD, "the sandbox ended before it could answer");
+    if (n < 0)
+        return err_set_errno(err, n, "answer of the sandbox");
+    if (fd && n > 0)
+        *fd = fd_steal(&fds[0]);
+    for (int i = 0; i < n; i++)
+        fd_close(fds[i]);
+    if (message->kind == WIRE_FAILED) {
+        int code = message->error.code < 0 ? message->error.code : -EIO;
+        return err_set(err, code, "%s", message->error.message);
+    }
+    if (message->kind != (uint32_t)kind)
+        return err_set(err, -EPROTO, "unexpected answer %u of the sandbox", message->kind);
+    return 0;
+}
+
+static int wait_gone(struct local *local, struct rusage *usage)
+{
+    struct pollfd gone = { .fd = local->pidfd, .events = POLLIN };
+    uint64_t deadline = clock_ns() + GONE_MS * UINT64_C(1000000);
+    siginfo_t info = { 0 };
+
+    int r;
+    do {
+        r = poll(&gone, 1, clock_poll_ms(deadline));
+    } while (r < 0 && errno == EINTR);
+    if (r <= 0)
+        return -ETIMEDOUT;
+    if (syscall(SYS_waitid, P_PIDFD, local->pidfd, &info, WEXITED | __WALL, usage) < 0)
+        return -errno;
+    return 0;
+}
+
+static int launch_init(struct local *local, const struct sandbox_spec *spec,
+        const struct cgroup_place *place, const int *mount_fds, struct carrel_error *err)
+{
+    struct wire_message answer;
+    pid_t pid = -1;
+    int r = 0;
+
+    if (place->version == CGROUP_V2) /* the clone itself joins it */
+        r = cgroup_create(&local->cgroup, place, local->slot.name, &spec->limits, err);
+    if (r == 0)
+        r = clone_init(local, mount_fds, &pid, err);
+    if (r == 0)
+        r = idmap_write(pid, local->plan, SLOT_FIRST_ID + local->slot.number * PLAN_RANGE, err);
+    if (r == 0 && place->version == CGROUP_V1)
+        r = cgroup_create(&local->cgroup, place, local->slot.name, &spec->limits, err);
+    if (r == 0)
+        r = send_go(local, err);
+    if (r == 0)
+        r = await(local, WIRE_READY, &answer, NULL, err);
+    return r;
+}
+
+static void local_free(struct sandbox *box);
+
+static int local_create(struct runtime *rt, const struct sandbox_spec *spec,
+        struct sandbox **out, struct carrel_error *err)
+{
+    AUTO(host_free) struct host *host = NULL;
+    struct cgroup_place place;
+
+    (void)rt;
+    struct local *local = calloc(1, sizeof(*local));
+    if (!local)
+        return err_set_errno(err, -ENOMEM, "sandbox");
+    local->slot = SLOT_INIT;
+    local->cgroup = CGROUP_INIT;
+    local->pidfd = local->sock = local->base.event_fd = -1;
+    local->base.ops = local_runtime.ops;
+
+    struct sources sources = { 0 };
+    cgroup_find(&place);
+    int r = choose_holders(local, &spec->limits, &place, err);
+    if (r == 0)
+        r = check_files_limit(&spec->limits, err);
+    if (r == 0)
+        r = host_read(spec, &host, err);
+    if (r == 0)
+        r = plan_make(spec, host, &local->plan, err);
+    if (r == 0 && (local->plan->has_range || place.version != CGROUP_NONE))
+        r = slot_take(&local->slot, &place, err);
+    if (r == 0)
+        r = sources_open(
+                &sources, local->plan, SLOT_FIRST_ID + local->slot.number * PLAN_RANGE, err);
+    if (r == 0) {
+        substitute_rlimits(local, &spec->limits);
+        local->base.protections = protections_of(local);
+        r = launch_init(local, spec, &place, sources.fds, err);
+    }
+    sources_close(&sources);
+    if (r < 0) {
+        sandbox_free(&local->base);
+        return r;
+    }
+    local->base.workspace = PLAN_WORKSPACE;
+    local->base.home = PLAN_HOME;
+    local->base.user_name = local->plan->user_name;
+    *out = &local->base;
+    return 0;
+}
+
+/* Streams are made here, so that the sandbox never holds the host's end. */
+struct streams {
+    int ours[3];
+    int theirs[3];
+};
+
+static void streams_close(struct streams s)
+{
+    for (int i = 0; i < 3; i++) {
+        fd_close(s.ours[i]);
+        fd_close(s.theirs[i]);
+    }
+}
+DEFINE_AUTO(struct streams, streams_close)
+
+static int streams_open(struct streams *s, bool has_stdin, struct carrel_error *err)
+{
+    int pair[2];
+
+    for (int i = 0; i < 3; i++) {
+        if (i == 0 && !has_stdin) {
+            s->theirs[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+            if (s->theirs[0] < 0)
+                return err_set_errno(err, -errno, "open '/dev/null'");
+            continue;
+        }
+        if (pipe2(pair, O_CLOEXEC) < 0)
+            return err_set_errno(err, -errno, "pipe");
+        s->ours[i] = pair[i == 0];
+        s->theirs[i] = pair[i != 0];
+    }
+    return 0;
+}
+
+static int local_start(struct sandbox *box, const struct process_spec *spec,
+        struct process *out, struct carrel_error *err)
+{
+    struct local *local = local_of(box);
+    AUTO(streams_close) struct streams s = { { -1, -1, -1 }, { -1, -1, -1 } };
+    struct wire_message message = {
+        .kind = WIRE_START,
+        .flags = spec->has_tty ? WIRE_TTY : 0,
+        .rows = spec->rows,
+        .cols = spec->cols,
+    };
+
+    AUTO(fd_close)
+    int payload =
+            payload_make(spec->cwd ? spec->cwd : PLAN_WORKSPACE, spec->argv, spec->env, err);
+    if (payload < 0)
+        return payload;
+    int r = spec->has_tty ? 0 : streams_open(&s, spec->has_stdin, err);
+    if (r < 0)
+        return r;
+    const int fds[] = { payload, s.theirs[0], s.theirs[1], s.theirs[2] };
+    r = wire_send(local->sock, &message, fds, spec->has_tty ? 1 : 4, 0);
+    if (r < 0)
+        return err_set_errno(err, r, "ask the sandbox to start a process");
+    AUTO(fd_close) int terminal = -1;
+    r = await(local, WIRE_STARTED, &message, &terminal, err);
+    if (r < 0)
+        return r;
+
+    struct process process = PROCESS_INIT;
+    process.id = message.process;
+    if (spec->has_tty) {
+        process.stdout_fd = fcntl(terminal, F_DUPFD_CLOEXEC, 3);
+        if (process.stdout_fd < 0)
+            return err_set_errno(err, -errno, "the terminal of the new process");
+        process.stdin_fd = fd_steal(&terminal);
+    } else {
+        process.stdin_fd = fd_steal(&s.ours[0]);
+        process.stdout_fd = fd_steal(&s.ours[1]);
+        process.stderr_fd = fd_steal(&s.ours[2]);
+    }
+    *out = process;
+    return 0;
+}
+
+static int local_next_event(
+        struct sandbox *box, struct sandbox_event *event, struct carrel_error *err)
+{
+    struct local *local = local_of(box);
+    struct wire_message message;
+    int fds[WIRE_MAX_FDS];
+
+    *event = (struct sandbox_event){ .kind = EVENT_NONE };
+    int n = wire_receive(box->event_fd, &message, fds, MSG_DONTWAIT);
+    if (n == -EAGAIN)
+        return 0;
+    if (n == -EPIPE) {
+        event->kind = EVENT_GONE;
+        return 0;
+    }
+    if (n < 0)
+        return err_set_errno(err, n, "read from the sandbox");
+    for (int i = 0; i < n; i++)
+        fd_close(fds[i]);
+    if (message.kind != WIRE_EXITED)
+        return err_set(
+                err, -EPROTO, "unexpected message %u from the sandbox", (unsigned)message.kind);
+    note_report(local, &message);
+    *event = (struct sandbox_event){
+        .kind = EVENT_EXITED,
+        .process = message.process,
+        .wait_status = message.value,
+    };
+    return 0;
+}
+
+static int local_signal(
+        struct sandbox *box, uint32_t process, int signal, struct carrel_error *err)
+{
+    const struct wire_message message = {
+        .kind = WIRE_SIGNAL,
+        .process = process,
+        .value = signal,
+    };
+
+    int r = wire_send(local_of(box)->sock, &message, NULL, 0, 0);
+    return r < 0 && r != -EPIPE ? err_set_errno(err, r, "send a signal") : 0;
+}
+
+static int local_usage(
+        struct sandbox *box, struct sandbox_usage *usage, struct carrel_error *err)
+{
+    const struct local *local = local_of(box);
+
+    (void)err;
+    cgroup_usage(&local->cgroup, usage);
+    usage->written_bytes = local->held_bytes + local->storage_bytes;
+    usage->is_disk_full = local->is_disk_full;
+    return 0;
+}
+
+static int local_stop(
+        struct sandbox *box, struct sandbox_usage *usage, struct carrel_error *err)
+{
+    struct local *local = local_of(box);
+    struct rusage rusage = { 0 };
+
+    if (local->pidfd < 0)
+        return 0;
+    (void)sys_pidfd_send_signal(local->pidfd, SIGKILL); /* already gone: the wait below tells */
+    int r = wait_gone(local, &rusage);
+    if (r < 0)
+        return err_set(err, r,
+                "the sandbox was killed but a process in it still hangs in the kernel; its "
+                "cgroup "
+                "is removed by a later 'carrel cleanup'");
+    (void)local_usage(box, usage, NULL);
+    usage->cpu_ms = (uint64_t)(rusage.ru_utime.tv_sec + rusage.ru_stime.tv_sec) * 1000 +
+                    (uint64_t)(rusage.ru_utime.tv_usec + rusage.ru_stime.tv_usec) / 1000;
+    if (usage->peak_memory_bytes == USAGE_UNKNOWN)
+        usage->peak_memory_bytes = (uint64_t)rusage.ru_maxrss * 1024;
+    fd_close(fd_steal(&local->pidfd));
+    cgroup_remove(&local->cgroup);
+    slot_release(&local->slot);
+    return 0;
+}
+
+static int local_open_file(
+        struct sandbox *box, const char *path, int flags, mode_t mode, struct carrel_error *err)
+{
+    struct local *local = local_of(box);
+    struct wire_message message = { .kind = WIRE_OPEN, .value = flags, .mode = mode };
+
+    AUTO(fd_close) int payload = payload_make(path, NULL, NULL, err);
+    if (payload < 0)
+        return payload;
+    int r = wire_send(local->sock, &message, &payload, 1, 0);
+    if (r < 0)
+        return err_set_errno(err, r, "ask the sandbox to open a file");
+    AUTO(fd_close) int fd = -1;
+    r = await(local, WIRE_OPENED, &message, &fd, err);
+    if (r < 0)
+        return r;
+    return fd < 0 ? err_set(err, -EPROTO, "the sandbox sent no descriptor") : fd_steal(&fd);
+}
+
+static int local_pause(struct sandbox *box, struct carrel_error *err)
+{
+    return cgroup_freeze(&local_of(box)->cgroup, true, err);
+}
+
+static int local_resume(struct sandbox *box, struct carrel_error *err)
+{
+    return cgroup_freeze(&local_of(box)->cgroup, false, err);
+}
+
+static void local_free(struct sandbox *box)
+{
+    struct local *local = local_of(box);
+    struct sandbox_usage unused = USAGE_INIT;
+
+    (void)local_stop(box, &unused, NULL); /* what hangs is named by the sweep */
+    fd_close(local->pidfd);
+    fd_close(local->sock);
+    fd_close(box->event_fd);
+    cgroup_remove(&local->cgroup);
+    slot_release(&local->slot);
+    plan_free(local->plan);
+    free(local);
+}
+
+static const struct runtime_ops ops = {
+    .name = "local",
+    .isolation = ISOLATION_KERNEL,
+    .create = local_create,
+    .start = local_start,
+    .next_event = local_next_event,
+    .signal = local_signal,
+    .stop = local_stop,
+    .free = local_free,
+    .usage = local_usage,
+    .open_file = local_open_file,
+    .pause = local_pause,
+    .resume = local_resume,
+};
+
+struct runtime local_runtime = { .ops = &ops };
+
+static struct local *local_of(struct sandbox *box)
+{
+    assert(box->ops == &ops);
+    return container_of(box, struct local, base);
+}

@@ -1,0 +1,102 @@
+/*
+ * plan.h - what will be done to make a sandbox, as data.
+ *
+ * plan_make() turns a spec and facts about the host into a list of steps without a single
+ * system call, so every decision can be tested without a privilege. apply.c carries the list
+ * out in the child, in order, and decides nothing.
+ */
+#pragma once
+#include "base/auto.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+struct carrel_error;
+struct host;
+struct sandbox_spec;
+
+/* Paths are relative to the new root, without a leading slash. */
+enum step_kind {
+    STEP_DIR,       /* a directory of the skeleton */
+    STEP_LINK,      /* a symbolic link to `source` */
+    STEP_FILE,      /* a file that holds `source` */
+    STEP_COVER,     /* the same, laid over a file of another root, if that has one there */
+    STEP_SPACE,     /* a private writable directory, of the program's user */
+    STEP_BIND,      /* `source` of the host, read-only */
+    STEP_DEVICE,    /* the host's device node `source` */
+    STEP_DEVPTS,    /* own terminals */
+    STEP_PROC,      /* /proc of the new process namespace */
+    STEP_MASK,      /* hides a file of /proc */
+    STEP_MASK_DIR,  /* hides a directory of /proc */
+    STEP_READ_ONLY, /* makes part of /proc read-only */
+    STEP_MOUNT,     /* the caller's mount number `index`: nothing on the way may be a link */
+};
+
+struct step {
+    enum step_kind kind;
+    const char *path;
+    const char *source;
+    mode_t mode;
+    size_t index;
+};
+
+struct plan_mount {
+    char *source;
+    char *target; /* relative to the new root */
+    bool is_writable;
+};
+
+struct plan_rlimit {
+    int resource;
+    uint64_t value;
+};
+#define PLAN_MAX_RLIMITS 10
+
+struct plan {
+    struct step *steps;
+    size_t n_steps;
+    struct plan_mount *mounts; /* in the order in which they must be made */
+    size_t n_mounts;
+    const char **writable; /* absolute paths that programs may write to; NULL-terminated */
+
+    /* Ids as the sandbox sees them. */
+    uid_t init_uid;
+    gid_t init_gid;
+    uid_t uid;
+    gid_t gid;
+    bool has_range;     /* a range of ids is mapped (else one: the caller's own) */
+    bool is_init_apart; /* init has another uid than the programs */
+
+    bool has_netns;
+    int landlock; /* ABI to use, 0: none */
+    const char *hostname;
+    char space_bytes[24]; /* mount options of the private writable space */
+    char space_inodes[24];
+    struct plan_rlimit rlimits[PLAN_MAX_RLIMITS];
+    size_t n_rlimits;
+
+    const char *user_name;
+    void **memory; /* everything the pointers above point to */
+    size_t n_memory;
+};
+
+#define PLAN_RANGE 65536U /* ids in a range */
+#define PLAN_USER 1000U   /* the programs' user when ids come from a range */
+#define PLAN_HOME "/home/agent"
+#define PLAN_WORKSPACE "/workspace"
+
+/*
+ * Makes the plan. Refuses (-EINVAL) what contradicts itself: a relative or reserved mount
+ * target, two mounts on one target, an id that cannot be mapped.
+ */
+int plan_make(const struct sandbox_spec *spec, const struct host *host, struct plan **out,
+        struct carrel_error *err);
+void plan_free(struct plan *plan);
+DEFINE_AUTO(struct plan *, plan_free)
+
+/* Replaces the source of mount `i` by the same place under another name. */
+int plan_set_source(struct plan *plan, size_t i, const char *source, struct carrel_error *err);
+
+/* Adds one resource limit for every program. */
+void plan_add_rlimit(struct plan *plan, int resource, uint64_t value);

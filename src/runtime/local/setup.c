@@ -1,0 +1,220 @@
+/*
+ * setup.c - the order in which a child confines itself.
+ *
+ * It runs between clone and the first program: no allocation, no locks, no decisions. The order
+ * is the table at the end; each row says why it stands where it does.
+ */
+#include "runtime/local/setup.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "runtime/local/apply.h"
+#include "runtime/local/caps.h"
+#include "runtime/local/landlock.h"
+#include "runtime/local/plan.h"
+#include "runtime/local/wire.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <net/if.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static int forget_caller(struct setup *setup, struct carrel_error *err)
+{
+    for (char **entry = environ; entry && *entry; entry++)
+        explicit_bzero(*entry, strlen(*entry));
+    for (int sig = 1; sig < NSIG; sig++)
+        (void)signal(sig, SIG_DFL); /* fails only for those that cannot be changed */
+    (void)umask(0);
+    setup->io_fd = open("/proc/self/io", O_RDONLY | O_CLOEXEC);
+    if (setup->io_fd < 0 && errno != ENOENT) /* ENOENT: a kernel without the accounting */
+        return err_set_errno(err, -errno, "open '/proc/self/io'");
+    return 0;
+}
+
+static int make_namespaces(struct setup *setup, struct carrel_error *err)
+{
+    int flags = CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS;
+
+    if (setup->plan->has_netns)
+        flags |= CLONE_NEWNET;
+    if (unshare(flags) < 0)
+        return err_set_errno(err, -errno, "make namespaces (mount, ipc, uts, net)");
+    return 0;
+}
+
+static int await_host(struct setup *setup, struct carrel_error *err)
+{
+    struct wire_message message;
+    int fds[WIRE_MAX_FDS];
+
+    int n = wire_receive(setup->sock, &message, fds, 0);
+    if (n < 0)
+        return err_set_errno(err, n, "wait for the host");
+    if (message.kind != WIRE_GO)
+        return err_set(err, -EPROTO, "unexpected message %u from the host", message.kind);
+    /* A thread of one that writes "0" to a v1 `tasks` file moves itself without the long wait
+     * that moving a process by number can take. On v2 the clone already did it: no descriptors.
+     */
+    for (int i = 0; i < n; i++) {
+        if (write(fds[i], "0", 1) != 1)
+            return err_set_errno(err, -errno, "join cgroup %d", i);
+        fd_close(fds[i]);
+    }
+    if (unshare(CLONE_NEWCGROUP) < 0)
+        return err_set_errno(err, -errno, "make a cgroup namespace");
+    return 0;
+}
+
+static int become_init_user(struct setup *setup, struct carrel_error *err)
+{
+    const struct plan *plan = setup->plan;
+
+    if (plan->has_range && setgroups(0, NULL) < 0)
+        return err_set_errno(err, -errno, "drop supplementary groups");
+    if (setresgid(plan->init_gid, plan->init_gid, plan->init_gid) < 0)
+        return err_set_errno(err, -errno, "set gid %u", (unsigned)plan->init_gid);
+    if (setresuid(plan->init_uid, plan->init_uid, plan->init_uid) < 0)
+        return err_set_errno(err, -errno, "set uid %u", (unsigned)plan->init_uid);
+    return 0;
+}
+
+static int set_hostname(struct setup *setup, struct carrel_error *err)
+{
+    const char *name = setup->plan->hostname;
+
+    if (sethostname(name, strlen(name)) < 0)
+        return err_set_errno(err, -errno, "set host name '%s'", name);
+    return 0;
+}
+
+static int raise_loopback(struct setup *setup, struct carrel_error *err)
+{
+    struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP };
+
+    if (!setup->plan->has_netns)
+        return 0;
+    AUTO(fd_close) int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (sock < 0 || ioctl(sock, SIOCSIFFLAGS, &request) < 0)
+        return err_set_errno(err, -errno, "raise the loopback interface");
+    return 0;
+}
+
+/*
+ * Namespaces inside, and the caller's own budget of inotify instances: counts go up to the user
+ * who made the namespace, so without this one sandbox could use up what the host's user has.
+ */
+static int forbid_nesting(struct setup *setup, struct carrel_error *err)
+{
+    static const struct {
+        const char *file;
+        const char *value;
+    } limits[] = {
+        { "/proc/sys/user/max_user_namespaces", "0" },
+        { "/proc/sys/user/max_inotify_instances", "64" },
+    };
+
+    (void)setup;
+    for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
+        int r = fd_write_file(AT_FDCWD, limits[i].file, limits[i].value);
+        if (r < 0)
+            return err_set_errno(err, r, "write '%s'", limits[i].file);
+    }
+    return 0;
+}
+
+static int build_root(struct setup *setup, struct carrel_error *err)
+{
+    int space = apply_plan(setup->plan, setup->mount_fds, err);
+
+    if (space < 0)
+        return space;
+    setup->space_fd = space;
+    return 0;
+}
+
+static int confine_files(struct setup *setup, struct carrel_error *err)
+{
+    const struct plan *plan = setup->plan;
+
+    return plan->landlock > 0 ? landlock_confine(plan->landlock, plan->writable, err) : 0;
+}
+
+/* init needs these to start programs under another uid and to end them; they reach no further
+ * than this user namespace. */
+static int drop_privileges(struct setup *setup, struct carrel_error *err)
+{
+    uint32_t keep = setup->plan->is_init_apart
+                            ? 1U << CAP_SETUID | 1U << CAP_SETGID | 1U << CAP_KILL
+                            : 0;
+
+    return caps_keep(keep, err);
+}
+
+static int hide_init(struct setup *setup, struct carrel_error *err)
+{
+    (void)setup;
+    if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+        return err_set_errno(err, -errno, "make init unreadable");
+    return 0;
+}
+
+/* What init keeps stands at the lowest numbers; everything else that was open is closed. */
+static int close_rest(struct setup *setup, struct carrel_error *err)
+{
+    int *const keep[] = { &setup->sock, &setup->events, &setup->owner, &setup->space_fd,
+        &setup->io_fd, &setup->lock_fd };
+    const int n = (int)ARRAY_LEN(keep);
+
+    for (int i = 0; i < n; i++) {
+        if (*keep[i] < 0)
+            continue;
+        int high = fcntl(*keep[i], F_DUPFD_CLOEXEC, 64); /* out of the way first */
+        if (high < 0)
+            return err_set_errno(err, -errno, "move descriptor %d", *keep[i]);
+        *keep[i] = high;
+    }
+    for (int i = 0; i < n; i++) {
+        if (*keep[i] < 0) {
+            fd_close(i);
+            continue;
+        }
+        if (dup3(*keep[i], i, O_CLOEXEC) < 0)
+            return err_set_errno(err, -errno, "move descriptor %d", *keep[i]);
+        *keep[i] = i;
+    }
+    if (syscall(SYS_close_range, (unsigned)n, ~0U, 0U) < 0)
+        return err_set_errno(err, -errno, "close inherited descriptors");
+    return 0;
+}
+
+int setup_run(struct setup *setup, struct carrel_error *err)
+{
+    static int (*const steps[])(struct setup *, struct carrel_error *) = {
+        forget_caller,    /* first: nothing of the caller may be in what follows */
+        make_namespaces,  /* before waiting: the host makes the cgroups in the meantime */
+        await_host,       /* before anything that needs mapped ids */
+        become_init_user, /* before creating files, which must belong to somebody inside */
+        set_hostname, raise_loopback,
+        forbid_nesting,            /* while the host's /proc is still there */
+        build_root, confine_files, /* after the root: its rules name paths inside */
+        drop_privileges,           /* after all that needs them */
+        hide_init,  /* before the first program could look; after the last set-uid call */
+        close_rest, /* last: steps above use descriptors of the host */
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+        int r = steps[i](setup, err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}

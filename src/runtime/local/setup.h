@@ -1,0 +1,21 @@
+/* setup.h - from a fresh child to pid 1 of a finished sandbox. */
+#pragma once
+#include <sys/types.h>
+
+struct carrel_error;
+struct plan;
+
+/* Everything the child needs, prepared by the parent before the clone. */
+struct setup {
+    const struct plan *plan;
+    const int *mount_fds; /* one for each of the plan's mounts; see apply.h */
+    int sock;             /* requests of the host, and our answers */
+    int events;           /* our reports */
+    int owner;            /* pidfd of the host process: readable when it is gone */
+    int lock_fd;          /* of the slot: held as long as init lives; -1: none */
+    int io_fd;            /* the child's own /proc/self/io; opened by setup */
+    int space_fd;         /* the private writable space; opened by setup */
+};
+
+/* Runs every step in order. The first one that fails ends it: there is no weaker sandbox. */
+int setup_run(struct setup *setup, struct carrel_error *err);

@@ -1,0 +1,39 @@
+/*
+ * slot.h - a number for each live sandbox, locked as long as it lives.
+ *
+ * The number names what a crash could leave behind (its cgroup) and, as root, picks its range
+ * of ids, so that no two sandboxes share one. The lock is a file that init holds open too: when
+ * the host process dies it lasts until the sandbox is gone, and whoever gets it after that
+ * knows that the slot is stale.
+ */
+#pragma once
+#include <stdint.h>
+
+struct carrel_error;
+struct cgroup_place;
+
+#define SLOT_COUNT 16384U
+#define SLOT_FIRST_ID                                                                          \
+    0x10000000U /* host id behind id 0 of slot 0; far from accounts and subids */
+#define SLOT_NAME_SIZE 16
+
+struct slot {
+    uint32_t number;
+    char name[SLOT_NAME_SIZE];
+    int dir;  /* where the lock files lie */
+    int lock; /* held */
+};
+#define SLOT_INIT                                                                              \
+    (struct slot)                                                                              \
+    {                                                                                          \
+        .dir = -1, .lock = -1                                                                  \
+    }
+
+/* Takes a free slot, and sweeps a few stale ones on the way. */
+int slot_take(struct slot *slot, const struct cgroup_place *place, struct carrel_error *err);
+
+/* Gives it back. Safe on a slot that was not taken. */
+void slot_release(struct slot *slot);
+
+/* Sweeps every stale slot; returns how many, or a negative errno. */
+int slot_sweep(const struct cgroup_place *place, struct carrel_error *err);

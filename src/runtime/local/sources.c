@@ -1,0 +1,114 @@
+/* sources.c - mount sources. */
+#include "runtime/local/sources.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "runtime/local/idmap.h"
+#include "runtime/local/plan.h"
+#include "runtime/local/sys.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+/* The path by which the kernel knows the open source: absolute, no links left to follow. */
+static int canonical(int fd, const char *given, char **path, struct carrel_error *err)
+{
+    char link[64];
+    char text[PATH_MAX];
+
+    (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    ssize_t n = readlink(link, text, sizeof(text) - 1);
+    if (n < 0)
+        return err_set_errno(err, -errno, "mount source '%s'", given);
+    text[n] = '\0';
+    *path = strdup(text);
+    return *path ? 0 : err_set_errno(err, -ENOMEM, "mount source '%s'", given);
+}
+
+/*
+ * Lets the source's owner appear as the program's user. A read-only source on a file system
+ * that cannot do this is shown as it is, which gives the program less, never more.
+ */
+static int map_owner(int mount, const struct plan_mount *m, const struct stat *st,
+        const struct plan *plan, uint32_t base, struct carrel_error *err)
+{
+    AUTO(fd_close)
+    int ns = idmap_open(st->st_uid, base + plan->uid, st->st_gid, base + plan->gid, err);
+    if (ns < 0)
+        return ns;
+    struct mount_attr attr = {
+        .attr_set = MOUNT_ATTR_IDMAP,
+        .userns_fd = (unsigned)ns,
+    };
+    if (mount_setattr(mount, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof(attr)) == 0)
+        return 0;
+    if ((errno == EINVAL || errno == EOPNOTSUPP) && !m->is_writable)
+        return 0;
+    return err_set(err, -ENOTSUP,
+            "mount source '%s' cannot be written by the sandbox's user: its file system does "
+            "not "
+            "support id-mapped mounts (%s); mount it read-only (:ro) or use another directory",
+            m->source, strerrordesc_np(errno));
+}
+
+static int open_mount(int fd, const struct plan_mount *m, const struct plan *plan,
+        uint32_t base, struct carrel_error *err)
+{
+    struct stat st;
+    AUTO(fd_close)
+    int mount = open_tree(fd, "",
+            OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE |
+                    AT_NO_AUTOMOUNT);
+    if (mount < 0 || fstat(fd, &st) < 0)
+        return err_set_errno(err, -errno, "mount source '%s'", m->source);
+    int r = map_owner(mount, m, &st, plan, base, err);
+    return r < 0 ? r : fd_steal(&mount);
+}
+
+static int open_one(
+        struct plan *plan, size_t i, uint32_t base, int *out, struct carrel_error *err)
+{
+    struct plan_mount *m = &plan->mounts[i];
+    struct stat st;
+    AUTO(free) char *path = NULL;
+
+    AUTO(fd_close) int fd = open(m->source, O_PATH | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return err_set_errno(err, -errno, "mount source '%s'", m->source);
+    if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
+        return err_set(
+                err, -EINVAL, "mount source '%s' is neither a directory nor a file", m->source);
+    if (plan->has_range) {
+        *out = open_mount(fd, m, plan, base, err);
+        return *out < 0 ? *out : 0;
+    }
+    int r = canonical(fd, m->source, &path, err);
+    return r < 0 ? r : plan_set_source(plan, i, path, err);
+}
+
+int sources_open(
+        struct sources *sources, struct plan *plan, uint32_t base, struct carrel_error *err)
+{
+    if (plan->n_mounts == 0)
+        return 0;
+    sources->fds = calloc(plan->n_mounts, sizeof(*sources->fds));
+    if (!sources->fds)
+        return err_set_errno(err, -ENOMEM, "mounts");
+    for (; sources->n < plan->n_mounts; sources->n++)
+        sources->fds[sources->n] = -1;
+    for (size_t i = 0; i < plan->n_mounts; i++) {
+        int r = open_one(plan, i, base, &sources->fds[i], err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+void sources_close(struct sources *sources)
+{
+    for (size_t i = 0; i < sources->n; i++)
+        fd_close(sources->fds[i]);
+    free(sources->fds);
+    *sources = (struct sources){ 0 };
+}

@@ -1,0 +1,53 @@
+/*
+ * wire.h - what the host and a sandbox's init say to each other.
+ *
+ * Two sequenced-packet sockets, one struct per message, descriptors beside it. On the first the
+ * host asks and init answers; on the second init reports exits, so that a report is never taken
+ * for an answer. The host trusts init as far as it must: every message is checked for size,
+ * kind and number of descriptors before it is used.
+ */
+#pragma once
+#include <carrel/error.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum wire_kind {
+    /* host to init */
+    WIRE_GO = 1, /* ids are mapped, limits are set; carries cgroup files to join */
+    WIRE_START,  /* carries the payload and, without a terminal, the three streams */
+    WIRE_SIGNAL,
+    WIRE_OPEN, /* carries the payload */
+    /* init to host */
+    WIRE_READY,
+    WIRE_FAILED, /* setup, start or open: `error` says why */
+    WIRE_STARTED,
+    WIRE_OPENED,
+    WIRE_EXITED,
+};
+
+#define WIRE_MAX_FDS 5
+
+enum wire_flag { WIRE_TTY = 1, WIRE_DISK_FULL = 2 };
+
+struct wire_message {
+    uint32_t kind;
+    uint32_t process;       /* which: ids count up and are never used again */
+    uint32_t flags;         /* enum wire_flag */
+    int32_t value;          /* signal to send, wait status, open flags */
+    uint16_t rows, cols;    /* of the terminal */
+    uint32_t mode;          /* of a file that open creates */
+    uint64_t held_bytes;    /* in the private writable space */
+    uint64_t storage_bytes; /* written to storage by everything reaped so far */
+    struct carrel_error error;
+};
+
+/* Sends one message. Returns 0 or a negative errno (-EPIPE: the other side is gone). */
+int wire_send(
+        int sock, const struct wire_message *message, const int *fds, size_t n_fds, int flags);
+
+/*
+ * Receives one message; blocks unless `flags` has MSG_DONTWAIT. fds has WIRE_MAX_FDS slots;
+ * those without a descriptor become -1. Returns the number of descriptors, -EAGAIN, -EPIPE at
+ * the end, or -EPROTO for anything malformed (whatever came with it is closed).
+ */
+int wire_receive(int sock, struct wire_message *message, int *fds, int flags);

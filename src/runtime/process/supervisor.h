@@ -1,0 +1,72 @@
+/*
+ * supervisor.h - the process beside a sandbox that starts, watches and ends its programs.
+ *
+ * Programs may fork, change their session and leave their parents. Such orphans come to the
+ * nearest ancestor that is a subreaper (prctl(2)). A library must not make its caller one, so
+ * each sandbox has a small process of its own that is: whatever descends from it stays its
+ * descendant, can be found and can be ended. It does so when asked to, and when its owner is
+ * gone, and then removes the sandbox's directory. Nothing needs cleaning up after a crash.
+ *
+ * Two sequenced-packet sockets lead to the owner: on `control` the owner gives orders and each
+ * is answered, on `events` the supervisor sends notices unasked.
+ */
+#pragma once
+#include "runtime/process/launch.h"
+#include "runtime/runtime.h"
+#include <carrel/error.h>
+
+enum order_kind { ORDER_START, ORDER_SIGNAL, ORDER_STOP };
+
+/* A start carries four descriptors: the payload and the three streams. */
+#define ORDER_FDS 4
+struct order {
+    enum order_kind kind;
+    uint32_t process;
+    int signal;
+    bool has_tty;
+};
+
+/* One comes unasked: the first, when the supervisor is ready or has failed. */
+struct answer {
+    uint32_t process;
+    struct sandbox_usage usage;
+    struct carrel_error error; /* code 0: done */
+};
+
+struct notice {
+    uint32_t process;
+    int wait_status;
+};
+
+#define SUPERVISOR_PROCESSES 512 /* started and not yet reported as ended, at one time */
+#define SUPERVISOR_RLIMITS 8
+
+struct supervised {
+    uint32_t id;
+    pid_t pid; /* a child that nobody but us reaps: the number is its own until then. 0: ended
+                */
+    int wait_status;
+};
+
+/* The owner fills in the first part; the supervisor, a copy, works with all of it. */
+struct supervisor {
+    int control;
+    int events;
+    int owner;     /* pidfd: others may have inherited the owner's end of `control` */
+    int parent;    /* directory in which the sandbox's own directory is made */
+    int workspace; /* directory to start in; -1: the sandbox's own */
+    char name[128];
+    struct launch_rlimit rlimits[SUPERVISOR_RLIMITS];
+    size_t n_rlimits;
+
+    int children; /* /proc/thread-self/children */
+    int signals;
+    uint32_t last_id;
+    struct supervised processes[SUPERVISOR_PROCESSES]; /* id 0: free */
+};
+
+/*
+ * Runs in the new process, with every signal blocked, until the owner is gone. It may be the
+ * copy of a process with many threads: allocates nothing, locks nothing.
+ */
+_Noreturn void supervisor_run(struct supervisor *supervisor);

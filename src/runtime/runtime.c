@@ -1,0 +1,394 @@
+/*
+ * runtime.c - the front: what is the same for every adapter.
+ *
+ * Arguments are checked here, so adapters see none that break the contract. Errors get the
+ * adapter's name here, and an empty slot answers here, so every adapter fails in the same
+ * words.
+ */
+#include "runtime/runtime.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/path.h"
+#include "base/str.h"
+#include "runtime/adapters.h"
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+
+static struct runtime *const runtimes[] = {
+    &local_runtime,
+    &process_runtime,
+};
+
+const char *isolation_name(enum isolation isolation)
+{
+    static const char *const names[] = {
+        [ISOLATION_NONE] = "none",
+        [ISOLATION_KERNEL] = "kernel",
+        [ISOLATION_VM] = "vm",
+    };
+
+    assert(isolation < ARRAY_LEN(names));
+    return names[isolation];
+}
+
+static const char *const limit_names[LIMIT_COUNT] = {
+    [LIMIT_MEMORY] = "memory",
+    [LIMIT_PIDS] = "pids",
+    [LIMIT_CPU] = "cpu",
+    [LIMIT_DISK] = "disk",
+    [LIMIT_FILES] = "files",
+};
+
+const char *limit_name(enum limit limit)
+{
+    assert(limit < LIMIT_COUNT);
+    return limit_names[limit];
+}
+
+const char *limit_holder_name(enum limit_holder holder)
+{
+    static const char *const names[] = {
+        [HELD_BY_NOTHING] = "nothing",
+        [HELD_BY_RLIMIT] = "rlimit",
+        [HELD_BY_FILESYSTEM] = "filesystem",
+        [HELD_BY_CGROUP] = "cgroup",
+    };
+
+    assert(holder < ARRAY_LEN(names));
+    return names[holder];
+}
+
+/* Names that go into a message, a space between them; what does not fit is left out. */
+struct names {
+    char text[300];
+    size_t len;
+};
+
+static void add_name(struct names *names, const char *name)
+{
+    size_t room = sizeof(names->text) - names->len;
+    int n = snprintf(names->text + names->len, room, "%s%s", names->len ? " " : "", name);
+
+    if (n > 0 && (size_t)n < room)
+        names->len += (size_t)n;
+    else
+        names->text[names->len] = '\0';
+}
+
+static int unknown_limit(const char *name, size_t len, struct carrel_error *err)
+{
+    struct names known = { 0 };
+    char shown[64];
+
+    for (size_t i = 0; i < LIMIT_COUNT; i++)
+        add_name(&known, limit_names[i]);
+    return err_set(err, -EINVAL, "unknown limit '%s'; expected one of: %s",
+            str_escape(name, len, shown, sizeof(shown)), known.text);
+}
+
+int limit_parse_set(const char *text, unsigned *set, struct carrel_error *err)
+{
+    unsigned found = 0;
+
+    for (;;) {
+        size_t len = strcspn(text, ",");
+        size_t i;
+        for (i = 0; i < LIMIT_COUNT; i++)
+            if (strlen(limit_names[i]) == len && strncmp(limit_names[i], text, len) == 0)
+                break;
+        if (i == LIMIT_COUNT)
+            return unknown_limit(text, len, err);
+        found |= LIMIT_BIT(i);
+        if (!text[len])
+            break;
+        text += len + 1;
+    }
+    *set |= found;
+    return 0;
+}
+
+int runtime_find(const char *name, struct runtime **out, struct carrel_error *err)
+{
+    struct names known = { 0 };
+    char shown[64];
+
+    for (size_t i = 0; i < ARRAY_LEN(runtimes); i++) {
+        if (strcmp(runtimes[i]->ops->name, name) == 0) {
+            *out = runtimes[i];
+            return 0;
+        }
+        add_name(&known, runtimes[i]->ops->name);
+    }
+    return err_set(err, -EINVAL, "unknown runtime '%s'; expected one of: %s",
+            str_escape(name, strlen(name), shown, sizeof(shown)), known.text);
+}
+
+const char *runtime_name(const struct runtime *rt)
+{
+    return rt->ops->name;
+}
+
+enum isolation runtime_isolation(const struct runtime *rt)
+{
+    return rt->ops->isolation;
+}
+
+/* An old message must not be taken for the adapter's. */
+static void forget(struct carrel_error *err)
+{
+    if (err)
+        *err = (struct carrel_error){ 0 };
+}
+
+static int fail(const struct runtime_ops *ops, int r, struct carrel_error *err)
+{
+    if (err && !err->message[0])
+        return err_set_errno(err, r, "runtime %s", ops->name);
+    return err_wrap(err, r, "runtime %s", ops->name);
+}
+
+static int lacks(const struct runtime_ops *ops, const char *what, struct carrel_error *err)
+{
+    return err_set(err, -ENOTSUP, "runtime %s: cannot %s", ops->name, what);
+}
+
+/* For calls that need a sandbox in which something can still happen. */
+static int check_running(const struct sandbox *box, struct carrel_error *err)
+{
+    forget(err);
+    if (box->is_stopped)
+        return err_set(err, -ESHUTDOWN, "runtime %s: the sandbox is stopped", box->ops->name);
+    return 0;
+}
+
+static int check_limits(const struct sandbox_limits *limits, struct carrel_error *err)
+{
+    const unsigned all = LIMIT_BIT(LIMIT_COUNT) - 1;
+
+    if ((limits->demanded | limits->best_effort) & ~all)
+        return err_set(err, -EINVAL, "a set of limits has a member that is no limit");
+    for (size_t i = 0; i < LIMIT_COUNT; i++)
+        if ((limits->demanded & LIMIT_BIT(i)) && limits->value[i] == 0)
+            return err_set(err, -EINVAL, "the %s limit is demanded but zero", limit_names[i]);
+    return 0;
+}
+
+static int check_mounts(const struct sandbox_spec *spec, struct carrel_error *err)
+{
+    char shown[128];
+
+    for (size_t i = 0; i < spec->n_mounts; i++) {
+        const char *const paths[] = { spec->mounts[i].source, spec->mounts[i].target };
+        for (size_t j = 0; j < ARRAY_LEN(paths); j++)
+            if (!paths[j] || paths[j][0] != '/')
+                return err_set(err, -EINVAL, "mount: '%s' is not an absolute path",
+                        str_escape(paths[j] ? paths[j] : "", paths[j] ? strlen(paths[j]) : 0,
+                                shown, sizeof(shown)));
+    }
+    return 0;
+}
+
+static int check_spec(const struct sandbox_spec *spec, struct carrel_error *err)
+{
+    if (!spec->id || !path_is_name(spec->id))
+        return err_set(err, -EINVAL, "a sandbox's id must be one path component");
+    if (spec->root && spec->root[0] != '/')
+        return err_set(err, -EINVAL, "the root must be an absolute path");
+    int r = check_mounts(spec, err);
+    return r < 0 ? r : check_limits(&spec->limits, err);
+}
+
+/* The last look before a sandbox is handed out: an adapter may have a gap, the caller not. */
+static int check_promises(
+        const struct sandbox *box, const struct sandbox_spec *spec, struct carrel_error *err)
+{
+    const uint64_t missing = spec->require & ~box->protections;
+    const unsigned demanded = spec->limits.demanded & ~spec->limits.best_effort;
+    struct names names = { 0 };
+
+    for (unsigned i = 0; i < PROTECT_COUNT; i++)
+        if (missing & PROTECT_BIT(i))
+            add_name(&names, protection_name(i));
+    if (missing & ~(PROTECT_BIT(PROTECT_COUNT) - 1))
+        add_name(&names, "(unknown)");
+    if (missing)
+        return err_set(err, -ENOTSUP, "required protections are missing: %s", names.text);
+
+    for (unsigned i = 0; i < LIMIT_COUNT; i++)
+        if ((demanded & LIMIT_BIT(i)) && box->held_by[i] == HELD_BY_NOTHING)
+            add_name(&names, limit_names[i]);
+    if (names.len > 0)
+        return err_set(err, -ENOTSUP, "demanded limits cannot be held: %s", names.text);
+    return 0;
+}
+
+int sandbox_create(struct runtime *rt, const struct sandbox_spec *spec, struct sandbox **out,
+        struct carrel_error *err)
+{
+    AUTO(sandbox_free) struct sandbox *box = NULL;
+
+    forget(err);
+    int r = check_spec(spec, err);
+    if (r == 0)
+        r = rt->ops->create(rt, spec, &box, err);
+    if (r == 0)
+        r = check_promises(box, spec, err);
+    if (r < 0)
+        return fail(rt->ops, r, err);
+    *out = ptr_steal(&box);
+    return 0;
+}
+
+static int check_process(const struct process_spec *spec, struct carrel_error *err)
+{
+    char shown[128];
+
+    if (!spec->argv || !spec->argv[0])
+        return err_set(err, -EINVAL, "there is no program to start");
+    if (!spec->argv[0][0])
+        return err_set(err, -ENOENT, "the program's name is empty");
+    if (!spec->env)
+        return err_set(err, -EINVAL, "there is no environment");
+    for (size_t i = 0; spec->env[i]; i++) {
+        const char *equals = strchr(spec->env[i], '=');
+        if (!equals || equals == spec->env[i])
+            return err_set(err, -EINVAL, "environment: '%s' is not of the form NAME=VALUE",
+                    str_escape(spec->env[i], strlen(spec->env[i]), shown, sizeof(shown)));
+    }
+    if (spec->cwd && spec->cwd[0] != '/')
+        return err_set(err, -EINVAL, "working directory '%s' is not an absolute path",
+                str_escape(spec->cwd, strlen(spec->cwd), shown, sizeof(shown)));
+    return 0;
+}
+
+int sandbox_start(struct sandbox *box, const struct process_spec *spec, struct process *out,
+        struct carrel_error *err)
+{
+    struct process process = PROCESS_INIT;
+
+    int r = check_running(box, err);
+    if (r < 0)
+        return r;
+    r = check_process(spec, err);
+    if (r == 0)
+        r = box->ops->start(box, spec, &process, err);
+    if (r < 0)
+        return fail(box->ops, r, err);
+    *out = process;
+    return 0;
+}
+
+void process_close(struct process process)
+{
+    const int fds[] = { process.stdin_fd, process.stdout_fd, process.stderr_fd };
+
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+        fd_close(fds[i]);
+}
+
+int sandbox_signal(struct sandbox *box, uint32_t process, int signal, struct carrel_error *err)
+{
+    int r = check_running(box, err);
+    if (r < 0)
+        return r;
+    if (signal < 1 || signal > SIGRTMAX)
+        r = err_set(err, -EINVAL, "%d is not a signal", signal);
+    else
+        r = box->ops->signal(box, process, signal, err);
+    return r < 0 ? fail(box->ops, r, err) : 0;
+}
+
+int sandbox_next_event(
+        struct sandbox *box, struct sandbox_event *event, struct carrel_error *err)
+{
+    struct sandbox_event got = { .kind = EVENT_NONE };
+
+    forget(err);
+    int r = box->is_stopped ? 0 : box->ops->next_event(box, &got, err);
+    if (r < 0)
+        return fail(box->ops, r, err);
+    *event = got;
+    return 0;
+}
+
+int sandbox_stop(struct sandbox *box, struct sandbox_usage *usage, struct carrel_error *err)
+{
+    struct sandbox_usage got = USAGE_INIT;
+
+    forget(err);
+    int r = box->is_stopped ? 0 : box->ops->stop(box, &got, err);
+    if (r < 0)
+        return fail(box->ops, r, err);
+    box->is_stopped = true;
+    if (usage)
+        *usage = got;
+    return 0;
+}
+
+void sandbox_free(struct sandbox *box)
+{
+    if (!box)
+        return;
+    if (!box->is_stopped)
+        (void)sandbox_stop(box, NULL, NULL); /* the adapter's free copes with a failed stop */
+    box->ops->free(box);
+}
+
+int sandbox_usage(struct sandbox *box, struct sandbox_usage *usage, struct carrel_error *err)
+{
+    struct sandbox_usage got = USAGE_INIT;
+
+    int r = check_running(box, err);
+    if (r < 0)
+        return r;
+    if (!box->ops->usage)
+        return lacks(box->ops, "measure a sandbox while it runs", err);
+    r = box->ops->usage(box, &got, err);
+    if (r < 0)
+        return fail(box->ops, r, err);
+    *usage = got;
+    return 0;
+}
+
+int sandbox_open_file(
+        struct sandbox *box, const char *path, int flags, mode_t mode, struct carrel_error *err)
+{
+    const int known = O_ACCMODE | O_CREAT | O_EXCL | O_TRUNC | O_APPEND | O_DIRECTORY |
+                      O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+
+    int r = check_running(box, err);
+    if (r < 0)
+        return r;
+    if (!box->ops->open_file)
+        return lacks(box->ops, "open files of a sandbox", err);
+    if (!path[0] || (flags & ~known) || (mode & ~(mode_t)07777))
+        r = err_set(err, -EINVAL, "open a file: the path is empty or a flag is not allowed");
+    else
+        r = box->ops->open_file(box, path, flags | O_CLOEXEC, mode, err);
+    return r < 0 ? fail(box->ops, r, err) : r;
+}
+
+int sandbox_pause(struct sandbox *box, struct carrel_error *err)
+{
+    int r = check_running(box, err);
+    if (r < 0)
+        return r;
+    if (!box->ops->pause)
+        return lacks(box->ops, "pause a sandbox", err);
+    r = box->ops->pause(box, err);
+    return r < 0 ? fail(box->ops, r, err) : 0;
+}
+
+int sandbox_resume(struct sandbox *box, struct carrel_error *err)
+{
+    int r = check_running(box, err);
+    if (r < 0)
+        return r;
+    if (!box->ops->resume)
+        return lacks(box->ops, "resume a sandbox", err);
+    r = box->ops->resume(box, err);
+    return r < 0 ? fail(box->ops, r, err) : 0;
+}

@@ -1,0 +1,173 @@
+/* stop.c - signals, the end of a sandbox, and the figures it leaves. */
+#include "base/clock.h"
+#include "harness.h"
+#include "place.h"
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+CONTRACT(a_signal_reaches_the_program_and_its_group)
+{
+    AUTO(sandbox_free) struct sandbox *box = make_sandbox();
+    struct process process = start_shell(box, "sleep 1000 & echo ready; wait");
+    AUTO(buf_finish) struct buf ready = BUF_INIT(4096);
+
+    read_until(process.stdout_fd, &ready, "ready");
+    CHECK_EQ(sandbox_signal(box, process.id, SIGTERM, &err), 0);
+    /* The end of the stream means that the sleeping child is gone too: it held it open. */
+    AUTO(outcome_finish) struct outcome got = finish(box, &process);
+    CHECK(WIFSIGNALED(got.status));
+    CHECK_EQ(WTERMSIG(got.status), SIGTERM);
+}
+
+CONTRACT(a_program_can_catch_a_signal)
+{
+    AUTO(sandbox_free) struct sandbox *box = make_sandbox();
+    struct process process = start_shell(box,
+            "trap 'echo caught; exit 5' TERM; sleep 1000 >/dev/null 2>&1 & echo ready; wait");
+    AUTO(buf_finish) struct buf ready = BUF_INIT(4096);
+
+    read_until(process.stdout_fd, &ready, "ready");
+    CHECK_EQ(sandbox_signal(box, process.id, SIGTERM, &err), 0);
+    AUTO(outcome_finish) struct outcome got = finish(box, &process);
+    CHECK(WIFEXITED(got.status));
+    CHECK_EQ(WEXITSTATUS(got.status), 5);
+    CHECK_STR(got.out.data, "caught\n");
+}
+
+CONTRACT(a_signal_to_a_program_that_has_ended_is_no_error)
+{
+    AUTO(sandbox_free) struct sandbox *box = make_sandbox();
+    AUTO(process_close) struct process process = start_shell(box, "exit 0");
+    const struct sandbox_event event = await_event(box);
+
+    CHECK_EQ(event.process, process.id);
+    CHECK_EQ(sandbox_signal(box, process.id, SIGTERM, &err), 0);
+    CHECK_EQ(sandbox_signal(box, process.id, 0, &err), -EINVAL);
+    CHECK_EQ(sandbox_signal(box, process.id, 9999, &err), -EINVAL);
+    AUTO(outcome_finish) struct outcome after = run_shell(box, "echo fine");
+    CHECK_STR(after.out.data, "fine\n");
+}
+
+/* Own sessions, lost parents, ignored signals, the pipes held open: nothing of it may help. */
+CONTRACT(stop_ends_what_has_detached_itself)
+{
+    AUTO(sandbox_free) struct sandbox *box = make_sandbox();
+    AUTO(process_close)
+    struct process process = start_shell(box,
+            "trap '' TERM HUP INT QUIT;"
+            "for i in 1 2 3; do"
+            "  (setsid sh -c '(setsid sleep 1000 &); sleep 1000 & echo detached; wait' &);"
+            "done;"
+            "exit 0");
+    AUTO(buf_finish) struct buf out = BUF_INIT(4096);
+    struct sandbox_usage usage;
+
+    read_until(process.stdout_fd, &out, "detached\ndetached\ndetached\n");
+    const struct sandbox_event event = await_event(box);
+    CHECK_EQ(event.process, process.id);
+    CHECK(!is_readable(process.stdout_fd));
+
+    const uint64_t before = clock_ns();
+    CHECK_EQ(sandbox_stop(box, &usage, &err), 0);
+    CHECK(clock_ns() - before < UINT64_C(5) * 1000000000);
+    CHECK(is_readable(process.stdout_fd)); /* its end, now: every holder is gone */
+    read_to_end(process.stdout_fd, &out);
+    read_to_end(process.stderr_fd, &out);
+}
+
+/* A chain whose every link forks the next and ends, each in a session of its own. */
+CONTRACT(stop_ends_what_keeps_forking_and_ending)
+{
+    AUTO(sandbox_free) struct sandbox *box = make_sandbox();
+    AUTO(process_close)
+    struct process process = start_shell(box,
+            "printf '#!/bin/sh\\nsetsid \"$0\" &\\n' >link && chmod 755 link &&"
+            "for i in 1 2 3 4; do ./link; done; echo running");
+    AUTO(buf_finish) struct buf out = BUF_INIT(4096);
+    struct sandbox_usage usage;
+
+    read_until(process.stdout_fd, &out, "running");
+    const uint64_t before = clock_ns();
+    CHECK_EQ(sandbox_stop(box, &usage, &err), 0);
+    CHECK(clock_ns() - before < UINT64_C(5) * 1000000000);
+    CHECK(is_readable(process.stdout_fd));
+    read_to_end(process.stdout_fd, &out);
+}
+
+CONTRACT(stop_ends_a_program_that_was_stopped_by_a_signal)
+{
+    AUTO(sandbox_free) struct sandbox *box = make_sandbox();
+    AUTO(process_close) struct process process = start_shell(box, "echo ready; kill -STOP $$");
+    AUTO(buf_finish) struct buf out = BUF_INIT(4096);
+    struct sandbox_usage usage;
+
+    read_until(process.stdout_fd, &out, "ready");
+    CHECK_EQ(sandbox_stop(box, &usage, &err), 0);
+    read_to_end(process.stdout_fd, &out);
+}
+
+CONTRACT(a_second_stop_does_nothing_and_nothing_starts_afterwards)
+{
+    const char *const argv[] = { "true", NULL };
+    struct sandbox_usage usage;
+    struct sandbox_event event;
+    AUTO(sandbox_free) struct sandbox *box = make_sandbox();
+    AUTO(process_close) struct process process = start_shell(box, "exit 0");
+
+    CHECK_EQ(sandbox_stop(box, &usage, &err), 0);
+    usage = (struct sandbox_usage){ 0 };
+    CHECK_EQ(sandbox_stop(box, &usage, &err), 0);
+    CHECK_EQ(usage.cpu_ms, USAGE_UNKNOWN);
+    CHECK_EQ(usage.peak_memory_bytes, USAGE_UNKNOWN);
+    CHECK_EQ(try_start(box, argv, NULL), -ESHUTDOWN);
+    CHECK(strstr(err.message, runtime_name(subject)));
+    CHECK_EQ(sandbox_signal(box, process.id, SIGTERM, &err), -ESHUTDOWN);
+    CHECK_EQ(sandbox_next_event(box, &event, &err), 0);
+    CHECK_EQ(event.kind, EVENT_NONE);
+}
+
+CONTRACT(free_ends_what_still_runs)
+{
+    struct sandbox *box = make_sandbox();
+    AUTO(process_close)
+    struct process process = start_shell(box, "(setsid sleep 1000 &); echo ready; sleep 1000");
+    AUTO(buf_finish) struct buf out = BUF_INIT(4096);
+
+    read_until(process.stdout_fd, &out, "ready");
+    sandbox_free(box);
+    CHECK(is_readable(process.stdout_fd));
+    read_to_end(process.stdout_fd, &out);
+}
+
+CONTRACT(the_figures_of_a_busy_program_are_plausible)
+{
+    AUTO(sandbox_free) struct sandbox *box = make_sandbox();
+    AUTO(outcome_finish)
+    struct outcome got = run_shell(box, "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done");
+    struct sandbox_usage usage;
+
+    CHECK_EQ(got.status, 0);
+    CHECK_EQ(sandbox_stop(box, &usage, &err), 0);
+    CHECK(usage.cpu_ms >= 10 && usage.cpu_ms < 60000);
+    CHECK(usage.peak_memory_bytes == USAGE_UNKNOWN ||
+            (usage.peak_memory_bytes > 100000 && usage.peak_memory_bytes < (1U << 30)));
+    CHECK(!usage.is_disk_full);
+}
+
+/* A runtime may begin as a copy of its caller, however large that is. */
+CONTRACT(the_memory_of_the_caller_is_not_the_programs)
+{
+    const size_t size = 100U << 20;
+    void *large = mmap(NULL, size, PROT_READ | PROT_WRITE,
+            MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    struct sandbox_usage usage;
+
+    CHECK(large != MAP_FAILED);
+    AUTO(sandbox_free) struct sandbox *box = make_sandbox();
+    AUTO(outcome_finish) struct outcome got = run_shell(box, "exit 0");
+    CHECK_EQ(sandbox_stop(box, &usage, &err), 0);
+    CHECK(usage.peak_memory_bytes == USAGE_UNKNOWN || usage.peak_memory_bytes < size);
+}

@@ -1,0 +1,9 @@
+# shellcheck shell=bash disable=SC2034,SC2154
+# Bare in a mount namespace of its own, with one mask to lift, as a sandbox would have.
+prepare() {
+    me mkdir "$T/place"
+    bare_args=("$T/place")
+    wrap=(unshare --mount --pid --fork --propagation private)
+    [ "$who" = root ] || wrap+=(--user --map-root-user)
+    wrap+=(sh -c 'mount --bind /dev/null /proc/keys; exec "$@"' -)
+}

@@ -1,0 +1,40 @@
+# shellcheck shell=bash disable=SC2034,SC2154
+# The programs belong to root and lie in a directory that the sandbox gets; root would gain nothing
+# from them, so what they do without carrel is shown as the ordinary user in both rounds.
+does_apply() {
+    is_root_suite || { echo "a set-uid program can only be made by root" && return 1; }
+    have_user
+}
+
+prepare() {
+    mkdir "$T/privileged" || return
+    chmod 755 "$T/privileged"
+    cp "$A/14-setuid" "$T/privileged/set-uid"
+    cp "$A/14-setuid" "$T/privileged/file-caps"
+    chown root:root "$T/privileged" "$T/privileged/"*
+    chmod 4755 "$T/privileged/set-uid"
+    "$A/14-setuid" bless "$T/privileged/file-caps"
+    options=(--mount "$T/privileged:/privileged:ro")
+    bare_args=("$T/privileged")
+    args=(/privileged)
+}
+
+bare() { as_user "$A/14-setuid" attack "${bare_args[@]}"; }
+
+more() {
+    all_attempts=no
+    options=(--mount "$T/privileged:/privileged:rw")
+    [ "$who" = user ] || held "attack in a writable mount" attack
+    # Wherever a program of the host with that bit can be found.
+    held "the host's own set-uid programs" host_programs
+}
+
+host_programs() {
+    box -- /bin/sh -c 'for p in /usr/bin/* /bin/* /usr/sbin/*; do
+            [ -u "$p" ] && [ -x "$p" ] && echo "FOUND $p"
+        done | head -n 3
+        grep -q "^NoNewPrivs:.1$" /proc/self/status && echo "REFUSED no_new_privs is on" ||
+            echo "SUCCEEDED no_new_privs is off"
+        grep -qE "^Cap(Inh|Prm|Eff|Bnd|Amb):.*[1-9a-f]" /proc/self/status &&
+            echo "SUCCEEDED capabilities are left" || echo "REFUSED capabilities none"'
+}

@@ -1,0 +1,61 @@
+/* Signals everything it may: all processes of its user, and one of the host by number. */
+#include "attack.h"
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/*
+ * attack PID [all]: the driver watches whether PID lives on. `all` is for where nobody else can
+ * be hit: in the sandbox, or under a user id that nobody else has.
+ */
+static void attack(char **args)
+{
+    pid_t pid = (pid_t)number(args[0]);
+    attempt("signal-by-number", kill(pid, SIGUSR1), REASONS(ESRCH, EPERM));
+    attempt("signal-group", kill(-pid, SIGUSR1), REASONS(ESRCH, EPERM));
+    attempt("queue-signal", sigqueue(pid, SIGUSR1, (union sigval){ 0 }), REASONS(ESRCH, EPERM));
+    if (!args[1])
+        return;
+    if (geteuid() == 0)
+        cannot("signal all as root");
+    /* Not judged by its result: it may reach processes of the sandbox, and they are fair game.
+     */
+    (void)kill(-1, SIGKILL);
+    printf("ASKED kill-all\n");
+    fflush(stdout);
+    if (strcmp(args[1], "and-init") == 0 && kill(1, SIGKILL) == 0)
+        printf("ASKED kill-init\n");
+}
+
+static void control(char **args)
+{
+    int status = 0;
+    (void)args;
+    pid_t pid = fork();
+    if (pid == 0)
+        for (;;)
+            pause();
+    works("kill-child", kill(pid, SIGTERM) == 0);
+    works("child-is-gone", waitpid(pid, &status, 0) == pid && WTERMSIG(status) == SIGTERM);
+}
+
+/* On the host: something to kill. */
+static void victim(char **args)
+{
+    (void)args;
+    setpgid(0, 0);
+    signal(SIGUSR1, SIG_IGN);
+    ready("%d", getpid());
+    for (;;)
+        pause();
+}
+
+int main(int argc, char **argv)
+{
+    return attack_main(argc, argv,
+            (struct attack_mode[]){ { "attack", attack }, { "control", control },
+                    { "victim", victim }, { 0 } });
+}

@@ -1,0 +1,35 @@
+# shellcheck shell=bash disable=SC2034,SC2154
+# Without carrel it stops by itself, at a number that does no harm.
+prepare() {
+    bare_args=(400)
+    args=(5000)
+    options=(--pids 64)
+    [ "$who" = root ] || options+=(--best-effort pids)
+}
+
+wild_bomb() {
+    local status=0
+    limit=4s
+    start sibling box -- /bin/sh -c 'echo READY; while :; do /bin/true || echo STARVED; done'
+    start bomb box --env "MARK=bomb-$$" -- /attacks/70-fork-bomb wild
+    within 10 me /bin/true
+    within 10 box -- /bin/true
+    within 15 wait "${jobs[bomb]}" || status=$?
+    [ "$status" -eq 124 ] || echo "OTHER wild-bomb status $status"
+    if grep -q STARVED "$T/sibling.out"; then echo "SUCCEEDED wild-bomb starves a sibling"; fi
+    if [ -z "$(marked "MARK=bomb-$$")" ]; then
+        echo "REFUSED wild-bomb"
+    else
+        echo "SUCCEEDED wild-bomb something is left"
+    fi
+}
+
+more() {
+    all_attempts=no
+    held "a bomb without end: host and sibling go on, nothing is left" wild_bomb
+    local count
+    count=$(box --json -- /attacks/70-fork-bomb attack 5000 | field pids_refused) || true
+    if [ "$who" = root ]; then
+        check "$title, as $who: the result counts what was refused" [ "${count:-0}" -gt 0 ]
+    fi
+}

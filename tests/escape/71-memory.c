@@ -1,0 +1,155 @@
+/* Takes memory of every kind: its own, files that are memory, and the kernel's on its behalf.
+ */
+#include "attack.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { MIB = 1 << 20 };
+
+/* Each takes `mib` more and keeps it. Returns what it got, in MiB; errno says why less. */
+typedef size_t take_fn(size_t mib);
+
+static size_t map(size_t mib, int flags)
+{
+    for (size_t i = 0; i < mib; i++) {
+        char *at = mmap(NULL, MIB, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0);
+        if (at == MAP_FAILED)
+            return i;
+        memset(at, 'x', MIB);
+    }
+    return mib;
+}
+
+static size_t take_heap(size_t mib)
+{
+    return map(mib, MAP_PRIVATE);
+}
+
+static size_t take_shared(size_t mib)
+{
+    return map(mib, MAP_SHARED);
+}
+
+static size_t fill(int fd, size_t mib)
+{
+    static char chunk[MIB];
+    memset(chunk, 'x', sizeof(chunk));
+    for (size_t i = 0; i < mib; i++)
+        for (size_t at = 0; at < MIB;) {
+            ssize_t n = write(fd, chunk + at, MIB - at);
+            if (n < 0)
+                return i;
+            at += (size_t)n;
+        }
+    return mib;
+}
+
+static size_t take_tmpfs(size_t mib)
+{
+    char path[] = "/dev/shm/carrel-escape-XXXXXX";
+    int fd = mkstemp(path);
+    if (fd < 0)
+        cannot("%s: %s", path, strerror(errno));
+    (void)unlink(path); /* held by the descriptor: gone with us */
+    return fill(fd, mib);
+}
+
+static size_t take_memfd(size_t mib)
+{
+    int fd = (int)memfd_create("attack", MFD_CLOEXEC);
+    return fd < 0 ? 0 : fill(fd, mib);
+}
+
+/* A pipe of one MiB each; what is in it belongs to the kernel. */
+static size_t take_pipes(size_t mib)
+{
+    for (size_t i = 0; i < mib; i++) {
+        int fds[2];
+        if (pipe2(fds, O_CLOEXEC) < 0 || fcntl(fds[1], F_SETPIPE_SZ, MIB) < 0 ||
+                fill(fds[1], 1) == 0)
+            return i;
+    }
+    return mib;
+}
+
+static size_t take_sockets(size_t mib)
+{
+    static char chunk[32768];
+    size_t bytes = 0;
+    while (bytes < mib * MIB) {
+        int pair[2];
+        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
+            return bytes / MIB;
+        for (int end = 0; end < 2; end++)
+            for (ssize_t n; (n = write(pair[end], chunk, sizeof(chunk))) > 0;)
+                bytes += (size_t)n;
+        if (errno != EAGAIN)
+            return bytes / MIB;
+    }
+    return mib;
+}
+
+/* Small objects that are easily forgotten: names of files, each in its own directory entry. */
+static size_t take_page_cache(size_t mib)
+{
+    int fd = open("page-cache", O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0600);
+    if (fd < 0)
+        cannot("page-cache: %s", strerror(errno));
+    (void)unlink("page-cache");
+    return fill(fd, mib);
+}
+
+static const struct kind {
+    const char *name;
+    take_fn *take;
+} kinds[] = {
+    { "heap", take_heap },
+    { "shared", take_shared },
+    { "tmpfs", take_tmpfs },
+    { "memfd", take_memfd },
+    { "pipes", take_pipes },
+    { "sockets", take_sockets },
+    { "page-cache", take_page_cache },
+};
+
+static const struct kind *find(const char *name)
+{
+    for (size_t i = 0; name && i < ARRAY_LEN(kinds); i++)
+        if (strcmp(kinds[i].name, name) == 0)
+            return &kinds[i];
+    cannot("no such kind of memory");
+}
+
+/* attack KIND MIB */
+static void attack(char **args)
+{
+    const struct kind *kind = find(args[0]);
+    size_t mib = number(args[1]);
+    size_t got = kind->take(mib);
+    int why = errno;
+    if (got >= mib)
+        succeeded(kind->name, "%zu MiB", got);
+    else if (is_among(why, REASONS(ENOMEM, ENOSPC, EMFILE, EPERM, ENOBUFS, EAGAIN)))
+        refused(kind->name, "%s after %zu MiB", errno_name(why), got);
+    else
+        failed(kind->name, why, NULL);
+}
+
+/* control KIND */
+static void control(char **args)
+{
+    const struct kind *kind = find(args[0]);
+    works(kind->name, kind->take(4) == 4);
+}
+
+int main(int argc, char **argv)
+{
+    return attack_main(argc, argv,
+            (struct attack_mode[]){ { "attack", attack }, { "control", control }, { 0 } });
+}

@@ -1,0 +1,93 @@
+# shellcheck shell=bash disable=SC2034,SC2154
+prepare() {
+    me mkdir "$T/state"
+    before=(env "XDG_STATE_HOME=$T/state" "FLOOD=$$")
+    all_attempts=no
+}
+
+bare() {
+    local bytes
+    bytes=$(me timeout 5 "$A/74-flood" attack lines 2>/dev/null | head -c 200000000 | wc -c)
+    if [ "$bytes" -eq 200000000 ]; then echo "SUCCEEDED flood 200 MB in a moment"; fi
+}
+
+control() {
+    local result
+    result=$(box --json -- /attacks/74-flood control)
+    [ "$(field truncated <<<"$result")" = false ] && echo "WORKS whole-output"
+    box -- /attacks/74-flood control
+}
+
+# The most memory that any process of carrel had on the host, in KiB.
+high_water() {
+    local pid most=0 kib
+    for pid in $(marked "FLOOD=$$"); do
+        kib=$(sed -n 's/^VmHWM:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$pid/status" 2>/dev/null) || true
+        [ "${kib:-0}" -gt "$most" ] && most=$kib
+    done
+    echo "$most"
+}
+
+flood() {
+    local kind=$1 begin=$SECONDS most=0 now file
+    limit=3s
+    set -m
+    box --json --max-output 10K -- /attacks/74-flood attack "$kind" >"$T/result" 2>"$T/errors" &
+    jobs[flood]=$!
+    set +m
+    while alive flood && [ $((SECONDS - begin)) -lt 20 ]; do
+        now=$(high_water)
+        [ "$now" -gt "$most" ] && most=$now
+        sleep 0.1
+    done
+    alive flood && echo "SUCCEEDED $kind does not end"
+    stop flood
+    if [ "$most" -eq 0 ] || [ "$most" -gt 65536 ]; then echo "SUCCEEDED $kind carrel had $most KiB"; fi
+    if [ "$(field truncated <"$T/result")" != true ]; then echo "SUCCEEDED $kind is not marked as cut"; fi
+    if [ "$(wc -c <"$T/result")" -gt 262144 ]; then echo "SUCCEEDED $kind result is $(wc -c <"$T/result") bytes"; fi
+    file=$(field output_file <"$T/result")
+    if [ -f "$file" ] && [ "$(stat -c %s "$file")" -gt $((256 << 20)) ]; then
+        echo "SUCCEEDED $kind file is $(stat -c %s "$file") bytes"
+    fi
+    echo "REFUSED $kind carrel had $most KiB, wrote $(field stdout_bytes <"$T/result") bytes"
+    rm -rf "${T:?}/state/carrel"
+}
+
+attack() {
+    local kind
+    for kind in lines line binary; do
+        flood "$kind"
+    done
+}
+
+# The reader is there but never reads: the time limit must count all the same.
+blocked_reader() {
+    local begin=$SECONDS
+    limit=2s
+    me mkfifo "$T/blocked"
+    sleep 30 <>"$T/blocked" &
+    local reader=$!
+    box -- /attacks/74-flood attack lines >"$T/blocked" 2>&1 || true
+    if [ $((SECONDS - begin)) -gt 12 ]; then
+        echo "SUCCEEDED blocked-reader returned after $((SECONDS - begin)) s"
+    else
+        echo "REFUSED blocked-reader"
+    fi
+    kill "$reader"
+    wait "$reader" 2>/dev/null || true
+}
+
+closed_reader() {
+    local begin=$SECONDS
+    (set +o pipefail && box -- /attacks/74-flood attack lines 2>/dev/null | head -c 100 >/dev/null) || true
+    if [ $((SECONDS - begin)) -gt 12 ]; then
+        echo "SUCCEEDED closed-reader returned after $((SECONDS - begin)) s"
+    else
+        echo "REFUSED closed-reader"
+    fi
+}
+
+more() {
+    held "a reader that does not read" blocked_reader
+    held "a reader that goes away" closed_reader
+}

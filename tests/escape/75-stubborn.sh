@@ -1,0 +1,61 @@
+# shellcheck shell=bash disable=SC2034,SC2154
+mark=MARK=stubborn-$$
+
+prepare() { all_attempts=no; }
+
+end_marked() {
+    local pid
+    for pid in $(marked "$mark"); do
+        kill -KILL "$pid" 2>/dev/null || true
+    done
+}
+
+# timeout(1) is what one would use without carrel.
+bare() {
+    me env "$mark" timeout -k 1 1 "$A/75-stubborn" attack linger >/dev/null 2>&1 || true
+    if [ -n "$(marked "$mark")" ]; then echo "SUCCEEDED outlives-timeout"; fi
+    end_marked
+}
+
+ended() { # ended WHAT STATUS EXPECTED SECONDS
+    if [ -n "$(marked "$mark")" ]; then
+        echo "SUCCEEDED $1 something is left"
+        end_marked
+    elif [ "$4" -gt 15 ]; then
+        echo "SUCCEEDED $1 returned after $4 s"
+    elif [ "$2" -ne "$3" ]; then
+        echo "OTHER $1 status $2"
+    else
+        echo "REFUSED $1"
+    fi
+}
+
+attack() {
+    local way begin status
+    for way in linger leave; do
+        begin=$SECONDS status=0
+        [ "$way" = leave ] || limit=1s
+        box --env "$mark" -- /attacks/75-stubborn attack "$way" >/dev/null || status=$?
+        ended "$way" "$status" "$([ "$way" = leave ] && echo 0 || echo 124)" $((SECONDS - begin))
+        limit=40s
+    done
+}
+
+# Ctrl-C and its like: the one who started carrel goes away.
+interrupted() {
+    local signal
+    for signal in INT TERM HUP KILL; do
+        start "$signal" box --env "$mark" -- /attacks/75-stubborn attack linger
+        kill "-$signal" -- "-${jobs[$signal]}"
+        wait "${jobs[$signal]}" 2>/dev/null || true
+        local i
+        for ((i = 0; i < 100; i++)); do
+            [ -n "$(marked "$mark")" ] || break
+            sleep 0.1
+        done
+        ended "SIG$signal" 0 0 0
+        unset "jobs[$signal]"
+    done
+}
+
+more() { held "nothing outlives carrel itself" interrupted; }

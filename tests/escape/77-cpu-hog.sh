@@ -1,0 +1,42 @@
+# shellcheck shell=bash disable=SC2034,SC2154
+prepare() {
+    holder=$(me "$tool" run --quiet --json -- /bin/true | field cpu)
+    all_attempts=no
+}
+
+bare() {
+    local share
+    me "$A/77-cpu-hog" attack || true
+    share=$(me "$A/77-cpu-hog" hog 64 1000 | sed -n 's/^SHARE //p')
+    [ "$share" -lt 90 ] || echo "SUCCEEDED many-threads $share % of a processor"
+}
+
+# Half a processor is asked for; what it gets may be a good deal more on a short measure.
+share() {
+    local share
+    share=$(box --cpu 0.5 -- /attacks/77-cpu-hog hog 64 2000 | sed -n 's/^SHARE //p')
+    if [ "$share" -le 80 ]; then
+        echo "REFUSED many-threads $share % of a processor"
+    else
+        echo "SUCCEEDED many-threads $share % of a processor"
+    fi
+}
+
+latency() {
+    start hog box -- /bin/sh -c 'echo READY; exec /attacks/77-cpu-hog hog 64 8000'
+    if within 10 box -- /bin/true && within 10 me /bin/true; then
+        echo "REFUSED slows-others"
+    else
+        echo "SUCCEEDED slows-others"
+    fi
+    stop hog
+}
+
+more() {
+    if [ "$holder" = cgroup ]; then
+        held "64 threads get their share" share
+    else
+        skip "$title, as $who: 64 threads get their share" "only a delegated cgroup holds --cpu"
+    fi
+    held "others still start" latency
+}
