@@ -13,7 +13,8 @@
     {                                                                                          \
         fn(*p);                                                                                \
     }
-#define AUTO(fn) __attribute__((cleanup(fn##p)))
+/* unused: clang would complain of a variable that is there for its destructor alone. */
+#define AUTO(fn) __attribute__((cleanup(fn##p), unused))
 
 /* Hands a pointer over: the variable becomes NULL, so its destructor does nothing. */
 #define ptr_steal(p)                                                                           \

@@ -17,13 +17,11 @@ static struct carrel_error err;
 /* A fresh directory; its name in `name`, its parent returned. Each test removes its own. */
 static int make_tree(char name[static 32])
 {
-    char path[64];
-    const char *parent = "/tmp";
+    char path[] = "/tmp/tree-test-XXXXXX";
 
-    (void)snprintf(path, sizeof(path), "%s/tree-test-XXXXXX", parent);
     CHECK(mkdtemp(path));
-    (void)snprintf(name, 32, "%s", path + strlen(parent) + 1);
-    int dir = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    memcpy(name, path + strlen("/tmp/"), sizeof(path) - strlen("/tmp/"));
+    int dir = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     CHECK(dir >= 0);
     return dir;
 }

@@ -18,6 +18,8 @@ static const struct {
     const char *help;
 } commands[] = {
     { "run", cmd_run, "run a program in its own sandbox" },
+    { "health", cmd_health, "say which protections work here, and what to do if not" },
+    { "cleanup", cmd_cleanup, "remove what a crash left" },
     { "help", cmd_help, "this text, or 'help COMMAND'" },
     { "version", cmd_version, "print the version" },
 };

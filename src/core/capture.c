@@ -1,6 +1,7 @@
 /* capture.c - head, tail and file. */
 #include "core/capture.h"
 #include "base/fd.h"
+#include "base/utf8.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -119,6 +120,19 @@ void capture_add(struct capture *c, const char *data, size_t len)
     c->total += len;
 }
 
+/* Length without a character that is cut short at the end. Other bytes stay as they are. */
+static uint64_t whole_characters(const char *text, uint64_t len)
+{
+    for (uint64_t back = 1; back <= 3 && back <= len; back++) {
+        const unsigned char *at = (const unsigned char *)text + len - back;
+        if ((*at & 0xc0) == 0x80)
+            continue;
+        bool is_lead = *at >= 0xc2 && *at <= 0xf4;
+        return is_lead && utf8_valid(at, back) == 0 ? len - back : len;
+    }
+    return len;
+}
+
 static bool is_continuation(char byte)
 {
     return ((unsigned char)byte & 0xc0) == 0x80;
@@ -144,9 +158,7 @@ void capture_text(const struct capture *c, struct buf *out)
         buf_add(out, c->bytes, head);
         return;
     }
-    while (head > 0 && is_continuation(c->bytes[head]) && head_size(c) - head < 4)
-        head--;
-    buf_add(out, c->bytes, head);
+    buf_add(out, c->bytes, whole_characters(c->bytes, head));
     buf_add(out, marker, taken);
 
     uint64_t start = (c->total - head_size(c)) % size; /* oldest byte of the tail */

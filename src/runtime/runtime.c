@@ -126,6 +126,11 @@ int runtime_find(const char *name, struct runtime **out, struct carrel_error *er
             str_escape(name, strlen(name), shown, sizeof(shown)), known.text);
 }
 
+struct runtime *runtime_at(size_t index)
+{
+    return index < ARRAY_LEN(runtimes) ? runtimes[index] : NULL;
+}
+
 const char *runtime_name(const struct runtime *rt)
 {
     return rt->ops->name;
@@ -153,6 +158,30 @@ static int fail(const struct runtime_ops *ops, int r, struct carrel_error *err)
 static int lacks(const struct runtime_ops *ops, const char *what, struct carrel_error *err)
 {
     return err_set(err, -ENOTSUP, "runtime %s: cannot %s", ops->name, what);
+}
+
+int runtime_health(struct runtime *rt, uint64_t missing, struct runtime_health *health,
+        struct carrel_error *err)
+{
+    struct runtime_health got = { 0 };
+
+    forget(err);
+    if (!rt->ops->health)
+        return lacks(rt->ops, "say how it fares on this machine", err);
+    int r = rt->ops->health(rt, missing, &got, err);
+    if (r < 0)
+        return fail(rt->ops, r, err);
+    *health = got;
+    return 0;
+}
+
+int runtime_sweep(struct runtime *rt, struct carrel_error *err)
+{
+    forget(err);
+    if (!rt->ops->sweep)
+        return lacks(rt->ops, "sweep what a crash left", err);
+    int r = rt->ops->sweep(rt, err);
+    return r < 0 ? fail(rt->ops, r, err) : r;
 }
 
 /* For calls that need a sandbox in which something can still happen. */

@@ -118,6 +118,31 @@ struct sandbox_event {
     int wait_status; /* as waitpid() gives it */
 };
 
+/*
+ * What a runtime says about this machine and the user it runs as. Plain data: it crosses a pipe
+ * when somebody asks on behalf of another user.
+ */
+struct health_fact {
+    char name[24];
+    char value[200];
+};
+
+struct health_gap {
+    uint64_t set; /* PROTECT_BITs that are missing for this reason */
+    char why[256];
+    char remedy[320];
+};
+
+#define HEALTH_MAX_FACTS 8
+#define HEALTH_MAX_GAPS 12
+struct runtime_health {
+    uint64_t works; /* PROTECT_BITs that worked when tried one by one */
+    struct health_fact facts[HEALTH_MAX_FACTS];
+    size_t n_facts;
+    struct health_gap gaps[HEALTH_MAX_GAPS];
+    size_t n_gaps;
+};
+
 struct runtime;
 struct sandbox;
 
@@ -139,6 +164,9 @@ struct runtime_ops {
             struct carrel_error *err);
     int (*pause)(struct sandbox *box, struct carrel_error *err);
     int (*resume)(struct sandbox *box, struct carrel_error *err);
+    int (*health)(struct runtime *rt, uint64_t missing, struct runtime_health *health,
+            struct carrel_error *err);
+    int (*sweep)(struct runtime *rt, struct carrel_error *err);
 };
 
 /* Embedded in the adapter's own struct. */
@@ -161,8 +189,26 @@ struct sandbox {
 /* Finds a runtime by name. The result is static: there is nothing to free. */
 int runtime_find(const char *name, struct runtime **out, struct carrel_error *err);
 
+/* The runtimes one after the other: from 0 on, NULL after the last. */
+struct runtime *runtime_at(size_t index);
+
 const char *runtime_name(const struct runtime *rt);
 enum isolation runtime_isolation(const struct runtime *rt);
+
+/*
+ * Facts about this machine, and for the protections in `missing` why they are and what to do.
+ * `missing` is what a sandbox made just now did not have; everything, when none could be made:
+ * then each piece is tried by itself, as far as that is possible, so that the answer names the
+ * culprit. Changes nothing.
+ */
+int runtime_health(struct runtime *rt, uint64_t missing, struct runtime_health *health,
+        struct carrel_error *err);
+
+/*
+ * Removes what is left of sandboxes whose owner is gone; live ones are not touched. Returns how
+ * many there were.
+ */
+int runtime_sweep(struct runtime *rt, struct carrel_error *err);
 
 /*
  * Makes a sandbox that is ready for processes: every protection in box->protections is in

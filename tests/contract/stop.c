@@ -78,14 +78,17 @@ CONTRACT(stop_ends_what_has_detached_itself)
     read_to_end(process.stderr_fd, &out);
 }
 
-/* A chain whose every link forks the next and ends, each in a session of its own. */
+/*
+ * A chain whose every link forks the next and ends, each in a session of its own. It is long, not
+ * endless: a runtime that fails here must not take the machine with it.
+ */
 CONTRACT(stop_ends_what_keeps_forking_and_ending)
 {
     AUTO(sandbox_free) struct sandbox *box = make_sandbox();
     AUTO(process_close)
     struct process process = start_shell(box,
-            "printf '#!/bin/sh\\nsetsid \"$0\" &\\n' >link && chmod 755 link &&"
-            "for i in 1 2 3 4; do ./link; done; echo running");
+            "printf '#!/bin/sh\\n[ $1 -gt 0 ] && setsid \"$0\" $(($1 - 1)) &\\n' >link &&"
+            "chmod 755 link && for i in 1 2 3 4; do ./link 2000; done; echo running");
     AUTO(buf_finish) struct buf out = BUF_INIT(4096);
     struct sandbox_usage usage;
 

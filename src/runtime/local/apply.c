@@ -22,9 +22,10 @@
 struct tree {
     const struct plan *plan;
     const int *mount_fds;
-    int space; /* top of the tmpfs */
-    int root;  /* the new root */
-    dev_t dev; /* of the tmpfs: what is ours to create in */
+    int space;  /* top of the tmpfs */
+    int places; /* its directory "space" */
+    int root;   /* the new root */
+    dev_t dev;  /* of the tmpfs: what is ours to create in */
     unsigned n_places;
     struct carrel_error *err;
 };
@@ -59,14 +60,17 @@ static int attach(int mount, int dir, const char *path)
     return move_mount(mount, "", dir, path, *path ? flags : flags | MOVE_MOUNT_T_EMPTY_PATH);
 }
 
-/* Clones `source`, restricts it, attaches it at `path` of the new root. */
+/*
+ * Clones `source`, restricts it, attaches it at `path` of the new root. attr == 0: it has all
+ * the restrictions it needs already (our tmpfs), or needs none (a device node).
+ */
 static int bind(struct tree *tree, int dir, const char *source, uint64_t attr, const char *path)
 {
     AUTO(fd_close) int mount = clone_tree(dir, source);
     if (mount < 0)
-        return fail(tree, "clone the mount of", *source ? source : path);
-    if (restrict_mount(mount, attr) < 0)
-        return fail(tree, "restrict the mount of", *source ? source : path);
+        return fail(tree, "clone the mount of", source);
+    if (attr && restrict_mount(mount, attr) < 0)
+        return fail(tree, "restrict the mount of", source);
     if (attach(mount, tree->root, path) < 0)
         return fail(tree, "mount on", path);
     return 0;
@@ -95,7 +99,10 @@ static int make_fs(struct tree *tree, const char *type, const struct option *opt
     return mount < 0 ? fail(tree, "mount a file system of type", type) : mount;
 }
 
-/* The tmpfs, attached over the host's /tmp in this namespace only, and the new root in it. */
+/*
+ * The tmpfs, and the new root in it. It must be attached somewhere in this namespace, and hides
+ * what lies there; nobody mounts from the host's /proc, and we are done with it.
+ */
 static int open_space(struct tree *tree)
 {
     const struct option options[] = {
@@ -110,14 +117,17 @@ static int open_space(struct tree *tree)
             tree, "tmpfs", options, ARRAY_LEN(options), MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
     if (space < 0)
         return space;
-    if (move_mount(space, "", AT_FDCWD, "/tmp", MOVE_MOUNT_F_EMPTY_PATH) < 0)
-        return fail(tree, "attach the private space at", "/tmp");
+    if (move_mount(space, "", AT_FDCWD, "/proc", MOVE_MOUNT_F_EMPTY_PATH) < 0)
+        return fail(tree, "attach the private space at", "/proc");
     if (fstat(space, &st) < 0)
         return fail(tree, "stat", "the private space");
     if (mkdirat(space, "root", 0755) < 0 || mkdirat(space, "space", 0700) < 0 ||
             mkdirat(space, "empty", 0) < 0)
         return fail(tree, "create in", "the private space");
 
+    tree->places = openat(space, "space", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (tree->places < 0)
+        return fail(tree, "open", "the private space");
     AUTO(fd_close) int root = clone_tree(space, "root");
     if (root < 0)
         return fail(tree, "clone", "the new root");
@@ -154,13 +164,12 @@ static int step_space(struct tree *tree, const struct step *step)
     char name[3];
 
     next_place(tree, name);
-    AUTO(fd_close) int space = openat(tree->space, "space", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (space < 0 || mkdirat(space, name, step->mode) < 0)
+    if (mkdirat(tree->places, name, step->mode) < 0)
         return fail(tree, "create the private", step->path);
     if (tree->plan->is_init_apart &&
-            fchownat(space, name, tree->plan->uid, tree->plan->gid, 0) < 0)
+            fchownat(tree->places, name, tree->plan->uid, tree->plan->gid, 0) < 0)
         return fail(tree, "hand over the private", step->path);
-    return bind(tree, space, name, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, step->path);
+    return bind(tree, tree->places, name, 0, step->path);
 }
 
 static int step_cover(struct tree *tree, const struct step *step)
@@ -171,14 +180,11 @@ static int step_cover(struct tree *tree, const struct step *step)
     if (fstatat(tree->root, step->path, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
         return 0; /* the other root does without it */
     next_place(tree, name);
-    AUTO(fd_close) int space = openat(tree->space, "space", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (space < 0)
-        return fail(tree, "open", "the private space");
-    int r = write_file(tree, space, name, step);
+    int r = write_file(tree, tree->places, name, step);
     if (r < 0)
         return r;
-    return bind(tree, space, name, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
-            step->path);
+    return bind(tree, tree->places, name,
+            MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, step->path);
 }
 
 static int step_devpts(struct tree *tree, const struct step *step)
@@ -306,15 +312,13 @@ static int apply_step(struct tree *tree, const struct step *step)
     case STEP_BIND:
         return bind(tree, AT_FDCWD, step->source, fixed, step->path);
     case STEP_DEVICE:
-        return bind(tree, AT_FDCWD, step->source, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC,
-                step->path);
+        return bind(tree, AT_FDCWD, step->source, 0, step->path);
     case STEP_DEVPTS:
         return step_devpts(tree, step);
     case STEP_PROC:
         return step_proc(tree, step);
     case STEP_MASK:
-        return bind(
-                tree, AT_FDCWD, "/dev/null", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, step->path);
+        return bind(tree, AT_FDCWD, "/dev/null", 0, step->path);
     case STEP_MASK_DIR:
         return bind(tree, tree->space, "empty", fixed, step->path);
     case STEP_READ_ONLY:
@@ -349,7 +353,9 @@ static int enter_root(struct tree *tree)
 
 int apply_plan(const struct plan *plan, const int *mount_fds, struct carrel_error *err)
 {
-    struct tree tree = { .plan = plan, .mount_fds = mount_fds, .err = err };
+    struct tree tree = {
+        .plan = plan, .mount_fds = mount_fds, .err = err, .space = -1, .places = -1, .root = -1
+    };
 
     int r = open_space(&tree);
     if (r < 0)
@@ -359,6 +365,7 @@ int apply_plan(const struct plan *plan, const int *mount_fds, struct carrel_erro
     if (r == 0)
         r = enter_root(&tree);
     fd_close(tree.root);
+    fd_close(tree.places);
     if (r < 0) {
         fd_close(tree.space);
         return r;

@@ -38,6 +38,9 @@ DEFINE_AUTO(struct host *, host_free)
 /* True when this process may map ranges of ids and make mounts for others. */
 bool host_is_privileged(void);
 
+/* Does the kernel that calls itself `release` ("6.1.0-13-amd64") have all that we build on? */
+bool host_is_new_enough(const char *release);
+
 /* Landlock's ABI version, 0 when the kernel has none or it is switched off. */
 int host_landlock_abi(void);
 

@@ -11,6 +11,7 @@
 #include "base/payload.h"
 #include "runtime/adapters.h"
 #include "runtime/local/cgroup.h"
+#include "runtime/local/health.h"
 #include "runtime/local/host.h"
 #include "runtime/local/idmap.h"
 #include "runtime/local/init.h"
@@ -44,6 +45,7 @@ struct local {
     int sock;            /* requests and answers; base.event_fd has the reports */
     uint64_t held_bytes; /* from init's last report */
     uint64_t storage_bytes;
+    uint64_t peak_bytes;
     bool is_disk_full;
 };
 
@@ -220,6 +222,7 @@ static void note_report(struct local *local, const struct wire_message *message)
 {
     local->held_bytes = message->held_bytes;
     local->storage_bytes = message->storage_bytes;
+    local->peak_bytes = message->peak_bytes;
     local->is_disk_full = message->flags & WIRE_DISK_FULL;
 }
 
@@ -464,6 +467,8 @@ static int local_usage(
 
     (void)err;
     cgroup_usage(&local->cgroup, usage);
+    if (usage->peak_memory_bytes == USAGE_UNKNOWN && local->peak_bytes > 0)
+        usage->peak_memory_bytes = local->peak_bytes;
     usage->written_bytes = local->held_bytes + local->storage_bytes;
     usage->is_disk_full = local->is_disk_full;
     return 0;
@@ -487,8 +492,6 @@ static int local_stop(
     (void)local_usage(box, usage, NULL);
     usage->cpu_ms = (uint64_t)(rusage.ru_utime.tv_sec + rusage.ru_stime.tv_sec) * 1000 +
                     (uint64_t)(rusage.ru_utime.tv_usec + rusage.ru_stime.tv_usec) / 1000;
-    if (usage->peak_memory_bytes == USAGE_UNKNOWN)
-        usage->peak_memory_bytes = (uint64_t)rusage.ru_maxrss * 1024;
     fd_close(fd_steal(&local->pidfd));
     cgroup_remove(&local->cgroup);
     slot_release(&local->slot);
@@ -539,6 +542,24 @@ static void local_free(struct sandbox *box)
     free(local);
 }
 
+static int local_health(struct runtime *rt, uint64_t missing, struct runtime_health *health,
+        struct carrel_error *err)
+{
+    (void)rt;
+    (void)err;
+    health_explain(missing, health);
+    return 0;
+}
+
+static int local_sweep(struct runtime *rt, struct carrel_error *err)
+{
+    struct cgroup_place place;
+
+    (void)rt;
+    cgroup_find(&place);
+    return slot_sweep(&place, err);
+}
+
 static const struct runtime_ops ops = {
     .name = "local",
     .isolation = ISOLATION_KERNEL,
@@ -552,6 +573,8 @@ static const struct runtime_ops ops = {
     .open_file = local_open_file,
     .pause = local_pause,
     .resume = local_resume,
+    .health = local_health,
+    .sweep = local_sweep,
 };
 
 struct runtime local_runtime = { .ops = &ops };

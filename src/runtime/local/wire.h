@@ -38,6 +38,7 @@ struct wire_message {
     uint32_t mode;          /* of a file that open creates */
     uint64_t held_bytes;    /* in the private writable space */
     uint64_t storage_bytes; /* written to storage by everything reaped so far */
+    uint64_t peak_bytes; /* resident memory of the largest process reaped so far; 0: unknown */
     struct carrel_error error;
 };
 

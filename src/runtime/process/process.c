@@ -534,7 +534,7 @@ static int process_open_file(struct sandbox *base, const char *path, int flags, 
         return err_set_errno(err, -errno, "stat '%s'", path);
     if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
         return err_set(err, -EINVAL, "'%s' is neither a file nor a directory", path);
-    if (!(flags & O_NONBLOCK) && fcntl(fd, F_SETFL, flags & ~(O_CREAT | O_EXCL | O_TRUNC)) < 0)
+    if (!(flags & O_NONBLOCK) && fcntl(fd, F_SETFL, flags) < 0)
         return err_set_errno(err, -errno, "open '%s'", path);
     return fd_steal(&fd);
 }

@@ -208,8 +208,9 @@ static void measure(struct sandbox_usage *usage)
         return;
     usage->cpu_ms = (uint64_t)(all.ru_utime.tv_sec + all.ru_stime.tv_sec) * 1000 +
                     (uint64_t)(all.ru_utime.tv_usec + all.ru_stime.tv_usec) / 1000;
-    /* Until exec a child is a copy of us and counts as large: less than that tells nothing. */
-    if (all.ru_maxrss > self.ru_maxrss)
+    /* Until exec each child is as large as we are, a copy of the caller. A figure that is not
+     * clearly above that is not the programs'. */
+    if (all.ru_maxrss > self.ru_maxrss + self.ru_maxrss / 8)
         usage->peak_memory_bytes = (uint64_t)all.ru_maxrss * 1024;
 }
 

@@ -1,0 +1,96 @@
+# shellcheck shell=bash
+# Completion of carrel's command line for bash. tests/unit/manual_test compares it with --help.
+
+_carrel_options() { # _carrel_options COMMAND: its options, one word each
+    case $1 in
+    run)
+        echo "-c --timeout --cpu --memory --disk --pids --files --max-output --env --env-file" \
+            "--cwd --mount --workdir --root --network --user --hostname --stdin --tty --json" \
+            "--output --quiet --runtime --require --best-effort --help"
+        ;;
+    esac
+}
+
+# Candidates for the value of an option; fails for an option that takes none.
+_carrel_value() { # _carrel_value OPTION WORD
+    local before list
+
+    case $1 in
+    --network) mapfile -t COMPREPLY < <(compgen -W "none host" -- "$2") ;;
+    --runtime) mapfile -t COMPREPLY < <(compgen -W "local process" -- "$2") ;;
+    --user) mapfile -t COMPREPLY < <(compgen -W "root agent nobody" -- "$2") ;;
+    --require | --best-effort)
+        # A list with commas: only its last part is completed.
+        list="memory pids cpu disk files"
+        [ "$1" = --best-effort ] ||
+            list="userns mountns pidns netns ipcns utsns cgroupns idmap rootfs proc dev
+                no_new_privs capabilities seccomp landlock no_nesting rlimits memory pids cpu
+                disk session environment descriptors"
+        before=
+        [[ $2 != *,* ]] || before=${2%,*},
+        compopt -o nospace 2>/dev/null
+        mapfile -t COMPREPLY < <(compgen -P "$before" -W "$list" -- "${2##*,}")
+        ;;
+    --workdir | --root | --mount)
+        compopt -o filenames -o nospace 2>/dev/null
+        mapfile -t COMPREPLY < <(compgen -d -- "$2")
+        ;;
+    --env-file | --output)
+        compopt -o filenames 2>/dev/null
+        mapfile -t COMPREPLY < <(compgen -f -- "$2")
+        ;;
+    --env)
+        compopt -o nospace 2>/dev/null
+        mapfile -t COMPREPLY < <(compgen -e -S = -- "$2")
+        ;;
+    -c | --timeout | --cpu | --memory | --disk | --pids | --files | --max-output | --cwd | --hostname)
+        COMPREPLY=()
+        ;;
+    *) return 1 ;;
+    esac
+}
+
+_carrel() {
+    local commands="run help version"
+    local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]:-} i
+
+    COMPREPLY=()
+    if [ "$COMP_CWORD" -eq 1 ]; then
+        mapfile -t COMPREPLY < <(compgen -W "$commands --help --version" -- "$word")
+        return
+    fi
+    if [ "$command" = help ]; then
+        [ "$COMP_CWORD" -ne 2 ] || mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$word")
+        return
+    fi
+    # The words so far: options with their values, then the program.
+    for ((i = 2; i < COMP_CWORD; i++)); do
+        case ${COMP_WORDS[i]} in
+        --) break ;;
+        -*)
+            # bash takes "--name=value" for three words.
+            [ "${COMP_WORDS[i + 1]:-}" != "=" ] || ((i++))
+            if _carrel_value "${COMP_WORDS[i - (${#COMP_WORDS[i]} == 1)]}" "${word#=}"; then
+                ((++i < COMP_CWORD)) || return 0
+            fi
+            COMPREPLY=()
+            ;;
+        *) break ;;
+        esac
+    done
+    if [ "$i" -lt "$COMP_CWORD" ]; then
+        [ "$command" = run ] || return 0
+        compopt -o filenames 2>/dev/null
+        if [ "$i" -eq "$((COMP_CWORD - 1))" ] && [ "${COMP_WORDS[i]}" = "--" ]; then
+            mapfile -t COMPREPLY < <(compgen -c -- "$word")
+        else
+            mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        fi
+    elif [[ $word == -* ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "$(_carrel_options "$command")" -- "$word")
+    elif [ "$command" = run ]; then
+        mapfile -t COMPREPLY < <(compgen -c -- "$word")
+    fi
+}
+
+complete -F _carrel carrel

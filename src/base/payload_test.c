@@ -1,0 +1,67 @@
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/payload.h"
+#include "harness.h"
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+TEST(what_goes_in_comes_out)
+{
+    static const char *const argv[] = { "prog", "", "a b", NULL };
+    static const char *const env[] = { "A=1", NULL };
+    struct carrel_error err;
+    struct payload payload;
+    AUTO(fd_close) int fd = payload_make("/work", argv, env, &err);
+
+    CHECK(fd >= 0);
+    CHECK_EQ(payload_map(fd, &payload), 0);
+    CHECK_STR(payload.text, "/work");
+    CHECK_STR(payload.argv[0], "prog");
+    CHECK_STR(payload.argv[1], "");
+    CHECK_STR(payload.argv[2], "a b");
+    CHECK(!payload.argv[3]);
+    CHECK_STR(payload.env[0], "A=1");
+    CHECK(!payload.env[1]);
+    payload_unmap(&payload);
+    payload_unmap(&payload);
+}
+
+TEST(lists_may_be_absent)
+{
+    struct carrel_error err;
+    struct payload payload;
+    AUTO(fd_close) int fd = payload_make("", NULL, NULL, &err);
+
+    CHECK(fd >= 0);
+    CHECK_EQ(payload_map(fd, &payload), 0);
+    CHECK_STR(payload.text, "");
+    CHECK(!payload.argv[0]);
+    CHECK(!payload.env[0]);
+    payload_unmap(&payload);
+}
+
+static int map_bytes(const void *data, size_t len)
+{
+    struct payload payload;
+    AUTO(fd_close) int fd = memfd_create("test", MFD_CLOEXEC);
+
+    CHECK(fd >= 0);
+    CHECK_EQ(fd_write_all(fd, data, len), 0);
+    return payload_map(fd, &payload);
+}
+
+TEST(a_block_that_lies_about_itself_is_refused)
+{
+    const uint64_t many[] = { UINT64_MAX, 1, 0, 0, 0 };
+    const uint64_t sum[] = { 2, 2, 0, 0, 0 };
+    const uint64_t unterminated[] = { 0, 0, 0, 0, UINT64_MAX };
+    const uint64_t missing[] = { 1, 0, 0, 0, 0, 0x0061 };
+
+    CHECK_EQ(map_bytes("", 0), -EPROTO);
+    CHECK_EQ(map_bytes(many, sizeof(many)), -EPROTO);
+    CHECK_EQ(map_bytes(sum, sizeof(sum)), -EPROTO);
+    CHECK_EQ(map_bytes(unterminated, sizeof(unterminated)), -EPROTO);
+    CHECK_EQ(map_bytes(missing, 5 * sizeof(missing[0]) + 1), -EPROTO);
+}

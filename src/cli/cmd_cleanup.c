@@ -1,0 +1,66 @@
+/* cmd_cleanup.c - carrel cleanup. */
+#include "base/auto.h"
+#include "base/json.h"
+#include "cli/commands.h"
+#include "cli/report_args.h"
+#include "core/cleanup.h"
+#include <stdio.h>
+
+static const char help[] =
+        "Usage: carrel cleanup [options]\n\n"
+        "Removes what is left of sandboxes whose carrel was killed: processes, cgroups and\n"
+        "locks of this user. Every run does a little of it anyway. Live sandboxes and the\n"
+        "output of finished runs are never touched. The exit status is 0, also when there was\n"
+        "nothing to do.";
+
+static const struct option_row rows[] = { REPORT_JSON, REPORT_HELP };
+
+static int print_json(const struct cleanup *cleanup, int status)
+{
+    AUTO(buf_finish) struct buf text = BUF_INIT(64U << 10);
+    struct json json = { .out = &text };
+
+    json_object(&json, NULL);
+    json_bool(&json, "ok", status == 0);
+    json_u64(&json, "removed", cleanup->sandboxes);
+    json_array(&json, "runtimes");
+    for (size_t i = 0; i < cleanup->n_rows; i++) {
+        const struct cleanup_row *row = &cleanup->rows[i];
+        json_object(&json, NULL);
+        json_str(&json, "name", row->runtime);
+        json_u64(&json, "sandboxes", row->sandboxes);
+        json_str(&json, "error", row->error.code < 0 ? row->error.message : NULL);
+        json_end_object(&json);
+    }
+    json_end_array(&json);
+    json_end_object(&json);
+    return report_print_json(&text, status);
+}
+
+static void print_text(const struct cleanup *cleanup)
+{
+    if (cleanup->sandboxes == 0)
+        (void)puts("nothing to clean up");
+    for (size_t i = 0; i < cleanup->n_rows; i++)
+        if (cleanup->rows[i].sandboxes > 0)
+            printf("removed what was left of %u sandbox%s (runtime %s)\n",
+                    cleanup->rows[i].sandboxes, cleanup->rows[i].sandboxes == 1 ? "" : "es",
+                    cleanup->rows[i].runtime);
+}
+
+int cmd_cleanup(int argc, char **argv)
+{
+    struct carrel_error err = { 0 };
+    struct report_args args;
+    struct cleanup cleanup;
+
+    int r = report_args_parse(rows, ARRAY_LEN(rows), help, argc, argv, &args);
+    if (r != 0)
+        return r < 0 ? STATUS_FAILED : 0;
+    int status = cleanup_run(&cleanup, &err) < 0 ? fail_with(STATUS_FAILED, &err) : 0;
+    if (args.is_json)
+        return print_json(&cleanup, status);
+    if (status == 0 || cleanup.sandboxes > 0)
+        print_text(&cleanup);
+    return report_finish(status);
+}

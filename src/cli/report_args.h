@@ -1,0 +1,40 @@
+/* report_args.h - the options of commands that look around and report: health, test, cleanup.
+ */
+#pragma once
+#include "cli/options.h"
+#include <stdbool.h>
+
+struct report_args {
+    bool is_json;
+    bool wants_help;
+    const char *runtime; /* NULL: the default one */
+};
+
+/* Rows of a command's table. */
+int report_take_json(void *target, const char *value, struct carrel_error *err);
+int report_take_runtime(void *target, const char *value, struct carrel_error *err);
+int report_take_help(void *target, const char *value, struct carrel_error *err);
+
+#define REPORT_JSON                                                                            \
+    {                                                                                          \
+        "json", NULL, "print one JSON object, and nothing else", report_take_json              \
+    }
+#define REPORT_HELP                                                                            \
+    {                                                                                          \
+        "help", NULL, "this text", report_take_help                                            \
+    }
+
+/*
+ * Reads the command line of a command that takes options only. Returns 0 to go on; 1: --help
+ * was answered with `help` and the table; negative: refused, and said so.
+ */
+int report_args_parse(const struct option_row *rows, size_t n, const char *help, int argc,
+        char **argv, struct report_args *args);
+
+struct buf;
+
+/* Prints a finished JSON object and a newline. Returns `status`, or 125 when that failed. */
+int report_print_json(const struct buf *json, int status);
+
+/* After printing with stdio: `status`, or 125 when the output could not be written. */
+int report_finish(int status);

@@ -1,0 +1,23 @@
+/* cleanup.h - what a crash left is removed; finished work is never touched. */
+#pragma once
+#include <carrel/error.h>
+#include <stddef.h>
+
+struct cleanup_row {
+    const char *runtime;
+    unsigned sandboxes;        /* removed: their processes, groups, locks */
+    struct carrel_error error; /* code 0: all went well */
+};
+
+#define CLEANUP_MAX_ROWS 8
+struct cleanup {
+    struct cleanup_row rows[CLEANUP_MAX_ROWS]; /* runtimes that can leave something */
+    size_t n_rows;
+    unsigned sandboxes; /* in all */
+};
+
+/*
+ * Asks every runtime in turn, also when one of them fails. Returns 0, or the first failure as
+ * the row of its runtime has it. A second call finds nothing.
+ */
+int cleanup_run(struct cleanup *cleanup, struct carrel_error *err);

@@ -1,0 +1,346 @@
+/*
+ * health.c - facts, and probes that name the culprit.
+ *
+ * A sandbox that could be made is its own proof; nothing is tried here that it has shown. What
+ * is missing is tried piece by piece, each in a child that ends at once, because a namespace
+ * that was entered cannot be left again.
+ */
+#include "runtime/local/health.h"
+#include "base/fd.h"
+#include "runtime/local/cgroup.h"
+#include "runtime/local/host.h"
+#include "runtime/local/idmap.h"
+#include "runtime/local/plan.h"
+#include "runtime/local/slot.h"
+#include "runtime/local/sys.h"
+#include "runtime/runtime.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/landlock.h>
+#include <linux/seccomp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+
+#define CGROUP_SET                                                                             \
+    (PROTECT_BIT(PROTECT_MEMORY) | PROTECT_BIT(PROTECT_PIDS) | PROTECT_BIT(PROTECT_CPU))
+
+static void fact(struct runtime_health *health, const char *name, const char *fmt, ...)
+        __attribute__((format(printf, 3, 4)));
+static void fact(struct runtime_health *health, const char *name, const char *fmt, ...)
+{
+    va_list ap;
+
+    if (health->n_facts == HEALTH_MAX_FACTS)
+        return;
+    struct health_fact *f = &health->facts[health->n_facts++];
+    (void)snprintf(f->name, sizeof(f->name), "%s", name);
+    va_start(ap, fmt);
+    (void)vsnprintf(f->value, sizeof(f->value), fmt, ap);
+    va_end(ap);
+}
+
+static void gap(struct runtime_health *health, uint64_t set, const char *remedy,
+        const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+static void gap(
+        struct runtime_health *health, uint64_t set, const char *remedy, const char *fmt, ...)
+{
+    va_list ap;
+
+    if (health->n_gaps == HEALTH_MAX_GAPS)
+        return;
+    struct health_gap *g = &health->gaps[health->n_gaps++];
+    g->set = set;
+    (void)snprintf(g->remedy, sizeof(g->remedy), "%s", remedy);
+    va_start(ap, fmt);
+    (void)vsnprintf(g->why, sizeof(g->why), fmt, ap);
+    va_end(ap);
+}
+
+/* Runs `try` in a child. Returns 0 or a negative errno: what it returned. */
+static int in_child(int (*try)(int flags), int flags)
+{
+    int status;
+
+    pid_t pid = fork();
+    if (pid < 0)
+        return -errno;
+    if (pid == 0)
+        _exit(-try(flags));
+    if (waitpid(pid, &status, 0) < 0)
+        return -errno;
+    return WIFEXITED(status) ? -WEXITSTATUS(status) : -EINTR;
+}
+
+static int try_unshare(int flags)
+{
+    return unshare(flags) < 0 ? -errno : 0;
+}
+
+/* A /proc of one's own: refused where the one that is there has parts covered by mounts. */
+static int mount_proc(int flags)
+{
+    (void)flags;
+    AUTO(fd_close) int fs = fsopen("proc", FSOPEN_CLOEXEC);
+    if (fs < 0 || fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+        return -errno;
+    AUTO(fd_close) int mount = fsmount(fs, FSMOUNT_CLOEXEC, 0);
+    return mount < 0 ? -errno : 0;
+}
+
+static int try_proc(int flags)
+{
+    (void)flags;
+    if (unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID) < 0)
+        return -errno;
+    return in_child(mount_proc, 0); /* only a child is in the new process namespace */
+}
+
+static int try_mounts(int flags)
+{
+    (void)flags;
+    if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
+        return -errno;
+    AUTO(fd_close)
+    int tree = open_tree(AT_FDCWD, "/usr", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+    return tree < 0 ? -errno : 0;
+}
+
+static int try_filter(int flags)
+{
+    uint32_t action = SECCOMP_RET_ERRNO;
+
+    (void)flags;
+    return syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) < 0 ? -errno : 0;
+}
+
+#define CONTAINER_REMEDY                                                                       \
+    "if this is a container, start it with less confinement (docker: --security-opt "          \
+    "seccomp=unconfined --security-opt systempaths=unconfined, or --privileged); else look "   \
+    "at this machine's security modules (AppArmor, SELinux)"
+#define APPARMOR_SWITCH "kernel/apparmor_restrict_unprivileged_userns"
+
+/* The value of a sysctl; -1: there is none such here. */
+static long sysctl_value(const char *name)
+{
+    char path[128];
+    char text[32];
+
+    (void)snprintf(path, sizeof(path), "/proc/sys/%s", name);
+    return fd_read_file(AT_FDCWD, path, text, sizeof(text)) <= 0 ? -1 : strtol(text, NULL, 10);
+}
+
+static void explain_userns(struct runtime_health *health, int code)
+{
+    static const struct {
+        const char *name;
+        long off;
+        const char *remedy;
+    } switches[] = {
+        { "user/max_user_namespaces", 0, "as root: sysctl -w user.max_user_namespaces=10000" },
+        { "kernel/unprivileged_userns_clone", 0,
+                "as root: sysctl -w kernel.unprivileged_userns_clone=1" },
+        { APPARMOR_SWITCH, 1,
+                "as root: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0" },
+    };
+    const uint64_t set = PROTECT_BIT(PROTECT_USERNS);
+
+    for (size_t i = 0; i < ARRAY_LEN(switches); i++) {
+        if (sysctl_value(switches[i].name) != switches[i].off ||
+                (i > 0 && host_is_privileged())) /* the others hold only for ordinary users */
+            continue;
+        gap(health, set, switches[i].remedy,
+                "user namespaces are switched off: /proc/sys/%s is %ld (%s)", switches[i].name,
+                switches[i].off, strerrordesc_np(-code));
+        return;
+    }
+    gap(health, set,
+            code == -EINVAL || code == -ENOSYS ? "use a kernel built with CONFIG_USER_NS=y"
+            : code == -ENOSPC || code == -EUSERS
+                    ? "as root: sysctl -w user.max_user_namespaces=10000, and fewer nested "
+                      "namespaces"
+                    : CONTAINER_REMEDY ". Inside a chroot the kernel refuses as well",
+            "no user namespace can be made: %s", strerrordesc_np(-code));
+}
+
+struct probe {
+    enum protection protection;
+    const char *what;
+    int (*try)(int flags);
+    int flags;
+    const char *config;
+    const char *limit; /* sysctl that may be used up; NULL: none */
+};
+
+/* Each one in a user namespace of its own, as a sandbox makes it. */
+static const struct probe probes[] = {
+    { PROTECT_MOUNTNS, "mount namespace", try_unshare, CLONE_NEWUSER | CLONE_NEWNS,
+            "CONFIG_NAMESPACES", "user.max_mnt_namespaces" },
+    { PROTECT_PIDNS, "process namespace", try_unshare, CLONE_NEWUSER | CLONE_NEWPID,
+            "CONFIG_PID_NS", "user.max_pid_namespaces" },
+    { PROTECT_NETNS, "network namespace", try_unshare, CLONE_NEWUSER | CLONE_NEWNET,
+            "CONFIG_NET_NS", "user.max_net_namespaces" },
+    { PROTECT_IPCNS, "ipc namespace", try_unshare, CLONE_NEWUSER | CLONE_NEWIPC,
+            "CONFIG_IPC_NS", "user.max_ipc_namespaces" },
+    { PROTECT_UTSNS, "host name namespace", try_unshare, CLONE_NEWUSER | CLONE_NEWUTS,
+            "CONFIG_UTS_NS", "user.max_uts_namespaces" },
+    { PROTECT_CGROUPNS, "cgroup namespace", try_unshare, CLONE_NEWUSER | CLONE_NEWCGROUP,
+            "CONFIG_CGROUPS", "user.max_cgroup_namespaces" },
+    { PROTECT_ROOTFS, "copy of a mount for the new root", try_mounts, 0, "CONFIG_NAMESPACES",
+            NULL },
+    { PROTECT_PROC, "/proc of its own", try_proc, 0, "CONFIG_PROC_FS", NULL },
+    { PROTECT_SECCOMP, "system call filter", try_filter, 0, "CONFIG_SECCOMP_FILTER", NULL },
+};
+
+static void explain_probe(struct runtime_health *health, const struct probe *probe, int code)
+{
+    char remedy[sizeof(health->gaps[0].remedy)];
+
+    if (code == -ENOSPC || code == -EUSERS)
+        (void)snprintf(remedy, sizeof(remedy), "as root: sysctl -w %s=10000",
+                probe->limit ? probe->limit : "user.max_user_namespaces");
+    else if (code == -EINVAL || code == -ENOSYS || code == -ENODEV || code == -EOPNOTSUPP)
+        (void)snprintf(remedy, sizeof(remedy), "use a kernel built with %s=y", probe->config);
+    else if (sysctl_value(APPARMOR_SWITCH) == 1)
+        (void)snprintf(remedy, sizeof(remedy),
+                "as root: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0");
+    else
+        (void)snprintf(remedy, sizeof(remedy), "%s", CONTAINER_REMEDY);
+    gap(health, PROTECT_BIT(probe->protection), remedy, "no %s can be made: %s", probe->what,
+            strerrordesc_np(-code));
+}
+
+static void explain_probes(struct runtime_health *health, uint64_t missing)
+{
+    int r = in_child(try_unshare, CLONE_NEWUSER);
+    if (r < 0) {
+        explain_userns(health, r); /* everything else stands on it */
+        return;
+    }
+    health->works |= PROTECT_BIT(PROTECT_USERNS);
+    for (size_t i = 0; i < ARRAY_LEN(probes); i++) {
+        const struct probe *probe = &probes[i];
+        if (!(missing & PROTECT_BIT(probe->protection)))
+            continue;
+        r = in_child(probe->try, probe->flags);
+        if (r < 0)
+            explain_probe(health, probe, r);
+        else
+            health->works |= PROTECT_BIT(probe->protection);
+    }
+}
+
+static void explain_landlock(struct runtime_health *health)
+{
+    errno = 0;
+    long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+    if (abi > 0)
+        health->works |= PROTECT_BIT(PROTECT_LANDLOCK);
+    else if (errno == EOPNOTSUPP)
+        gap(health, PROTECT_BIT(PROTECT_LANDLOCK),
+                "add landlock to the list of the kernel parameter lsm= (what runs now: cat "
+                "/sys/kernel/security/lsm) and boot again",
+                "this kernel has Landlock, but it was not switched on at boot");
+    else
+        gap(health, PROTECT_BIT(PROTECT_LANDLOCK),
+                "use a kernel of version 5.13 or later built with CONFIG_SECURITY_LANDLOCK=y, "
+                "with landlock in the list of the parameter lsm=; in a container its system "
+                "call filter may also hide it",
+                "this kernel has no Landlock (%s)", strerrordesc_np(errno));
+}
+
+/* cgroup_find() says why and what to do in one sentence, a semicolon between. */
+static void explain_cgroup(struct runtime_health *health, const struct cgroup_place *place)
+{
+    size_t len = strcspn(place->why, ";");
+    const char *remedy = place->why[len] ? place->why + len + 1 : "";
+
+    gap(health, CGROUP_SET, remedy + strspn(remedy, " "), "%.*s", (int)len, place->why);
+}
+
+static void tell_cgroup(struct runtime_health *health, const struct cgroup_place *place)
+{
+    switch (place->version) {
+    case CGROUP_V1:
+        fact(health, "cgroup", "v1, groups in /sys/fs/cgroup/{memory,pids,cpu}/carrel");
+        break;
+    case CGROUP_V2:
+        fact(health, "cgroup", "v2, groups in %.120s/carrel", place->parent);
+        break;
+    case CGROUP_NONE:
+        fact(health, "cgroup", "none that this user can use");
+        break;
+    }
+}
+
+/* Can a directory here be given to a program that has another user id on the host? */
+static int try_idmapped_mount(struct carrel_error *err)
+{
+    const uint32_t id = SLOT_FIRST_ID + PLAN_USER;
+    struct stat st;
+
+    AUTO(fd_close)
+    int mount = open_tree(AT_FDCWD, ".", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+    if (mount < 0 || fstat(mount, &st) < 0)
+        return -errno;
+    AUTO(fd_close) int ns = idmap_open(st.st_uid, id, st.st_gid, id, err);
+    if (ns < 0)
+        return ns;
+    struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (unsigned)ns };
+    if (mount_setattr(mount, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof(attr)) < 0)
+        return -errno;
+    return 0;
+}
+
+static void tell_idmapped_mounts(struct runtime_health *health)
+{
+    if (!host_is_privileged()) {
+        fact(health, "id-mapped mounts", "not needed: files inside are this user's own");
+        return;
+    }
+    int r = try_idmapped_mount(NULL);
+    if (r == 0)
+        fact(health, "id-mapped mounts",
+                "work in the current directory: --workdir can be written");
+    else
+        fact(health, "id-mapped mounts",
+                "not in the current directory (%s): --workdir only with :ro, or elsewhere",
+                strerrordesc_np(-r));
+}
+
+static void tell_landlock(struct runtime_health *health)
+{
+    int abi = host_landlock_abi();
+
+    if (abi > 0)
+        fact(health, "landlock", "ABI %d", abi);
+    else
+        fact(health, "landlock", "not available");
+}
+
+void health_explain(uint64_t missing, struct runtime_health *health)
+{
+    struct cgroup_place place;
+    struct utsname name = { 0 };
+
+    bool is_new_enough = uname(&name) == 0 && host_is_new_enough(name.release);
+    fact(health, "kernel", "%s %s%s", name.release, name.machine,
+            is_new_enough ? "" : " (too old)");
+    cgroup_find(&place);
+    tell_cgroup(health, &place);
+    tell_landlock(health);
+    if (!is_new_enough) {
+        gap(health, missing, "use Linux 5.15 or later", "Linux %s is too old", name.release);
+        return;
+    }
+    tell_idmapped_mounts(health);
+    if (missing & ~(CGROUP_SET | PROTECT_BIT(PROTECT_LANDLOCK)))
+        explain_probes(health, missing);
+    if (missing & PROTECT_BIT(PROTECT_LANDLOCK))
+        explain_landlock(health);
+    if ((missing & CGROUP_SET) && place.version == CGROUP_NONE)
+        explain_cgroup(health, &place);
+}

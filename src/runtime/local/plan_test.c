@@ -1,0 +1,315 @@
+#include "base/err.h"
+#include "harness.h"
+#include "runtime/local/host.h"
+#include "runtime/local/plan.h"
+#include "runtime/runtime.h"
+#include <errno.h>
+#include <string.h>
+
+static char usr[] = "usr";
+static char bin[] = "bin";
+static char bin_link[] = "usr/bin";
+static char cache[] = "etc/ld.so.cache";
+static char no_dns[] = "";
+static struct host_entry entries[] = {
+    { .path = usr, .kind = ENTRY_DIR },
+    { .path = bin, .kind = ENTRY_LINK, .link = bin_link },
+    { .path = cache, .kind = ENTRY_FILE },
+};
+
+static struct host host_of(uid_t uid)
+{
+    return (struct host){
+        .uid = uid,
+        .gid = uid,
+        .is_root = uid == 0,
+        .landlock = 4,
+        .entries = entries,
+        .n_entries = ARRAY_LEN(entries),
+        .proc_masks = ~UINT64_C(0),
+        .resolv_conf = no_dns,
+    };
+}
+
+static struct sandbox_spec spec_of(void)
+{
+    return (struct sandbox_spec){
+        .id = "t",
+        .limits.value = { 512U << 20, 256, 1000, 1U << 30, 4096 },
+    };
+}
+
+static struct plan *make(const struct sandbox_spec *spec, const struct host *host)
+{
+    struct carrel_error err = { 0 };
+    struct plan *plan = NULL;
+
+    if (plan_make(spec, host, &plan, &err) < 0)
+        test_fail(__FILE__, __LINE__, "%s", err.message);
+    return plan;
+}
+
+/* Position of the step, or -1. */
+static int find(const struct plan *plan, enum step_kind kind, const char *path)
+{
+    for (size_t i = 0; i < plan->n_steps; i++)
+        if (plan->steps[i].kind == kind && strcmp(plan->steps[i].path, path) == 0)
+            return (int)i;
+    return -1;
+}
+
+static const char *content(const struct plan *plan, const char *path)
+{
+    int i = find(plan, STEP_FILE, path);
+
+    CHECK(i >= 0);
+    return plan->steps[i].source;
+}
+
+static void refused(
+        const struct sandbox_spec *spec, const struct host *host, const char *message)
+{
+    struct carrel_error err = { 0 };
+    struct plan *plan = NULL;
+
+    CHECK(plan_make(spec, host, &plan, &err) < 0);
+    CHECK_STR(err.message, message);
+}
+
+TEST(roots_programs_are_nobody_of_the_host)
+{
+    struct sandbox_spec spec = spec_of();
+    struct host host = host_of(0);
+    AUTO(plan_free) struct plan *plan = make(&spec, &host);
+
+    CHECK(plan->has_range);
+    CHECK(plan->is_init_apart);
+    CHECK_EQ(plan->init_uid, 0);
+    CHECK_EQ(plan->uid, 1000);
+    CHECK_STR(plan->user_name, "agent");
+}
+
+TEST(an_ordinary_user_stays_who_they_are)
+{
+    struct sandbox_spec spec = spec_of();
+    struct host host = host_of(4711);
+    AUTO(plan_free) struct plan *plan = make(&spec, &host);
+
+    CHECK(!plan->has_range);
+    CHECK(!plan->is_init_apart);
+    CHECK_EQ(plan->uid, 4711);
+    CHECK_EQ(plan->init_uid, 4711);
+    CHECK(strstr(content(plan, "etc/passwd"), "agent:x:4711:4711:"));
+}
+
+TEST(root_without_its_capabilities_is_refused)
+{
+    struct sandbox_spec spec = spec_of();
+    struct host host = host_of(0);
+
+    host.is_root = false;
+    refused(&spec, &host,
+            "root without CAP_SYS_ADMIN, CAP_SETUID and CAP_SETGID cannot map ids away from "
+            "itself; give carrel these capabilities or run it as an ordinary user");
+}
+
+TEST(an_id_outside_the_range_is_refused)
+{
+    struct sandbox_spec spec = spec_of();
+    struct host host = host_of(0);
+
+    spec.has_user = true;
+    spec.uid = 65536;
+    refused(&spec, &host, "user 65536:0: ids in a sandbox go from 0 to 65535");
+}
+
+TEST(the_hosts_entries_are_shown_as_they_are)
+{
+    struct sandbox_spec spec = spec_of();
+    struct host host = host_of(0);
+    AUTO(plan_free) struct plan *plan = make(&spec, &host);
+
+    CHECK(find(plan, STEP_DIR, "usr") >= 0);
+    CHECK_EQ(find(plan, STEP_BIND, "usr"), find(plan, STEP_DIR, "usr") + 1);
+    CHECK_STR(plan->steps[find(plan, STEP_BIND, "usr")].source, "/usr");
+    CHECK_STR(plan->steps[find(plan, STEP_LINK, "bin")].source, "usr/bin");
+    CHECK_EQ(find(plan, STEP_BIND, "bin"), -1);
+    CHECK_STR(content(plan, "etc/ld.so.cache"), "");
+}
+
+TEST(nothing_of_the_host_is_bound_but_what_was_found)
+{
+    struct sandbox_spec spec = spec_of();
+    struct host host = host_of(0);
+    AUTO(plan_free) struct plan *plan = make(&spec, &host);
+    size_t binds = 0;
+
+    for (size_t i = 0; i < plan->n_steps; i++)
+        binds += plan->steps[i].kind == STEP_BIND;
+    CHECK_EQ(binds, 2); /* usr and the cache */
+}
+
+TEST(every_parent_directory_comes_before_its_children)
+{
+    struct sandbox_spec spec = spec_of();
+    struct host host = host_of(0);
+    AUTO(plan_free) struct plan *plan = make(&spec, &host);
+
+    for (size_t i = 0; i < plan->n_steps; i++) {
+        char parent[256];
+        (void)strcpy(parent, plan->steps[i].path);
+        char *slash = strrchr(parent, '/');
+        if (!slash)
+            continue;
+        *slash = '\0';
+        int at = find(plan, STEP_DIR, parent);
+        CHECK(at >= 0);
+        CHECK(at < (int)i);
+    }
+}
+
+TEST(dev_holds_harmless_devices_only)
+{
+    static const char *const allowed[] = { "dev/null", "dev/zero", "dev/full", "dev/random",
+        "dev/urandom", "dev/tty" };
+    struct sandbox_spec spec = spec_of();
+    struct host host = host_of(0);
+    AUTO(plan_free) struct plan *plan = make(&spec, &host);
+    size_t devices = 0;
+
+    for (size_t i = 0; i < plan->n_steps; i++)
+        devices += plan->steps[i].kind == STEP_DEVICE;
+    CHECK_EQ(devices, ARRAY_LEN(allowed));
+    for (size_t i = 0; i < ARRAY_LEN(allowed); i++)
+        CHECK(find(plan, STEP_DEVICE, allowed[i]) >= 0);
+}
+
+TEST(proc_is_mounted_before_it_is_masked)
+{
+    struct sandbox_spec spec = spec_of();
+    struct host host = host_of(0);
+    AUTO(plan_free) struct plan *plan = make(&spec, &host);
+    int proc = find(plan, STEP_PROC, "proc");
+
+    CHECK(proc >= 0);
+    CHECK(find(plan, STEP_MASK, "proc/kcore") > proc);
+    CHECK(find(plan, STEP_MASK, "proc/sysrq-trigger") > proc);
+    CHECK(find(plan, STEP_MASK_DIR, "proc/acpi") > proc);
+    CHECK(find(plan, STEP_READ_ONLY, "proc/sys") > proc);
+
+    host.proc_masks = 0;
+    AUTO(plan_free) struct plan *bare = make(&spec, &host);
+    CHECK_EQ(find(bare, STEP_MASK, "proc/kcore"), -1);
+}
+
+TEST(without_a_network_there_is_no_resolver)
+{
+    struct sandbox_spec spec = spec_of();
+    struct host host = host_of(0);
+    AUTO(plan_free) struct plan *plan = make(&spec, &host);
+
+    CHECK(plan->has_netns);
+    CHECK_STR(content(plan, "etc/resolv.conf"), "");
+    spec.network = NETWORK_HOST;
+    AUTO(plan_free) struct plan *open = make(&spec, &host);
+    CHECK(!open->has_netns);
+}
+
+TEST(another_root_keeps_its_own_etc)
+{
+    struct sandbox_spec spec = spec_of();
+    struct host host = host_of(0);
+
+    spec.root = "/images/x";
+    AUTO(plan_free) struct plan *plan = make(&spec, &host);
+    CHECK_STR(plan->steps[find(plan, STEP_BIND, "usr")].source, "/images/x/usr");
+    CHECK_EQ(find(plan, STEP_FILE, "etc/passwd"), -1);
+    CHECK(find(plan, STEP_COVER, "etc/resolv.conf") >= 0);
+}
+
+TEST(mounts_come_last_and_outer_ones_first)
+{
+    const struct sandbox_mount mounts[] = {
+        { "/src/deep", "/data/a/b", ACCESS_READ_ONLY },
+        { "/src/top", "/data", ACCESS_READ_WRITE },
+    };
+    struct sandbox_spec spec = spec_of();
+    struct host host = host_of(0);
+
+    spec.mounts = mounts;
+    spec.n_mounts = 2;
+    AUTO(plan_free) struct plan *plan = make(&spec, &host);
+    int top = find(plan, STEP_MOUNT, "data");
+    CHECK_EQ(top, (int)plan->n_steps - 2);
+    CHECK_EQ(find(plan, STEP_MOUNT, "data/a/b"), top + 1);
+    CHECK_STR(plan->mounts[plan->steps[top].index].source, "/src/top");
+    CHECK(plan->mounts[plan->steps[top].index].is_writable);
+    CHECK(!plan->mounts[plan->steps[top + 1].index].is_writable);
+
+    bool has_data = false;
+    for (const char **at = plan->writable; *at; at++) {
+        has_data = has_data || strcmp(*at, "/data") == 0;
+        CHECK(strcmp(*at, "/data/a/b") != 0);
+        CHECK(strcmp(*at, "/") != 0 && strcmp(*at, "/etc") != 0 && strcmp(*at, "/usr") != 0);
+    }
+    CHECK(has_data);
+}
+
+static void refuse_target(const char *target, const char *message)
+{
+    const struct sandbox_mount mount = { "/src", target, ACCESS_READ_ONLY };
+    struct sandbox_spec spec = spec_of();
+    struct host host = host_of(0);
+
+    spec.mounts = &mount;
+    spec.n_mounts = 1;
+    refused(&spec, &host, message);
+}
+
+TEST(a_target_that_is_the_sandboxs_own_is_refused)
+{
+    refuse_target("/proc", "mount target '/proc' is reserved: /proc is the sandbox's own");
+    refuse_target(
+            "/proc/sys", "mount target '/proc/sys' is reserved: /proc is the sandbox's own");
+    refuse_target("/dev/sda", "mount target '/dev/sda' is reserved: /dev is the sandbox's own");
+    refuse_target("/", "mount target '/' is the root itself; use --root");
+    refuse_target(
+            "data", "mount target 'data' is not an absolute path without '.', '..' and '//'");
+    refuse_target("/a/../proc",
+            "mount target '/a/../proc' is not an absolute path without '.', '..' and '//'");
+}
+
+TEST(two_mounts_on_one_target_are_refused)
+{
+    const struct sandbox_mount mounts[] = {
+        { "/a", "/workspace", ACCESS_READ_ONLY },
+        { "/b", "/workspace", ACCESS_READ_ONLY },
+    };
+    struct sandbox_spec spec = spec_of();
+    struct host host = host_of(0);
+
+    spec.mounts = mounts;
+    spec.n_mounts = 2;
+    refused(&spec, &host, "two mounts have the target '/workspace'");
+}
+
+TEST(the_disk_limit_is_what_the_program_gets)
+{
+    struct sandbox_spec spec = spec_of();
+    struct host host = host_of(0);
+
+    spec.limits.value[LIMIT_DISK] = 64U << 20;
+    AUTO(plan_free) struct plan *plan = make(&spec, &host);
+    CHECK_STR(plan->space_bytes, "67371008"); /* and 256K for the skeleton */
+    CHECK_STR(plan->space_inodes, "8448");
+}
+
+TEST(core_dumps_are_off_for_handlers_too)
+{
+    struct sandbox_spec spec = spec_of();
+    struct host host = host_of(0);
+    AUTO(plan_free) struct plan *plan = make(&spec, &host);
+
+    CHECK_EQ(plan->rlimits[0].resource, RLIMIT_CORE);
+    CHECK_EQ(plan->rlimits[0].value, 1);
+}

@@ -1,0 +1,218 @@
+# shellcheck shell=bash
+# cli.bash - what the tests of the command line have in common. To be sourced by bats files.
+#
+#   both CASE [ARG...]   runs a function as root and as an ordinary user; $who says which
+#   $T                   a directory of the present identity's own, gone after the test
+#   me CMD...            runs a command as the present identity, in $T
+#   carrel ARG...        runs carrel as the present identity; then $status, and $out and $err
+#                        (without the line about limits that cannot be held without a cgroup)
+#   background ARG...    starts carrel; $pid is carrel's own process. `ended` waits for it
+#
+# Nothing sleeps until a race has passed: `until_true` polls for an event, with a deadline that
+# is for hangs only.
+
+_cli_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=../lib/user.sh
+source "$_cli_dir/../lib/user.sh"
+
+DEADLINE=20 # seconds
+who=
+T=
+status=
+out=
+err=
+pid=
+_cli_dirs=()
+_cli_pids=()
+
+_enter() { # _enter WHO: a fresh directory of that identity's
+    who=$1
+    if [ "$who" = root ]; then
+        T=$(mktemp -d /tmp/carrel-cli.XXXXXX)
+        chmod 755 "$T"
+    else
+        T=$(as_user mktemp -d "$USER_DIR/cli.XXXXXX")
+    fi
+    _cli_dirs+=("$T")
+}
+
+both() {
+    if [ "$(id -u)" -eq 0 ]; then
+        _enter root
+        echo "--- as root"
+        "$@"
+        have_user 2>/dev/null || skip "as root it passed; as a user: $NO_USER_REASON"
+    fi
+    _enter user
+    echo "--- as an ordinary user"
+    "$@"
+}
+
+# For what only root, or only a user, has: `only root CASE`.
+only() {
+    if [ "$1" = root ] && [ "$(id -u)" -ne 0 ]; then
+        skip "needs root"
+    elif [ "$1" = user ] && ! have_user 2>/dev/null; then
+        skip "$NO_USER_REASON"
+    fi
+    _enter "$1"
+    shift
+    "$@"
+}
+
+me() {
+    if [ "$who" = root ]; then
+        (cd "$T" && XDG_STATE_HOME=$T/state "$@")
+    else
+        as_user env -C "$T" XDG_STATE_HOME="$T/state" "$@"
+    fi
+}
+
+# Does a cgroup hold the limits of the present identity?
+has_cgroup() { [ "$who" = root ]; }
+
+carrel() {
+    status=0
+    me timeout -k 5 120 "$CARREL" "$@" >"$T/.out" 2>"$T/.err" </dev/null || status=$?
+    _collect "$@"
+}
+
+# The same with something on standard input.
+carrel_reads() { # carrel_reads TEXT ARG...
+    local text=$1
+    shift
+    status=0
+    me timeout -k 5 120 "$CARREL" "$@" >"$T/.out" 2>"$T/.err" <<<"$text" || status=$?
+    _collect "$@"
+}
+
+_collect() {
+    out=$(tr -d '\0' <"$T/.out")
+    err=$(tr -d '\0' <"$T/.err" | grep -v '^carrel: note: ' || true)
+    printf '%s: carrel' "$who"
+    printf ' %q' "$@"
+    printf ' -> %s\n' "$status"
+    printf 'stdout: %.2000s\nstderr: %.2000s\n' "$out" "$err"
+}
+
+background() {
+    : >"$T/.out"
+    # setpriv and env become carrel by exec, so this is its pid, too.
+    me env "$CARREL" "$@" >"$T/.out" 2>"$T/.err" </dev/null &
+    _follow_exec $!
+}
+
+# as_user runs in a subshell: our job is bash, its child is what counts.
+_follow_exec() {
+    local job=$1
+    _cli_pids+=("$job")
+    until_true _find_carrel "$job"
+}
+
+_find_carrel() { # the descendant (or itself) that has become carrel
+    local at=$1 next
+    for _ in 1 2 3 4 5; do
+        if [ "$(readlink "/proc/$at/exe")" = "$(readlink -f "$CARREL")" ]; then
+            pid=$at
+            return 0
+        fi
+        next=$(cat "/proc/$at/task/$at/children" 2>/dev/null) || return 1
+        at=${next%% *}
+        [ -n "$at" ] || return 1
+    done
+    return 1
+}
+
+ended() { # waits for the last background run; sets $status, $out, $err
+    local job=${_cli_pids[-1]}
+    until_true _is_over "$job"
+    status=0
+    wait "$job" || status=$?
+    _collect '(background)'
+}
+
+_is_over() { ! kill -0 "$1" 2>/dev/null || [[ "$(cat "/proc/$1/stat" 2>/dev/null)" == *") Z "* ]]; }
+
+until_true() { # until_true CMD...: polls; fails after $DEADLINE seconds
+    local begin=$SECONDS
+    until "$@"; do
+        if [ $((SECONDS - begin)) -gt "$DEADLINE" ]; then
+            echo "not true after $DEADLINE seconds: $*"
+            return 1
+        fi
+        sleep 0.02
+    done
+}
+
+# A word that no other process has in its command line; init and its helpers have carrel's.
+new_tag() { tag=carrel-tag-$BATS_TEST_NUMBER-$RANDOM$RANDOM; }
+
+tagged() { # processes with this word among their arguments, ourselves not counted
+    local file text
+    for file in /proc/[0-9]*/cmdline; do
+        text=$(tr '\0' ' ' 2>/dev/null <"$file") || continue
+        case "$text" in
+        *"$1"*) echo "$file $text" ;;
+        esac
+    done
+}
+
+is_gone() { [ -z "$(tagged "$1")" ]; }
+
+none_left() { # none_left TAG: sooner or later; it may take the kernel a moment to reap
+    until_true is_gone "$1" || {
+        tagged "$1"
+        return 1
+    }
+}
+
+# A sandbox that is alive holds the lock on its slot. Anything else is a leftover.
+stale() {
+    local file dir inode
+    for file in /run/carrel/slots/* "/tmp/carrel-$(id -u carrel-test 2>/dev/null)"/slots/*; do
+        inode=$(stat -c %i "$file" 2>/dev/null) || continue
+        grep -q ":$inode " /proc/locks || [ ! -e "$file" ] || echo "$file"
+    done
+    for dir in /sys/fs/cgroup/*/carrel/*/ /sys/fs/cgroup/carrel/*/; do
+        [ -d "$dir" ] || continue
+        inode=$(stat -c %i "/run/carrel/slots/$(basename "$dir")" 2>/dev/null) || inode=none
+        grep -q ":$inode " /proc/locks || [ ! -e "$dir" ] || echo "$dir"
+    done
+}
+
+# The line that every failure of ours has, and nothing else.
+is_one_error() { # is_one_error STATUS PATTERN
+    [ "$status" -eq "$1" ]
+    [ "$(wc -l <<<"$err")" -eq 1 ]
+    [[ "$err" == carrel:\ * ]]
+    # shellcheck disable=SC2053  # the right side is a pattern
+    [[ "$err" == $2 ]]
+}
+
+json() { # json EXPRESSION: of the object on stdout; r is the object
+    /usr/bin/python3 -c '
+import json, sys
+r = json.load(open(sys.argv[1], "rb"))
+v = eval(sys.argv[2])
+print(v if isinstance(v, str) else json.dumps(v))' "$T/.out" "$1"
+}
+
+holds() { # holds EXPRESSION: it is true of the object
+    local value
+    value=$(json "$1")
+    echo "$1: $value"
+    [ "$value" = true ]
+}
+
+teardown() {
+    local one
+    for one in "${_cli_pids[@]}"; do
+        _find_carrel "$one" && kill -KILL "$pid" 2>/dev/null
+        kill -KILL "$one" 2>/dev/null
+        wait "$one" 2>/dev/null
+    done
+    for one in "${_cli_dirs[@]}"; do
+        rm -rf "$one"
+    done
+    true
+}
