@@ -8,6 +8,7 @@ _carrel_options() { # _carrel_options COMMAND: its options, one word each
             "--cwd --mount --workdir --root --network --user --hostname --stdin --tty --json" \
             "--output --quiet --runtime --require --best-effort --help"
         ;;
+    health | cleanup) echo "--json --help" ;;
     esac
 }
 
@@ -51,7 +52,7 @@ _carrel_value() { # _carrel_value OPTION WORD
 }
 
 _carrel() {
-    local commands="run help version"
+    local commands="run health cleanup help version"
     local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]:-} i
 
     COMPREPLY=()

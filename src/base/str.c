@@ -197,19 +197,25 @@ const char *str_size(uint64_t bytes, char text[static 32])
     return text;
 }
 
+const char *str_milli(uint64_t milli, char text[static 32])
+{
+    int len = snprintf(text, 32, "%" PRIu64 ".%03" PRIu64, milli / 1000, milli % 1000);
+
+    while (text[len - 1] == '0')
+        text[--len] = '\0';
+    if (text[len - 1] == '.')
+        text[len - 1] = '\0';
+    return text;
+}
+
 const char *str_duration(uint64_t ms, char text[static 32])
 {
-    unsigned fraction = (unsigned)(ms % 1000);
-    int digits = 3;
+    char seconds[32];
 
-    for (; fraction > 0 && fraction % 10 == 0; fraction /= 10)
-        digits--;
     if (ms < 1000)
         (void)snprintf(text, 32, "%" PRIu64 "ms", ms);
-    else if (fraction == 0)
-        (void)snprintf(text, 32, "%" PRIu64 "s", ms / 1000);
     else
-        (void)snprintf(text, 32, "%" PRIu64 ".%0*us", ms / 1000, digits, fraction);
+        (void)snprintf(text, 32, "%.30ss", str_milli(ms, seconds));
     return text;
 }
 

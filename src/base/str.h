@@ -25,6 +25,9 @@ bool str_is_env_name(const char *name, size_t len);
 /* "512M" and the like, exact when the value is a whole multiple; for messages. */
 const char *str_size(uint64_t bytes, char text[static 32]);
 
+/* 1500 -> "1.5", 2000 -> "2", 20 -> "0.02": thousandths as a decimal without empty places. */
+const char *str_milli(uint64_t milli, char text[static 32]);
+
 /* "300s", "1.5s", "20ms"; for messages. */
 const char *str_duration(uint64_t ms, char text[static 32]);
 

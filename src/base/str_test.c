@@ -409,3 +409,15 @@ TEST(no_cut_ever_writes_past_the_end)
         CHECK(strlen(out) < size);
     }
 }
+
+TEST(thousandths_are_written_without_empty_places)
+{
+    char text[32];
+
+    CHECK_STR(str_milli(0, text), "0");
+    CHECK_STR(str_milli(1, text), "0.001");
+    CHECK_STR(str_milli(300, text), "0.3");
+    CHECK_STR(str_milli(10000, text), "10");
+    CHECK_STR(str_milli(1250, text), "1.25");
+    CHECK_STR(str_milli(UINT64_MAX, text), "18446744073709551.615");
+}

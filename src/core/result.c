@@ -85,8 +85,9 @@ void result_judge(struct carrel_run_result *r)
                 str_size(r->limits[LIMIT_DISK], size));
         break;
     case CARREL_PIDS_LIMIT:
-        (void)snprintf(m, n, "Process limit of %" PRIu64 " reached: refused %" PRIu64 " times",
-                r->limits[LIMIT_PIDS], r->usage.pids_refused);
+        (void)snprintf(m, n, "Process limit of %" PRIu64 " reached: refused %" PRIu64 " time%s",
+                r->limits[LIMIT_PIDS], r->usage.pids_refused,
+                r->usage.pids_refused == 1 ? "" : "s");
         break;
     case CARREL_DENIED:
         (void)snprintf(m, n,
