@@ -15,7 +15,7 @@
  * becomes a number that no other start of this program gets. Output goes to /dev/null.
  *
  * Prints one line per command, separated by tabs:
- *     latency: name, median, p99, least (microseconds), number of starts
+ *     latency: name, median, p99, least, processor time (microseconds), number of starts
  *     rate:    name, median of the slices' rates (per second), least, most, number of starts
  */
 #include <errno.h>
@@ -42,6 +42,7 @@ struct command {
     unsigned every; /* takes part in every Nth round */
     double *samples;
     size_t n_samples;
+    double cpu_us; /* of all processes that it waited for, and its own */
     unsigned long n_starts;
 };
 
@@ -118,17 +119,20 @@ static void check(const struct command *command, int status)
     fail(command->name, why);
 }
 
-static pid_t reap(pid_t pid, int *status)
+static void reap(pid_t pid, int *status, struct rusage *usage)
 {
-    struct rusage usage;
     pid_t r;
 
     do {
-        r = wait4(pid, status, 0, &usage);
+        r = wait4(pid, status, 0, usage);
     } while (r < 0 && errno == EINTR);
     if (r < 0)
         fail("wait4", strerror(errno));
-    return r;
+}
+
+static double us_of(struct timeval tv)
+{
+    return (double)tv.tv_sec * 1e6 + (double)tv.tv_usec;
 }
 
 static void add_sample(struct command *command, double value)
@@ -138,14 +142,17 @@ static void add_sample(struct command *command, double value)
 
 static void measure_latency(struct bench *bench, struct command *command, bool is_counted)
 {
+    struct rusage usage;
     int status;
     double began = now_us();
 
-    (void)reap(spawn(bench, command), &status);
+    reap(spawn(bench, command), &status, &usage);
     double took = now_us() - began;
     check(command, status);
-    if (is_counted)
-        add_sample(command, took);
+    if (!is_counted)
+        return;
+    add_sample(command, took);
+    command->cpu_us += us_of(usage.ru_utime) + us_of(usage.ru_stime);
 }
 
 static void measure_rate(struct bench *bench, struct command *command)
@@ -164,7 +171,7 @@ static void measure_rate(struct bench *bench, struct command *command)
         }
         if (running == 0)
             break;
-        (void)reap(-1, &status);
+        reap(-1, &status, NULL);
         check(command, status);
         running--;
         done++;
@@ -237,8 +244,9 @@ static void print(const struct bench *bench, bool is_rate)
             (void)printf("%s\t%.1f\t%.1f\t%.1f\t%lu\n", c->name, quantile(c, 0.5),
                     c->samples[0], c->samples[c->n_samples - 1], c->n_starts);
         else
-            (void)printf("%s\t%.0f\t%.0f\t%.0f\t%zu\n", c->name, quantile(c, 0.5),
-                    quantile(c, 0.99), c->samples[0], c->n_samples);
+            (void)printf("%s\t%.0f\t%.0f\t%.0f\t%.0f\t%zu\n", c->name, quantile(c, 0.5),
+                    quantile(c, 0.99), c->samples[0], c->cpu_us / (double)c->n_samples,
+                    c->n_samples);
     }
 }
 

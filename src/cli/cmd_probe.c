@@ -28,6 +28,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -166,9 +167,7 @@ static int try_x32(const char *word)
 
 static int try_device(const char *word)
 {
-    const dev_t null = 0x103; /* of no use to anybody, wherever it is made */
-
-    int r = result_of(mknod(word, S_IFCHR | 0600, null));
+    int r = result_of(mknod(word, S_IFCHR | 0600, makedev(1, 3))); /* null: harmless */
     if (r == 0)
         (void)unlink(word);
     return r;

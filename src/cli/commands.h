@@ -6,6 +6,7 @@ int cmd_run(int argc, char **argv);
 int cmd_health(int argc, char **argv);
 int cmd_test(int argc, char **argv);
 int cmd_cleanup(int argc, char **argv);
+int cmd_probe(int argc, char **argv);
 
 /* Exit statuses of our own; everything else is the program's. */
 enum { STATUS_FAILED = 125, STATUS_CANNOT_EXECUTE = 126, STATUS_NOT_FOUND = 127 };

@@ -19,7 +19,9 @@ static const struct {
 } commands[] = {
     { "run", cmd_run, "run a program in its own sandbox" },
     { "health", cmd_health, "say which protections work here, and what to do if not" },
+    { "test", cmd_test, "try the sandbox: limits driven to their bounds, attempts to get out" },
     { "cleanup", cmd_cleanup, "remove what a crash left" },
+    { "probe", cmd_probe, NULL }, /* a part of `test`, not for people: not listed */
     { "help", cmd_help, "this text, or 'help COMMAND'" },
     { "version", cmd_version, "print the version" },
 };
@@ -46,7 +48,8 @@ static void print_help(void)
     (void)puts("Usage: carrel COMMAND [options]\n\n"
                "Gives every run of a program its own sandbox.\n\nCommands:");
     for (size_t i = 0; i < ARRAY_LEN(commands); i++)
-        printf("  %-10s %s\n", commands[i].name, commands[i].help);
+        if (commands[i].help)
+            printf("  %-10s %s\n", commands[i].name, commands[i].help);
     (void)puts("\nTry: carrel run -- echo hello\n"
                "'carrel COMMAND --help' explains a command; manual pages: carrel(1), "
                "carrel-run(1).");
@@ -62,7 +65,8 @@ static int run_command(const char *name, int argc, char **argv)
     for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
         if (strcmp(commands[i].name, name) == 0)
             return commands[i].run(argc, argv);
-        nearest_offer(commands[i].name, name, strlen(name), &best, &distance);
+        if (commands[i].help)
+            nearest_offer(commands[i].name, name, strlen(name), &best, &distance);
     }
     (void)str_escape(name, strlen(name), shown, sizeof(shown));
     if (best)

@@ -128,7 +128,9 @@ void result_note_limits(struct carrel_run_result *r)
                     r->note + at, sizeof(r->note) - at, "%s%s", at ? ", " : "", text);
     }
     if (at > 0 && at < sizeof(r->note))
-        (void)snprintf(r->note + at, sizeof(r->note) - at, "; 'carrel health' says why");
+        (void)snprintf(r->note + at, sizeof(r->note) - at, "%s",
+                r->isolation == ISOLATION_NONE ? "; this runtime isolates nothing"
+                                               : "; 'carrel health' says why");
 }
 
 static void write_usage(struct json *json, const char *key, uint64_t figure)
@@ -153,6 +155,11 @@ static void write_status(struct json *json, const struct carrel_run_result *r)
 
 static void write_limits(struct json *json, const struct carrel_run_result *r)
 {
+    if (!r->run[0]) {
+        json_null(json, "limits");
+        json_null(json, "held_by");
+        return;
+    }
     json_object(json, "limits");
     json_u64(json, "timeout_ms", r->timeout_ms);
     json_u64(json, "memory_bytes", r->limits[LIMIT_MEMORY]);
@@ -176,7 +183,7 @@ int result_write_json(struct carrel_run_result *r)
     struct json json = { .out = &r->json };
 
     json_object(&json, NULL);
-    json_str(&json, "run", r->run);
+    json_str(&json, "run", r->run[0] ? r->run : NULL);
     json_null(&json, "task");
     json_bool(&json, "ok", r->reason == CARREL_EXITED && !has_failed(r));
     json_str(&json, "reason", reason_name(r->reason));
@@ -190,7 +197,7 @@ int result_write_json(struct carrel_run_result *r)
     json_bool(&json, "truncated", r->is_truncated);
     json_str(&json, "output_file", r->stdout_file);
     json_str(&json, "stderr_file", r->stderr_file);
-    json_u64(&json, "duration_ms", r->duration_ms);
+    write_usage(&json, "duration_ms", r->run[0] ? r->duration_ms : USAGE_UNKNOWN);
     json_object(&json, "usage");
     write_usage(&json, "cpu_ms", r->usage.cpu_ms);
     write_usage(&json, "peak_memory_bytes", r->usage.peak_memory_bytes);
@@ -200,7 +207,7 @@ int result_write_json(struct carrel_run_result *r)
     write_usage(&json, "pids_refused", r->usage.pids_refused);
     json_end_object(&json);
     json_str(&json, "runtime", r->runtime);
-    json_str(&json, "isolation", isolation_name(r->isolation));
+    json_str(&json, "isolation", r->run[0] ? isolation_name(r->isolation) : NULL);
     json_array(&json, "protections");
     for (enum protection p = 0; p < PROTECT_COUNT; p++)
         if (r->protections & PROTECT_BIT(p))

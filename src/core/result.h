@@ -5,7 +5,7 @@
 #include <carrel/run.h>
 
 struct carrel_run_result {
-    char run[20];
+    char run[20]; /* empty: there was no run */
     enum carrel_reason reason;
     bool has_status;
     int wait_status; /* as waitpid() gives it */

@@ -8,6 +8,7 @@ static struct carrel_run_result *make(int wait_status)
     struct carrel_run_result *r = calloc(1, sizeof(*r));
 
     CHECK(r);
+    (void)strcpy(r->run, "R-test");
     r->has_status = true;
     r->wait_status = wait_status;
     r->usage = USAGE_INIT;
@@ -128,6 +129,7 @@ TEST(a_failure_has_the_same_json_form)
     CHECK_EQ(result_from_error(&err, &r), 0);
     CHECK(strstr(carrel_run_result_json(r), "\"reason\":\"infrastructure\""));
     CHECK(strstr(carrel_run_result_json(r), "\"message\":\"a \\\"quoted\\\" reason\""));
-    CHECK(strstr(carrel_run_result_json(r), "\"runtime\":null"));
+    CHECK(strstr(carrel_run_result_json(r), "\"runtime\":null,\"isolation\":null"));
+    CHECK(strstr(carrel_run_result_json(r), "\"limits\":null,\"held_by\":null"));
     carrel_run_result_free(r);
 }

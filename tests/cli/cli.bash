@@ -147,21 +147,15 @@ until_true() { # until_true CMD...: polls; fails after $DEADLINE seconds
 # A word that no other process has in its command line; init and its helpers have carrel's.
 new_tag() { tag=carrel-tag-$BATS_TEST_NUMBER-$RANDOM$RANDOM; }
 
-tagged() { # processes with this word among their arguments, ourselves not counted
-    local file text
-    for file in /proc/[0-9]*/cmdline; do
-        text=$(tr '\0' ' ' 2>/dev/null <"$file") || continue
-        case "$text" in
-        *"$1"*) echo "$file $text" ;;
-        esac
-    done
-}
+# Processes with this word among their arguments. The word comes on standard input, or grep would
+# find itself.
+tagged() { grep -lsF -f - /proc/[0-9]*/cmdline <<<"$1" || true; }
 
 is_gone() { [ -z "$(tagged "$1")" ]; }
 
 none_left() { # none_left TAG: sooner or later; it may take the kernel a moment to reap
     until_true is_gone "$1" || {
-        tagged "$1"
+        tagged "$1" | xargs -r -n 1 -I{} sh -c 'tr "\0" " " <{}; echo'
         return 1
     }
 }

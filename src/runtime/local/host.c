@@ -95,8 +95,8 @@ static int check_kernel(struct carrel_error *err)
     if (uname(&name) < 0)
         return err_set_errno(err, -errno, "uname");
     if (!host_is_new_enough(name.release))
-        return err_set(err, -ENOTSUP, "Linux %s is too old: carrel needs 5.15 or later",
-                name.release);
+        return err_set(
+                err, -ENOTSUP, "Linux %s is too old: carrel needs 5.15 or later", name.release);
     return 0;
 }
 

@@ -49,6 +49,7 @@ struct init {
     int io_fd;
     int child_fd; /* signalfd for SIGCHLD */
     uint32_t last_id;
+    bool is_alone;            /* as far as we know: no process but us */
     uint64_t skeleton_blocks; /* in use before the first program */
     struct started started[MAX_PROCESSES];
 };
@@ -113,17 +114,29 @@ static void describe_space(const struct init *init, struct wire_message *message
 }
 
 /*
- * The largest process so far. A child begins with the high-water mark of init, which is a copy
- * of the caller: a figure below that says nothing about the program.
+ * Time and memory of what was reaped. A child begins with the high-water mark of init, which is
+ * a copy of the caller: a peak below that says nothing about the program.
  */
-static uint64_t read_peak_bytes(void)
+static void describe_processes(struct wire_message *message)
 {
     struct rusage own;
     struct rusage children;
 
     if (getrusage(RUSAGE_SELF, &own) < 0 || getrusage(RUSAGE_CHILDREN, &children) < 0)
-        return 0;
-    return children.ru_maxrss > own.ru_maxrss ? (uint64_t)children.ru_maxrss * 1024 : 0;
+        return;
+    message->cpu_us =
+            (uint64_t)(children.ru_utime.tv_sec + children.ru_stime.tv_sec) * 1000000 +
+            (uint64_t)(children.ru_utime.tv_usec + children.ru_stime.tv_usec);
+    if (children.ru_maxrss > own.ru_maxrss)
+        message->peak_bytes = (uint64_t)children.ru_maxrss * 1024;
+}
+
+static void describe(const struct init *init, struct wire_message *message)
+{
+    describe_space(init, message);
+    describe_processes(message);
+    message->storage_bytes = read_storage_bytes(init->io_fd);
+    message->flags |= init->is_alone ? WIRE_ALONE : 0;
 }
 
 static void reap(struct init *init)
@@ -140,6 +153,7 @@ static void reap(struct init *init)
         s->has_ended = true;
         s->status = status;
     }
+    init->is_alone = pid < 0;
 }
 
 /* Tells the host which processes have ended. True: it has no room now, try again. */
@@ -153,10 +167,8 @@ static bool report(struct init *init)
             .kind = WIRE_EXITED,
             .process = s->id,
             .value = s->status,
-            .storage_bytes = read_storage_bytes(init->io_fd),
-            .peak_bytes = read_peak_bytes(),
         };
-        describe_space(init, &message);
+        describe(init, &message);
         int r = wire_send(init->events, &message, NULL, 0, MSG_DONTWAIT);
         if (r == -EAGAIN)
             return true;
@@ -230,6 +242,7 @@ static void start(
         return;
     }
 
+    init->is_alone = false;
     *s = (struct started){ .pid = pid, .id = ++init->last_id };
     struct wire_message message = { .kind = WIRE_STARTED, .process = s->id };
     answer(init, &message, &master, has_tty ? 1 : 0);
@@ -298,6 +311,22 @@ static void send_signal(struct init *init, const struct wire_message *request)
     (void)kill(s->pid, request->value);
 }
 
+/*
+ * Ends every process and waits for each, so that the figures count those too that were killed.
+ * A new process cannot slip through: fork fails in one that has SIGKILL pending.
+ */
+static void stop(struct init *init)
+{
+    struct wire_message message = { .kind = WIRE_STOPPED };
+
+    do {
+        (void)kill(-1, SIGKILL); /* no process but us: wait4 says the same */
+    } while (wait4(-1, NULL, __WALL, NULL) > 0 || errno != ECHILD);
+    init->is_alone = true;
+    describe(init, &message);
+    answer(init, &message, NULL, 0);
+}
+
 static void serve(struct init *init)
 {
     struct wire_message request;
@@ -314,6 +343,8 @@ static void serve(struct init *init)
         open_file(init, &request, fds, n);
     else if (request.kind == WIRE_SIGNAL)
         send_signal(init, &request);
+    else if (request.kind == WIRE_STOP)
+        stop(init);
     for (int i = 0; i < n; i++)
         fd_close(fds[i]);
 }

@@ -35,6 +35,8 @@
 
 /* How long a killed sandbox may hang in the kernel before we say so instead of waiting. */
 #define GONE_MS 10000
+/* How long init may take to end the programs before it is killed with them. */
+#define STOPPED_MS 2000
 
 struct local {
     struct sandbox base;
@@ -42,11 +44,9 @@ struct local {
     struct slot slot;
     struct cgroup cgroup;
     int pidfd;
-    int sock;            /* requests and answers; base.event_fd has the reports */
-    uint64_t held_bytes; /* from init's last report */
-    uint64_t storage_bytes;
-    uint64_t peak_bytes;
-    bool is_disk_full;
+    int sock;                   /* requests and answers; base.event_fd has the reports */
+    struct wire_message report; /* init's last figures */
+    bool has_report;
 };
 
 static struct local *local_of(struct sandbox *box);
@@ -218,12 +218,10 @@ static int send_go(struct local *local, struct carrel_error *err)
     return r < 0 && r != -EPIPE ? err_set_errno(err, r, "tell the sandbox to go on") : 0;
 }
 
-static void note_report(struct local *local, const struct wire_message *message)
+static void keep_report(struct local *local, const struct wire_message *message)
 {
-    local->held_bytes = message->held_bytes;
-    local->storage_bytes = message->storage_bytes;
-    local->peak_bytes = message->peak_bytes;
-    local->is_disk_full = message->flags & WIRE_DISK_FULL;
+    local->report = *message;
+    local->has_report = true;
 }
 
 /* Waits for the answer to a request. */
@@ -250,7 +248,7 @@ static int await(struct local *local, enum wire_kind kind, struct wire_message *
     return 0;
 }
 
-static int wait_gone(struct local *local, struct rusage *usage)
+static int wait_gone(struct local *local)
 {
     struct pollfd gone = { .fd = local->pidfd, .events = POLLIN };
     uint64_t deadline = clock_ns() + GONE_MS * UINT64_C(1000000);
@@ -262,7 +260,7 @@ static int wait_gone(struct local *local, struct rusage *usage)
     } while (r < 0 && errno == EINTR);
     if (r <= 0)
         return -ETIMEDOUT;
-    if (syscall(SYS_waitid, P_PIDFD, local->pidfd, &info, WEXITED | __WALL, usage) < 0)
+    if (waitid(P_PIDFD, (id_t)local->pidfd, &info, WEXITED | __WALL) < 0)
         return -errno;
     return 0;
 }
@@ -438,7 +436,7 @@ static int local_next_event(
     if (message.kind != WIRE_EXITED)
         return err_set(
                 err, -EPROTO, "unexpected message %u from the sandbox", (unsigned)message.kind);
-    note_report(local, &message);
+    keep_report(local, &message);
     *event = (struct sandbox_event){
         .kind = EVENT_EXITED,
         .process = message.process,
@@ -464,34 +462,54 @@ static int local_usage(
         struct sandbox *box, struct sandbox_usage *usage, struct carrel_error *err)
 {
     const struct local *local = local_of(box);
+    const struct wire_message *report = &local->report;
 
     (void)err;
     cgroup_usage(&local->cgroup, usage);
-    if (usage->peak_memory_bytes == USAGE_UNKNOWN && local->peak_bytes > 0)
-        usage->peak_memory_bytes = local->peak_bytes;
-    usage->written_bytes = local->held_bytes + local->storage_bytes;
-    usage->is_disk_full = local->is_disk_full;
+    if (!local->has_report)
+        return 0;
+    usage->cpu_ms = report->cpu_us / 1000;
+    usage->written_bytes = report->held_bytes + report->storage_bytes;
+    usage->is_disk_full = report->flags & WIRE_DISK_FULL;
+    if (usage->peak_memory_bytes == USAGE_UNKNOWN && report->peak_bytes > 0)
+        usage->peak_memory_bytes = report->peak_bytes;
     return 0;
+}
+
+/*
+ * Lets init end the programs, so that it can say what they used. It has a moment for that; an
+ * init that does not answer is killed all the same.
+ */
+static void stop_programs(struct local *local)
+{
+    const struct wire_message request = { .kind = WIRE_STOP };
+    struct pollfd answer = { .fd = local->sock, .events = POLLIN };
+    struct wire_message report;
+
+    if (local->sock < 0 || (local->has_report && local->report.flags & WIRE_ALONE) ||
+            wire_send(local->sock, &request, NULL, 0, MSG_DONTWAIT) < 0 ||
+            poll(&answer, 1, STOPPED_MS) <= 0)
+        return;
+    if (await(local, WIRE_STOPPED, &report, NULL, NULL) == 0)
+        keep_report(local, &report);
 }
 
 static int local_stop(
         struct sandbox *box, struct sandbox_usage *usage, struct carrel_error *err)
 {
     struct local *local = local_of(box);
-    struct rusage rusage = { 0 };
 
     if (local->pidfd < 0)
         return 0;
+    stop_programs(local);
     (void)sys_pidfd_send_signal(local->pidfd, SIGKILL); /* already gone: the wait below tells */
-    int r = wait_gone(local, &rusage);
+    int r = wait_gone(local);
     if (r < 0)
         return err_set(err, r,
                 "the sandbox was killed but a process in it still hangs in the kernel; its "
                 "cgroup "
                 "is removed by a later 'carrel cleanup'");
     (void)local_usage(box, usage, NULL);
-    usage->cpu_ms = (uint64_t)(rusage.ru_utime.tv_sec + rusage.ru_stime.tv_sec) * 1000 +
-                    (uint64_t)(rusage.ru_utime.tv_usec + rusage.ru_stime.tv_usec) / 1000;
     fd_close(fd_steal(&local->pidfd));
     cgroup_remove(&local->cgroup);
     slot_release(&local->slot);

@@ -17,17 +17,23 @@ enum wire_kind {
     WIRE_START,  /* carries the payload and, without a terminal, the three streams */
     WIRE_SIGNAL,
     WIRE_OPEN, /* carries the payload */
+    WIRE_STOP, /* end every process but yourself */
     /* init to host */
     WIRE_READY,
     WIRE_FAILED, /* setup, start or open: `error` says why */
     WIRE_STARTED,
     WIRE_OPENED,
-    WIRE_EXITED,
+    WIRE_STOPPED, /* nothing but init is left; with final figures */
+    WIRE_EXITED,  /* with figures so far */
 };
 
 #define WIRE_MAX_FDS 5
 
-enum wire_flag { WIRE_TTY = 1, WIRE_DISK_FULL = 2 };
+enum wire_flag {
+    WIRE_TTY = 1,
+    WIRE_DISK_FULL = 2,
+    WIRE_ALONE = 4, /* no process but init is left */
+};
 
 struct wire_message {
     uint32_t kind;
@@ -38,6 +44,7 @@ struct wire_message {
     uint32_t mode;          /* of a file that open creates */
     uint64_t held_bytes;    /* in the private writable space */
     uint64_t storage_bytes; /* written to storage by everything reaped so far */
+    uint64_t cpu_us;        /* of everything reaped so far */
     uint64_t peak_bytes; /* resident memory of the largest process reaped so far; 0: unknown */
     struct carrel_error error;
 };
