@@ -9,6 +9,7 @@ _carrel_options() { # _carrel_options COMMAND: its options, one word each
             "--output --quiet --runtime --require --best-effort --help"
         ;;
     health | cleanup) echo "--json --help" ;;
+    test) echo "--runtime --json --help" ;;
     esac
 }
 
@@ -52,7 +53,7 @@ _carrel_value() { # _carrel_value OPTION WORD
 }
 
 _carrel() {
-    local commands="run health cleanup help version"
+    local commands="run health test cleanup help version"
     local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]:-} i
 
     COMPREPLY=()

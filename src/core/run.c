@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -83,11 +84,17 @@ static int fill_limits(const struct carrel_run_options *o, struct sandbox_limits
         [LIMIT_FILES] = o->files,
     };
 
+    struct rlimit own;
+
     for (enum limit i = 0; i < LIMIT_COUNT; i++) {
         limits->value[i] = given[i] ? given[i] : default_limits[i];
         if (given[i])
             limits->demanded |= LIMIT_BIT(i);
     }
+    /* A default is not a demand: where the caller itself may open fewer files, so be it. */
+    if (!given[LIMIT_FILES] && getrlimit(RLIMIT_NOFILE, &own) == 0 &&
+            own.rlim_max < limits->value[LIMIT_FILES])
+        limits->value[LIMIT_FILES] = own.rlim_max;
     if (o->best_effort && limit_parse_set(o->best_effort, &limits->best_effort, err) < 0)
         return err->code;
     return check_limits(limits, err);
@@ -112,24 +119,79 @@ static int not_the_program(int code, struct carrel_error *err)
     return err->code;
 }
 
+/* A path of the caller's, seen from anywhere. The kernel resolves the rest when it is opened.
+ */
+static int make_absolute(const char *path, char **out, struct carrel_error *err)
+{
+    char cwd[PATH_MAX];
+
+    *out = NULL;
+    if (!path)
+        return 0;
+    if (path[0] == '/')
+        *out = strdup(path);
+    else if (!getcwd(cwd, sizeof(cwd)))
+        return err_set_errno(err, -errno, "current directory");
+    else if (asprintf(out, "%s/%s", cwd, path) < 0)
+        *out = NULL;
+    return *out ? 0 : err_set_errno(err, -ENOMEM, "path");
+}
+
+/* Mounts as the port takes them; each source is ours to free. */
+struct mounts {
+    struct sandbox_mount *list;
+    size_t n;
+};
+
+static void mounts_finish(struct mounts mounts)
+{
+    for (size_t i = 0; i < mounts.n; i++)
+        free((void *)(uintptr_t)mounts.list[i].source);
+    free(mounts.list);
+}
+DEFINE_AUTO(struct mounts, mounts_finish)
+
+static int fill_mounts(
+        const struct carrel_run_options *o, struct mounts *mounts, struct carrel_error *err)
+{
+    mounts->list = calloc(o->n_mounts + 1, sizeof(*mounts->list));
+    if (!mounts->list)
+        return err_set_errno(err, -ENOMEM, "mounts");
+    for (size_t i = 0; i < o->n_mounts; i++) {
+        char *source;
+        int r = make_absolute(o->mounts[i].source, &source, err);
+        if (r < 0)
+            return r;
+        mounts->list[mounts->n++] = (struct sandbox_mount){
+            .source = source,
+            .target = o->mounts[i].target,
+            .access = o->mounts[i].is_writable ? ACCESS_READ_WRITE : ACCESS_READ_ONLY,
+        };
+    }
+    return 0;
+}
+
 static int create(struct run *run, const char *id, struct carrel_error *err)
 {
     const struct carrel_run_options *o = run->options;
     struct carrel_run_result *result = run->result;
     struct runtime *runtime;
-    AUTO(free) struct sandbox_mount *mounts = calloc(o->n_mounts + 1, sizeof(*mounts));
-    if (!mounts)
-        return err_set_errno(err, -ENOMEM, "mounts");
+    AUTO(mounts_finish) struct mounts mounts = { 0 };
+    AUTO(free) char *root = NULL;
 
     int r = runtime_find(o->runtime ? o->runtime : "local", &runtime, err);
+    if (r == 0)
+        r = fill_mounts(o, &mounts, err);
+    if (r == 0)
+        r = make_absolute(o->root, &root, err);
     if (r < 0)
         return r;
     bool is_isolated = runtime_isolation(runtime) != ISOLATION_NONE;
     struct sandbox_spec spec = {
         .id = id,
-        .root = o->root,
-        .mounts = mounts,
-        .n_mounts = o->n_mounts,
+        .root = root,
+        .mounts = mounts.list,
+        .n_mounts = mounts.n,
         .network = o->network == CARREL_NETWORK_HOST ||
                                    (o->network == CARREL_NETWORK_DEFAULT && !is_isolated)
                            ? NETWORK_HOST
@@ -139,12 +201,6 @@ static int create(struct run *run, const char *id, struct carrel_error *err)
         .uid = o->uid,
         .gid = o->gid,
     };
-    for (size_t i = 0; i < o->n_mounts; i++)
-        mounts[i] = (struct sandbox_mount){
-            .source = o->mounts[i].source,
-            .target = o->mounts[i].target,
-            .access = o->mounts[i].is_writable ? ACCESS_READ_WRITE : ACCESS_READ_ONLY,
-        };
     r = fill_limits(o, &spec.limits, err);
     if (r == 0 && o->require)
         r = protection_parse(o->require, &spec.require, err);

@@ -304,6 +304,8 @@ int sandbox_start(struct sandbox *box, const struct process_spec *spec, struct p
     r = check_process(spec, err);
     if (r == 0)
         r = box->ops->start(box, spec, &process, err);
+    if (r == -ENOENT || r == -EACCES || r == -ENOEXEC || r == -ENOTDIR)
+        return r; /* about the program, whatever runtime was to start it */
     if (r < 0)
         return fail(box->ops, r, err);
     *out = process;

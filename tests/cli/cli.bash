@@ -88,10 +88,10 @@ carrel_reads() { # carrel_reads TEXT ARG...
 
 _collect() {
     out=$(tr -d '\0' <"$T/.out")
-    err=$(tr -d '\0' <"$T/.err" | grep -v '^carrel: note: ' || true)
-    printf '%s: carrel' "$who"
-    printf ' %q' "$@"
-    printf ' -> %s\n' "$status"
+    err=$(tr -d '\0' <"$T/.err" | grep -av '^carrel: note: ' || true)
+    local words
+    words=$(printf ' %q' "$@")
+    printf '%s: carrel%.500s -> %s\n' "$who" "$words" "$status"
     printf 'stdout: %.2000s\nstderr: %.2000s\n' "$out" "$err"
 }
 

@@ -3,7 +3,7 @@
 bare() { me "$A/06-tty" host "$A/06-tty" attack; }
 
 on_terminal() {
-    me timeout -k 5 60 "$A/06-tty" host "$tool" run --quiet --timeout 30s \
+    me timeout --foreground -k 5 60 "$A/06-tty" host "$tool" run --quiet --timeout 30s \
         --mount "$A:/attacks:ro" "$@" </dev/null
 }
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/openat2.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -76,6 +78,103 @@ static void copy_self(const char *path, mode_t mode)
     close(out);
 }
 
+/*
+ * Leaves a set-uid program for others: in a directory of the host, it would run there as the
+ * user who started the sandbox.
+ */
+static const char *const made = "made-set-uid";
+
+static int make_plain(void)
+{
+    (void)unlink(made);
+    return open(made, O_CREAT | O_RDWR | O_CLOEXEC, 0700);
+}
+
+static long by_chmod(const void *arg)
+{
+    (void)arg;
+    return make_plain() < 0 ? -1 : syscall(SYS_fchmodat, AT_FDCWD, made, 04755);
+}
+
+static long by_fchmod(const void *arg)
+{
+    (void)arg;
+    return fchmod(make_plain(), 04755);
+}
+
+static long by_fchmodat2(const void *arg)
+{
+    (void)arg;
+    return make_plain() < 0 ? -1 : syscall(452 /* fchmodat2 */, AT_FDCWD, made, 04755, 0);
+}
+
+static long by_openat(const void *arg)
+{
+    (void)arg;
+    (void)unlink(made);
+    return syscall(SYS_openat, AT_FDCWD, made, O_CREAT | O_WRONLY, 04755);
+}
+
+/* The mode is behind a pointer, where no filter looks. */
+static long by_openat2(const void *arg)
+{
+    struct open_how how = { .flags = O_CREAT | O_WRONLY, .mode = 04755 };
+    (void)arg;
+    (void)unlink(made);
+    return syscall(SYS_openat2, AT_FDCWD, made, &how, sizeof(how));
+}
+
+static long by_tmpfile(const void *arg)
+{
+    (void)arg;
+    (void)unlink(made);
+    int fd = (int)syscall(SYS_openat, AT_FDCWD, ".", O_TMPFILE | O_WRONLY, 04755);
+    char path[32];
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    return fd < 0 ? -1 : linkat(AT_FDCWD, path, AT_FDCWD, made, AT_SYMLINK_FOLLOW);
+}
+
+static long by_mknod(const void *arg)
+{
+    (void)arg;
+    (void)unlink(made);
+    return mknod(made, S_IFREG | 04755, 0);
+}
+
+/* Group inheritance: 2755 on a directory is common, on a program it is a way to a group. */
+static long by_set_gid(const void *arg)
+{
+    (void)arg;
+    return fchmod(make_plain(), 02755);
+}
+
+static const struct {
+    const char *what;
+    attempt_fn *fn;
+} ways[] = {
+    { "make-by-chmod", by_chmod },
+    { "make-by-fchmod", by_fchmod },
+    { "make-by-fchmodat2", by_fchmodat2 },
+    { "make-by-openat", by_openat },
+    { "make-by-openat2", by_openat2 },
+    { "make-by-tmpfile", by_tmpfile },
+    { "make-by-mknod", by_mknod },
+    { "make-set-gid", by_set_gid },
+};
+
+/* Done is what is there afterwards: a call that drops the bit has refused it, too. */
+static long make_set_uid(const void *arg)
+{
+    attempt_fn *const *fn = arg;
+    struct stat st;
+    long r = (*fn)(NULL);
+    if (r >= 0 && stat(made, &st) == 0 && !(st.st_mode & (S_ISUID | S_ISGID))) {
+        errno = EPERM;
+        r = -1;
+    }
+    return r;
+}
+
 /* attack DIR: DIR holds set-uid (root, 4755) and file-caps (cap_setuid=ep), made on the host.
  */
 static void attack(char **args)
@@ -96,6 +195,9 @@ static void attack(char **args)
     else
         refused("new-privileges", "no_new_privs is on");
     /* setuid(0) itself, without any file. */
+    for (size_t i = 0; i < ARRAY_LEN(ways); i++)
+        attempt_in_child(ways[i].what, make_set_uid, &ways[i].fn, NULL, BY_FILTER);
+    (void)unlink(made);
     if (getuid() == 0)
         refused("setuid-0", "is root already");
     else
@@ -107,8 +209,8 @@ static void control(char **args)
     (void)args;
     copy_self("/tmp/copy", 0755);
     works("run-a-copy", run_copy("/tmp/copy") == SAME);
-    copy_self("/tmp/copy", 04755);
-    works("set-own-mode", run_copy("/tmp/copy") == SAME);
+    copy_self("/tmp/copy", 0555);
+    works("set-other-mode", run_copy("/tmp/copy") == SAME);
 }
 
 /* On the host, as root: gives `file` the capability to become anybody. */

@@ -14,17 +14,20 @@ prepare() {
     chown root:root "$T/privileged" "$T/privileged/"*
     chmod 4755 "$T/privileged/set-uid"
     "$A/14-setuid" bless "$T/privileged/file-caps"
-    options=(--mount "$T/privileged:/privileged:ro")
+    as_user mkdir "$T/work" 2>/dev/null || install -d -m 777 "$T/work"
+    options=(--mount "$T/privileged:/privileged:ro" --workdir "$T/work")
     bare_args=("$T/privileged")
     args=(/privileged)
 }
 
-bare() { as_user "$A/14-setuid" attack "${bare_args[@]}"; }
+bare() { as_user sh -c 'cd "$1" && exec "$2" attack "$3"' - "$T/work" "$A/14-setuid" "${bare_args[@]}"; }
 
 more() {
     all_attempts=no
-    options=(--mount "$T/privileged:/privileged:rw")
+    options=(--mount "$T/privileged:/privileged:rw" --workdir "$T/work")
     [ "$who" = user ] || held "attack in a writable mount" attack
+    check "$title, as $who: no set-uid program is left on the host" \
+        [ -z "$(find "$T/work" -perm /6000 -type f)" ]
     # Wherever a program of the host with that bit can be found.
     held "the host's own set-uid programs" host_programs
 }

@@ -15,7 +15,8 @@ static void attack(char **args)
 {
     pid_t pid = (pid_t)number(args[0]);
     attempt("signal-by-number", kill(pid, SIGUSR1), REASONS(ESRCH, EPERM));
-    attempt("signal-group", kill(-pid, SIGUSR1), REASONS(ESRCH, EPERM));
+    pid_t group = getpgid(pid);
+    attempt("signal-group", kill(group > 0 ? -group : -pid, 0), REASONS(ESRCH, EPERM));
     attempt("queue-signal", sigqueue(pid, SIGUSR1, (union sigval){ 0 }), REASONS(ESRCH, EPERM));
     if (!args[1])
         return;
@@ -46,7 +47,6 @@ static void control(char **args)
 static void victim(char **args)
 {
     (void)args;
-    setpgid(0, 0);
     signal(SIGUSR1, SIG_IGN);
     ready("%d", getpid());
     for (;;)

@@ -55,13 +55,14 @@ static void attack(char **args)
     look("abstract-socket", connect(fd, (struct sockaddr *)&n.abstract, n.abstract_len));
 }
 
+/* POSIX queues are no part of the promise: their file system is out of Landlock's sight. */
 static void make_all(const struct names *n)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     works("sysv-shm", shmget(n->key, 4096, IPC_CREAT | 0600) >= 0);
     works("sysv-sem", semget(n->key, 1, IPC_CREAT | 0600) >= 0);
     works("sysv-msg", msgget(n->key, IPC_CREAT | 0600) >= 0);
-    works("posix-mq", mq_open(n->posix, O_CREAT | O_RDWR, 0600, NULL) >= 0);
+    (void)mq_open(n->posix, O_CREAT | O_RDWR, 0600, NULL);
     works("posix-shm", shm_open(n->posix, O_CREAT | O_RDWR, 0600) >= 0);
     works("abstract-socket",
             bind(fd, (const struct sockaddr *)&n->abstract, n->abstract_len) == 0 &&

@@ -14,7 +14,7 @@ prepare() {
     args=("ssh-key=$T/home/.ssh/id_ed25519" "home=$T/home" "journal=$T/state/carrel/runs/R-1/journal.jsonl"
         "state=$T/state/carrel" "other-run=$T/other-run/workspace/secret" shadow=/etc/shadow
         "root-home=/root/." "var-log=/var/log/." "host-tmp=/tmp/${T##*/}" "boot=/boot/."
-        "home-of-users=$(dirname "$USER_DIR")/.")
+        "users-home=$USER_DIR/.")
     bare_args=("${args[@]}")
 }
 

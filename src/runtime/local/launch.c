@@ -51,7 +51,13 @@ static int limit_resources(const struct launch *launch)
 {
     for (size_t i = 0; i < launch->plan->n_rlimits; i++) {
         const struct plan_rlimit *limit = &launch->plan->rlimits[i];
-        const struct rlimit value = { .rlim_cur = limit->value, .rlim_max = limit->value };
+        struct rlimit value;
+        if (getrlimit((__rlimit_resource_t)limit->resource, &value) < 0)
+            return -errno;
+        /* Raising a hard limit takes the host's root: what the caller may not, we may not. */
+        if (value.rlim_max > limit->value)
+            value.rlim_max = limit->value;
+        value.rlim_cur = value.rlim_max;
         if (setrlimit((__rlimit_resource_t)limit->resource, &value) < 0)
             return -errno;
     }
