@@ -53,6 +53,26 @@ static void print_set(uint64_t set)
             printf(" %s", protection_name(p));
 }
 
+/* "label text", broken between words; further lines are indented. */
+static void print_wrapped(const char *label, const char *text)
+{
+    const size_t width = 92;
+    size_t at = strlen(label);
+
+    (void)fputs(label, stdout);
+    while (*text) {
+        size_t len = strcspn(text, " ");
+        if (at + 1 + len > width) {
+            (void)fputs("\n        ", stdout);
+            at = 8;
+        }
+        printf(" %.*s", (int)len, text);
+        at += 1 + len;
+        text += len + strspn(text + len, " ");
+    }
+    (void)putchar('\n');
+}
+
 static void print_gaps(enum health_user user, const struct health_view *view)
 {
     char shown[2 * sizeof(view->error.message)];
@@ -62,20 +82,23 @@ static void print_gaps(enum health_user user, const struct health_view *view)
                 safe(view->error.message, shown, sizeof(shown)));
         return;
     }
-    if (!view->is_able)
-        printf("\n%s: no sandbox can be made: %s\n", health_user_name(user),
-                safe(view->error.message, shown, sizeof(shown)));
+    if (!view->is_able) {
+        printf("\n%s: no sandbox can be made\n", health_user_name(user));
+        print_wrapped("  error:", safe(view->error.message, shown, sizeof(shown)));
+    }
     for (size_t i = 0; i < view->found.n_gaps; i++) {
         const struct health_gap *gap = &view->found.gaps[i];
         printf("\n%s: missing", health_user_name(user));
         print_set(gap->set);
-        printf("\n  why:   %s", safe(gap->why, shown, sizeof(shown)));
-        printf("\n  to do: %s\n", safe(gap->remedy, shown, sizeof(shown)));
+        (void)putchar('\n');
+        print_wrapped("  why:  ", safe(gap->why, shown, sizeof(shown)));
+        print_wrapped("  to do:", safe(gap->remedy, shown, sizeof(shown)));
     }
     if (view->is_able && view->held_by[LIMIT_MEMORY] == HELD_BY_RLIMIT)
-        (void)puts("  until then: default limits are held by rlimits (memory of each process, "
-                   "pids of\n  the sandbox; cpu not at all), and --memory, --pids, --cpu are "
-                   "refused unless\n  --best-effort lists them");
+        print_wrapped("  until then:",
+                "default limits are held by rlimits (memory of each process, pids of the "
+                "sandbox; cpu not at all), and --memory, --pids, --cpu are refused unless "
+                "--best-effort lists them");
 }
 
 static void print_text(const struct health *health)

@@ -12,6 +12,7 @@
 #include "core/hint.h"
 #include "core/pump.h"
 #include "core/result.h"
+#include "core/spec.h"
 #include "core/state.h"
 #include "runtime/runtime.h"
 #include <carrel/run.h>
@@ -21,7 +22,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -30,14 +30,6 @@
 #define GRACE_MS 500  /* between SIGTERM and SIGKILL */
 #define FLUSH_MS 2000 /* for a caller that does not read, once the run was cut short */
 #define NS_PER_MS UINT64_C(1000000)
-
-static const uint64_t default_limits[LIMIT_COUNT] = {
-    [LIMIT_MEMORY] = 512U << 20,
-    [LIMIT_PIDS] = 256,
-    [LIMIT_CPU] = 1000,
-    [LIMIT_DISK] = 1U << 30,
-    [LIMIT_FILES] = 4096,
-};
 
 struct run {
     const struct carrel_run_options *options;
@@ -51,54 +43,6 @@ struct run {
     bool is_ending;       /* SIGTERM was sent */
     bool is_over;
 };
-
-/* Bounds are what the kernel and common sense accept; each refusal names them. */
-static int check_limits(const struct sandbox_limits *limits, struct carrel_error *err)
-{
-    static const struct {
-        uint64_t least, most;
-        const char *text;
-    } bounds[LIMIT_COUNT] = {
-        [LIMIT_MEMORY] = { 4U << 20, UINT64_C(1) << 46, "from 4M to 64T" },
-        [LIMIT_PIDS] = { 1, 4U << 20, "from 1 to 4194304" },
-        [LIMIT_CPU] = { 10, 4096000, "from 0.01 to 4096" },
-        [LIMIT_DISK] = { 64U << 10, UINT64_C(1) << 46, "from 64K to 64T" },
-        [LIMIT_FILES] = { 16, 1U << 30, "from 16 to 1073741824" },
-    };
-
-    for (enum limit i = 0; i < LIMIT_COUNT; i++)
-        if (limits->value[i] < bounds[i].least || limits->value[i] > bounds[i].most)
-            return err_set(err, -EINVAL, "the %s limit is out of bounds; expected a value %s",
-                    limit_name(i), bounds[i].text);
-    return 0;
-}
-
-static int fill_limits(const struct carrel_run_options *o, struct sandbox_limits *limits,
-        struct carrel_error *err)
-{
-    const uint64_t given[LIMIT_COUNT] = {
-        [LIMIT_MEMORY] = o->memory_bytes,
-        [LIMIT_PIDS] = o->pids,
-        [LIMIT_CPU] = o->cpu_milli,
-        [LIMIT_DISK] = o->disk_bytes,
-        [LIMIT_FILES] = o->files,
-    };
-
-    struct rlimit own;
-
-    for (enum limit i = 0; i < LIMIT_COUNT; i++) {
-        limits->value[i] = given[i] ? given[i] : default_limits[i];
-        if (given[i])
-            limits->demanded |= LIMIT_BIT(i);
-    }
-    /* A default is not a demand: where the caller itself may open fewer files, so be it. */
-    if (!given[LIMIT_FILES] && getrlimit(RLIMIT_NOFILE, &own) == 0 &&
-            own.rlim_max < limits->value[LIMIT_FILES])
-        limits->value[LIMIT_FILES] = own.rlim_max;
-    if (o->best_effort && limit_parse_set(o->best_effort, &limits->best_effort, err) < 0)
-        return err->code;
-    return check_limits(limits, err);
-}
 
 static int check_options(const struct carrel_run_options *o, struct carrel_error *err)
 {
@@ -119,101 +63,22 @@ static int not_the_program(int code, struct carrel_error *err)
     return err->code;
 }
 
-/* A path of the caller's, seen from anywhere. The kernel resolves the rest when it is opened.
- */
-static int make_absolute(const char *path, char **out, struct carrel_error *err)
+static int create(struct run *run, struct carrel_error *err)
 {
-    char cwd[PATH_MAX];
-
-    *out = NULL;
-    if (!path)
-        return 0;
-    if (path[0] == '/')
-        *out = strdup(path);
-    else if (!getcwd(cwd, sizeof(cwd)))
-        return err_set_errno(err, -errno, "current directory");
-    else if (asprintf(out, "%s/%s", cwd, path) < 0)
-        *out = NULL;
-    return *out ? 0 : err_set_errno(err, -ENOMEM, "path");
-}
-
-/* Mounts as the port takes them; each source is ours to free. */
-struct mounts {
-    struct sandbox_mount *list;
-    size_t n;
-};
-
-static void mounts_finish(struct mounts mounts)
-{
-    for (size_t i = 0; i < mounts.n; i++)
-        free((void *)(uintptr_t)mounts.list[i].source);
-    free(mounts.list);
-}
-DEFINE_AUTO(struct mounts, mounts_finish)
-
-static int fill_mounts(
-        const struct carrel_run_options *o, struct mounts *mounts, struct carrel_error *err)
-{
-    mounts->list = calloc(o->n_mounts + 1, sizeof(*mounts->list));
-    if (!mounts->list)
-        return err_set_errno(err, -ENOMEM, "mounts");
-    for (size_t i = 0; i < o->n_mounts; i++) {
-        char *source;
-        int r = make_absolute(o->mounts[i].source, &source, err);
-        if (r < 0)
-            return r;
-        mounts->list[mounts->n++] = (struct sandbox_mount){
-            .source = source,
-            .target = o->mounts[i].target,
-            .access = o->mounts[i].is_writable ? ACCESS_READ_WRITE : ACCESS_READ_ONLY,
-        };
-    }
-    return 0;
-}
-
-static int create(struct run *run, const char *id, struct carrel_error *err)
-{
-    const struct carrel_run_options *o = run->options;
     struct carrel_run_result *result = run->result;
-    struct runtime *runtime;
-    AUTO(mounts_finish) struct mounts mounts = { 0 };
-    AUTO(free) char *root = NULL;
+    AUTO(spec_finish) struct spec spec = { 0 };
 
-    int r = runtime_find(o->runtime ? o->runtime : "local", &runtime, err);
+    int r = spec_make(run->options, result->run, &spec, err);
     if (r == 0)
-        r = fill_mounts(o, &mounts, err);
-    if (r == 0)
-        r = make_absolute(o->root, &root, err);
-    if (r < 0)
-        return r;
-    bool is_isolated = runtime_isolation(runtime) != ISOLATION_NONE;
-    struct sandbox_spec spec = {
-        .id = id,
-        .root = root,
-        .mounts = mounts.list,
-        .n_mounts = mounts.n,
-        .network = o->network == CARREL_NETWORK_HOST ||
-                                   (o->network == CARREL_NETWORK_DEFAULT && !is_isolated)
-                           ? NETWORK_HOST
-                           : NETWORK_NONE,
-        .hostname = o->hostname,
-        .has_user = o->has_user,
-        .uid = o->uid,
-        .gid = o->gid,
-    };
-    r = fill_limits(o, &spec.limits, err);
-    if (r == 0 && o->require)
-        r = protection_parse(o->require, &spec.require, err);
-    if (r == 0)
-        r = sandbox_create(runtime, &spec, &run->box, err);
+        r = sandbox_create(spec.runtime, &spec.box, &run->box, err);
     if (r < 0)
         return not_the_program(r, err);
 
-    result->runtime = runtime_name(runtime);
-    result->isolation = runtime_isolation(runtime);
+    result->runtime = runtime_name(spec.runtime);
+    result->isolation = runtime_isolation(spec.runtime);
     result->protections = run->box->protections;
     memcpy(result->held_by, run->box->held_by, sizeof(result->held_by));
-    memcpy(result->limits, spec.limits.value, sizeof(result->limits));
+    memcpy(result->limits, spec.box.limits.value, sizeof(result->limits));
     result_note_limits(result);
     result->workspace = strdup(run->box->workspace);
     return result->workspace ? 0 : err_set_errno(err, -ENOMEM, "result");
@@ -482,7 +347,7 @@ int carrel_run(const struct carrel_run_options *options, struct carrel_run_resul
     if (r == 0)
         r = prepare_captures(run, err);
     if (r == 0)
-        r = create(run, run->result->run, err);
+        r = create(run, err);
     if (r == 0)
         r = start(run, err);
     if (r < 0)

@@ -172,27 +172,32 @@ struct probe {
     int (*try)(int flags);
     int flags;
     const char *config;
-    const char *limit; /* sysctl that may be used up; NULL: none */
+    const char *limit;   /* sysctl that may be used up; NULL: none */
+    const char *refused; /* what to do against EPERM; NULL: what helps in general */
 };
 
 /* Each one in a user namespace of its own, as a sandbox makes it. */
 static const struct probe probes[] = {
     { PROTECT_MOUNTNS, "mount namespace", try_unshare, CLONE_NEWUSER | CLONE_NEWNS,
-            "CONFIG_NAMESPACES", "user.max_mnt_namespaces" },
+            "CONFIG_NAMESPACES", "user.max_mnt_namespaces", NULL },
     { PROTECT_PIDNS, "process namespace", try_unshare, CLONE_NEWUSER | CLONE_NEWPID,
-            "CONFIG_PID_NS", "user.max_pid_namespaces" },
+            "CONFIG_PID_NS", "user.max_pid_namespaces", NULL },
     { PROTECT_NETNS, "network namespace", try_unshare, CLONE_NEWUSER | CLONE_NEWNET,
-            "CONFIG_NET_NS", "user.max_net_namespaces" },
+            "CONFIG_NET_NS", "user.max_net_namespaces", NULL },
     { PROTECT_IPCNS, "ipc namespace", try_unshare, CLONE_NEWUSER | CLONE_NEWIPC,
-            "CONFIG_IPC_NS", "user.max_ipc_namespaces" },
+            "CONFIG_IPC_NS", "user.max_ipc_namespaces", NULL },
     { PROTECT_UTSNS, "host name namespace", try_unshare, CLONE_NEWUSER | CLONE_NEWUTS,
-            "CONFIG_UTS_NS", "user.max_uts_namespaces" },
+            "CONFIG_UTS_NS", "user.max_uts_namespaces", NULL },
     { PROTECT_CGROUPNS, "cgroup namespace", try_unshare, CLONE_NEWUSER | CLONE_NEWCGROUP,
-            "CONFIG_CGROUPS", "user.max_cgroup_namespaces" },
+            "CONFIG_CGROUPS", "user.max_cgroup_namespaces", NULL },
     { PROTECT_ROOTFS, "copy of a mount for the new root", try_mounts, 0, "CONFIG_NAMESPACES",
+            NULL, NULL },
+    { PROTECT_PROC, "/proc of its own", try_proc, 0, "CONFIG_PROC_FS", NULL,
+            "parts of the /proc here are covered by other mounts, as in a container: start it "
+            "with --security-opt systempaths=unconfined (docker), --security-opt unmask=ALL "
+            "(podman) or --privileged" },
+    { PROTECT_SECCOMP, "system call filter", try_filter, 0, "CONFIG_SECCOMP_FILTER", NULL,
             NULL },
-    { PROTECT_PROC, "/proc of its own", try_proc, 0, "CONFIG_PROC_FS", NULL },
-    { PROTECT_SECCOMP, "system call filter", try_filter, 0, "CONFIG_SECCOMP_FILTER", NULL },
 };
 
 static void explain_probe(struct runtime_health *health, const struct probe *probe, int code)
@@ -208,7 +213,8 @@ static void explain_probe(struct runtime_health *health, const struct probe *pro
         (void)snprintf(remedy, sizeof(remedy),
                 "as root: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0");
     else
-        (void)snprintf(remedy, sizeof(remedy), "%s", CONTAINER_REMEDY);
+        (void)snprintf(remedy, sizeof(remedy), "%s",
+                probe->refused ? probe->refused : CONTAINER_REMEDY);
     gap(health, PROTECT_BIT(probe->protection), remedy, "no %s can be made: %s", probe->what,
             strerrordesc_np(-code));
 }
@@ -231,6 +237,27 @@ static void explain_probes(struct runtime_health *health, uint64_t missing)
         else
             health->works |= PROTECT_BIT(probe->protection);
     }
+}
+
+/* As root, ids come from a range that this root may not have: one in a container, say. */
+static void explain_ids(struct runtime_health *health)
+{
+    const unsigned long last = SLOT_FIRST_ID + (unsigned long)SLOT_COUNT * PLAN_RANGE - 1;
+    unsigned long inside, outside, count;
+    char text[4096];
+
+    if (!host_is_privileged() ||
+            fd_read_file(AT_FDCWD, "/proc/self/uid_map", text, sizeof(text)) <= 0)
+        return;
+    for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n')
+        if (sscanf(line, "%lu %lu %lu", &inside, &outside, &count) == 3 &&
+                inside <= SLOT_FIRST_ID && inside + count > last)
+            return;
+    gap(health, PROTECT_BIT(PROTECT_IDMAP),
+            "run carrel as an ordinary user here, or give this container all user ids",
+            "this root is not the machine's: it lacks the user ids %u to %lu, of which "
+            "sandboxes get theirs",
+            SLOT_FIRST_ID, last);
 }
 
 static void explain_landlock(struct runtime_health *health)
@@ -337,8 +364,10 @@ void health_explain(uint64_t missing, struct runtime_health *health)
         return;
     }
     tell_idmapped_mounts(health);
-    if (missing & ~(CGROUP_SET | PROTECT_BIT(PROTECT_LANDLOCK)))
+    if (missing & ~(CGROUP_SET | PROTECT_BIT(PROTECT_LANDLOCK))) {
         explain_probes(health, missing);
+        explain_ids(health);
+    }
     if (missing & PROTECT_BIT(PROTECT_LANDLOCK))
         explain_landlock(health);
     if ((missing & CGROUP_SET) && place.version == CGROUP_NONE)

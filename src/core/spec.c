@@ -1,0 +1,146 @@
+/* spec.c - defaults, bounds and absolute paths. */
+#include "core/spec.h"
+#include "base/err.h"
+#include <carrel/run.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+static const uint64_t default_limits[LIMIT_COUNT] = {
+    [LIMIT_MEMORY] = 512U << 20,
+    [LIMIT_PIDS] = 256,
+    [LIMIT_CPU] = 1000,
+    [LIMIT_DISK] = 1U << 30,
+    [LIMIT_FILES] = 4096,
+};
+
+/* Bounds are what the kernel and common sense accept; each refusal names them. */
+static int check_limits(const struct sandbox_limits *limits, struct carrel_error *err)
+{
+    static const struct {
+        uint64_t least, most;
+        const char *text;
+    } bounds[LIMIT_COUNT] = {
+        [LIMIT_MEMORY] = { 4U << 20, UINT64_C(1) << 46, "from 4M to 64T" },
+        [LIMIT_PIDS] = { 1, 4U << 20, "from 1 to 4194304" },
+        [LIMIT_CPU] = { 10, 4096000, "from 0.01 to 4096" },
+        [LIMIT_DISK] = { 64U << 10, UINT64_C(1) << 46, "from 64K to 64T" },
+        [LIMIT_FILES] = { 16, 1U << 30, "from 16 to 1073741824" },
+    };
+
+    for (enum limit i = 0; i < LIMIT_COUNT; i++)
+        if (limits->value[i] < bounds[i].least || limits->value[i] > bounds[i].most)
+            return err_set(err, -EINVAL, "the %s limit is out of bounds; expected a value %s",
+                    limit_name(i), bounds[i].text);
+    return 0;
+}
+
+static int fill_limits(const struct carrel_run_options *o, struct sandbox_limits *limits,
+        struct carrel_error *err)
+{
+    const uint64_t given[LIMIT_COUNT] = {
+        [LIMIT_MEMORY] = o->memory_bytes,
+        [LIMIT_PIDS] = o->pids,
+        [LIMIT_CPU] = o->cpu_milli,
+        [LIMIT_DISK] = o->disk_bytes,
+        [LIMIT_FILES] = o->files,
+    };
+
+    struct rlimit own;
+
+    for (enum limit i = 0; i < LIMIT_COUNT; i++) {
+        limits->value[i] = given[i] ? given[i] : default_limits[i];
+        if (given[i])
+            limits->demanded |= LIMIT_BIT(i);
+    }
+    /* A default is not a demand: where the caller itself may open fewer files, so be it. */
+    if (!given[LIMIT_FILES] && getrlimit(RLIMIT_NOFILE, &own) == 0 &&
+            own.rlim_max < limits->value[LIMIT_FILES])
+        limits->value[LIMIT_FILES] = own.rlim_max;
+    if (o->best_effort && limit_parse_set(o->best_effort, &limits->best_effort, err) < 0)
+        return err->code;
+    return check_limits(limits, err);
+}
+
+/* A path of the caller's, seen from anywhere. The kernel resolves the rest when it is opened.
+ */
+static int make_absolute(const char *path, char **out, struct carrel_error *err)
+{
+    char cwd[PATH_MAX];
+
+    *out = NULL;
+    if (!path)
+        return 0;
+    if (path[0] == '/')
+        *out = strdup(path);
+    else if (!getcwd(cwd, sizeof(cwd)))
+        return err_set_errno(err, -errno, "current directory");
+    else if (asprintf(out, "%s/%s", cwd, path) < 0)
+        *out = NULL;
+    return *out ? 0 : err_set_errno(err, -ENOMEM, "path");
+}
+
+static int fill_mounts(
+        const struct carrel_run_options *o, struct spec *spec, struct carrel_error *err)
+{
+    spec->mounts = calloc(o->n_mounts + 1, sizeof(*spec->mounts));
+    if (!spec->mounts)
+        return err_set_errno(err, -ENOMEM, "mounts");
+    for (size_t i = 0; i < o->n_mounts; i++) {
+        char *source;
+        int r = make_absolute(o->mounts[i].source, &source, err);
+        if (r < 0)
+            return r;
+        spec->mounts[spec->n_mounts++] = (struct sandbox_mount){
+            .source = source,
+            .target = o->mounts[i].target,
+            .access = o->mounts[i].is_writable ? ACCESS_READ_WRITE : ACCESS_READ_ONLY,
+        };
+    }
+    return 0;
+}
+
+/* No network is the default wherever a runtime can give that. */
+static enum network choose_network(const struct carrel_run_options *o, enum isolation isolation)
+{
+    if (o->network == CARREL_NETWORK_DEFAULT)
+        return isolation == ISOLATION_NONE ? NETWORK_HOST : NETWORK_NONE;
+    return o->network == CARREL_NETWORK_HOST ? NETWORK_HOST : NETWORK_NONE;
+}
+
+int spec_make(const struct carrel_run_options *o, const char *id, struct spec *out,
+        struct carrel_error *err)
+{
+    int r = runtime_find(o->runtime ? o->runtime : "local", &out->runtime, err);
+    if (r == 0)
+        r = fill_mounts(o, out, err);
+    if (r == 0)
+        r = make_absolute(o->root, &out->root, err);
+    if (r < 0)
+        return r;
+    out->box = (struct sandbox_spec){
+        .id = id,
+        .root = out->root,
+        .mounts = out->mounts,
+        .n_mounts = out->n_mounts,
+        .network = choose_network(o, runtime_isolation(out->runtime)),
+        .hostname = o->hostname,
+        .has_user = o->has_user,
+        .uid = o->uid,
+        .gid = o->gid,
+    };
+    r = fill_limits(o, &out->box.limits, err);
+    if (r == 0 && o->require)
+        r = protection_parse(o->require, &out->box.require, err);
+    return r;
+}
+
+void spec_finish(struct spec spec)
+{
+    for (size_t i = 0; i < spec.n_mounts; i++)
+        free((void *)(uintptr_t)spec.mounts[i].source);
+    free(spec.mounts);
+    free(spec.root);
+}

@@ -1,0 +1,21 @@
+/* spec.h - from the caller's options to what a runtime takes. */
+#pragma once
+#include "base/auto.h"
+#include "runtime/runtime.h"
+
+struct carrel_error;
+struct carrel_run_options;
+
+struct spec {
+    struct runtime *runtime;
+    struct sandbox_spec box;
+    struct sandbox_mount *mounts; /* behind box.mounts */
+    size_t n_mounts;
+    char *root;
+};
+
+/* Fills in defaults, checks bounds, makes paths absolute. `id` must outlive the spec. */
+int spec_make(const struct carrel_run_options *options, const char *id, struct spec *out,
+        struct carrel_error *err);
+void spec_finish(struct spec spec); /* also after a failure */
+DEFINE_AUTO(struct spec, spec_finish)
