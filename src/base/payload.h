@@ -1,5 +1,5 @@
 /*
- * payload.h - argv, environment and working directory of a process, in one sealed block.
+ * payload.h - argv, environment and working directory of a process, in one block.
  *
  * They do not fit a message (a megabyte of arguments is allowed), and init must not allocate.
  * So the host lays them out in a memory file with room for the pointer arrays, and init maps it

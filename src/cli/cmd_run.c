@@ -92,7 +92,7 @@ static void print_notes(const struct run_args *args, const struct carrel_run_res
 }
 
 /* The caller that asked for JSON gets JSON, also when there was no run. */
-static int fail_run(const struct run_args *args, const struct carrel_error *err)
+static int fail_run(const struct run_args *args, int status, const struct carrel_error *err)
 {
     struct carrel_error second = { 0 };
     struct carrel_run_result *result = NULL;
@@ -100,7 +100,7 @@ static int fail_run(const struct run_args *args, const struct carrel_error *err)
     if ((args->is_json || args->output) && result_from_error(err, &result) == 0)
         (void)write_result(args, result, &second); /* the first failure is the one to report */
     carrel_run_result_free(result);
-    return fail_with(status_of_error(err), err);
+    return fail_with(status, err);
 }
 
 static int run(struct run_args *args)
@@ -112,7 +112,7 @@ static int run(struct run_args *args)
 
     o->signal_fd = open_signals(&err);
     if (o->signal_fd < 0)
-        return fail_with(STATUS_FAILED, &err);
+        return fail_run(args, STATUS_FAILED, &err);
     bool is_live = !args->is_json && !args->is_capped;
     o->stdout_fd = is_live ? STDOUT_FILENO : -1;
     o->stderr_fd = is_live ? STDERR_FILENO : -1;
@@ -123,7 +123,7 @@ static int run(struct run_args *args)
     terminal_end(&terminal);
     fd_close(o->signal_fd);
     if (r < 0)
-        return fail_run(args, &err);
+        return fail_run(args, status_of_error(&err), &err);
 
     print_notes(args, result);
     int status = carrel_run_result_status(result);
@@ -134,6 +134,15 @@ static int run(struct run_args *args)
     return status;
 }
 
+/* A word that could not be read must not hide what the caller asked for further on. */
+static bool asks_for_json(int argc, char **argv)
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--json") == 0)
+            return true;
+    return false;
+}
+
 int cmd_run(int argc, char **argv)
 {
     struct carrel_error err = { 0 };
@@ -141,12 +150,14 @@ int cmd_run(int argc, char **argv)
     int status = 0;
 
     int r = run_args_parse(&args, argc, argv, &err);
-    if (args.wants_help)
+    if (args.wants_help) {
         print_help();
-    else if (r < 0)
-        status = fail_with(STATUS_FAILED, &err);
-    else
+    } else if (r < 0) {
+        args.is_json = asks_for_json(argc, argv);
+        status = fail_run(&args, STATUS_FAILED, &err);
+    } else {
         status = run(&args);
+    }
     run_args_finish(&args);
     return status;
 }

@@ -47,7 +47,7 @@ struct carrel_run_result *selftest_program(struct selftest *test, const char *co
 
     options->argv = argv;
     options->runtime = test->runtime;
-    if (test->probe == test->mount.target) {
+    if (options->n_mounts == 0 && test->probe == test->mount.target) {
         options->mounts = &test->mount;
         options->n_mounts = 1;
     }

@@ -41,8 +41,9 @@ void selftest_end(struct selftest_row *row, enum selftest_outcome outcome, const
         __attribute__((format(printf, 3, 4)));
 
 /*
- * Runs a program with `options` (argv and what the stage gives are filled in); NULL: it could
- * not be run, and the row says so.
+ * Runs a program with `options`; what they leave open the stage fills in: carrel as a mount,
+ * the time limit, the limits that are best-effort here. NULL: it could not be run, and the row
+ * says so.
  */
 struct carrel_run_result *selftest_program(struct selftest *test, const char *const *argv,
         struct carrel_run_options *options, struct selftest_row *row);

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 enum { MOST_FDS = 65536 };
@@ -39,7 +40,10 @@ static void attack(char **args)
     for (int fd = 0; fd < MOST_FDS; fd++) {
         if (fstat(fd, &st) < 0)
             continue;
-        bool is_stream = fd <= 2 && !S_ISDIR(st.st_mode) && !S_ISSOCK(st.st_mode);
+        /* A pipe, or the sandbox's own null device: nothing that leads back to the host. */
+        bool is_stream =
+                fd <= 2 &&
+                (S_ISFIFO(st.st_mode) || (S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3)));
         if (S_ISDIR(st.st_mode) && faccessat(fd, "etc/passwd", F_OK, 0) == 0)
             is_root = true;
         if (!is_stream && at < sizeof(found))
@@ -91,9 +95,20 @@ static void leak(char **args)
     cannot("%s: %s", args[0], strerror(errno));
 }
 
+/* On the host: runs a program with a socket as its standard input. */
+static void with_socket(char **args)
+{
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0 || dup2(pair[0], 0) < 0)
+        cannot("socket: %s", strerror(errno));
+    shutdown(pair[1], SHUT_WR);
+    execvp(args[0], args);
+    cannot("%s: %s", args[0], strerror(errno));
+}
+
 int main(int argc, char **argv)
 {
     return attack_main(argc, argv,
-            (struct attack_mode[]){
-                    { "attack", attack }, { "control", control }, { "leak", leak }, { 0 } });
+            (struct attack_mode[]){ { "attack", attack }, { "control", control },
+                    { "leak", leak }, { "socket", with_socket }, { 0 } });
 }

@@ -40,7 +40,13 @@ attack() {
             sentinel=sentinel "from-root=.$T/outside/sentinel" shadow=./etc/shadow 2>&1) || status=$?
         case $status in
         0 | 1 | 2) printf '%s\n' "${output//sentinel/sentinel-at-$place}" ;;
-        125) echo "REFUSED $place ${output##*$'\n'}" ;;
+        125)
+            if [[ $output == *"working directory"* ]]; then
+                echo "REFUSED $place ${output##*$'\n'}"
+            else
+                echo "OTHER $place $output"
+            fi
+            ;;
         *) echo "OTHER $place status $status: $output" ;;
         esac
     done

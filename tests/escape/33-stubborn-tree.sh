@@ -50,7 +50,11 @@ on_disk() {
 
 more() {
     held "process runtime" on_disk plant 3000
-    held "process runtime, immutable" on_disk freeze
+    if [ "$who" = root ]; then
+        held "process runtime, immutable" on_disk freeze
+    else
+        skip "$title, as $who: process runtime, immutable" "only root can set the attribute"
+    fi
     skip "$title, as $who: files of a subordinate id" "no run leaves such files on a disk"
 }
 

@@ -2,7 +2,7 @@
 # Without carrel it stops at an amount that does no harm.
 prepare() {
     me mkdir "$T/bare"
-    bare_args=("$T/bare" 64 20000)
+    bare_args=("$T/bare" 64 5000)
     options=(--disk 16M)
     args=(/tmp 64 200000 /run /var/tmp /home/agent /workspace /dev/shm)
 }

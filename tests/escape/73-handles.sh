@@ -64,6 +64,11 @@ more() {
     # With as many descriptors as there are by default: the other limits have to hold.
     options=()
     for kind in inotify terminals in-flight; do
+        if [ "$who $kind" = "user in-flight" ]; then
+            skip "$title, as $who: $kind: host and sibling keep theirs" \
+                "the kernel counts these per user, and a rootless sandbox has the caller's"
+            continue
+        fi
         held "$kind: host and sibling keep theirs" starve "$kind"
     done
 }

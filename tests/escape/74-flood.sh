@@ -30,7 +30,7 @@ high_water() {
 
 flood() {
     local kind=$1 begin=$SECONDS most=0 now file
-    limit=3s
+    limit=2s
     set -m
     box --json --max-output 10K -- /attacks/74-flood attack "$kind" >"$T/result" 2>"$T/errors" &
     jobs[flood]=$!

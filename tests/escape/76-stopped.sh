@@ -37,7 +37,6 @@ attack() {
 
 # A stopped init would answer nobody.
 more() {
-    limit=2s
     held "init cannot be stopped" box -- /bin/sh -c \
         'kill -STOP 1; kill -STOP -1; sleep 0.1; echo "REFUSED stop-init still here"'
 }

@@ -8,14 +8,15 @@ bare() {
     local share
     me "$A/77-cpu-hog" attack || true
     share=$(me "$A/77-cpu-hog" hog 64 1000 | sed -n 's/^SHARE //p')
-    [ "$share" -lt 90 ] || echo "SUCCEEDED many-threads $share % of a processor"
+    [ "$share" -lt 35 ] || echo "SUCCEEDED many-threads $share % of a processor"
 }
 
-# Half a processor is asked for; what it gets may be a good deal more on a short measure.
+# A tenth of a processor is asked for. On a short measure it may be more; on a busy machine the
+# bare hog gets less than it could. The bounds leave room for both.
 share() {
     local share
-    share=$(box --cpu 0.5 -- /attacks/77-cpu-hog hog 64 2000 | sed -n 's/^SHARE //p')
-    if [ "$share" -le 80 ]; then
+    share=$(box --cpu 0.1 -- /attacks/77-cpu-hog hog 64 2000 | sed -n 's/^SHARE //p')
+    if [ "$share" -lt 30 ]; then
         echo "REFUSED many-threads $share % of a processor"
     else
         echo "SUCCEEDED many-threads $share % of a processor"
@@ -23,7 +24,7 @@ share() {
 }
 
 latency() {
-    start hog box -- /bin/sh -c 'echo READY; exec /attacks/77-cpu-hog hog 64 8000'
+    start hog box -- /bin/sh -c 'echo READY; exec /attacks/77-cpu-hog hog 64 20000'
     if within 10 box -- /bin/true && within 10 me /bin/true; then
         echo "REFUSED slows-others"
     else

@@ -280,9 +280,17 @@ static int step_mount(struct tree *tree, const struct step *step)
                          : clone_tree(AT_FDCWD, mount->source);
     if (source < 0 || fstat(source, &st) < 0)
         return fail(tree, "mount source", mount->source);
+    struct stat at;
     AUTO(fd_close) int target = open_target(tree, step->path, S_ISDIR(st.st_mode));
     if (target < 0)
         return target;
+    if (fstat(target, &at) < 0)
+        return fail(tree, "mount target", step->path);
+    if (S_ISDIR(at.st_mode) != S_ISDIR(st.st_mode))
+        return err_set(tree->err, S_ISDIR(at.st_mode) ? -ENOTDIR : -EISDIR,
+                "mount source '%s' is %s, but the target '/%s' is %s", mount->source,
+                S_ISDIR(st.st_mode) ? "a directory" : "not a directory", step->path,
+                S_ISDIR(at.st_mode) ? "one" : "a file");
     if (restrict_mount(source, mount->is_writable ? attr : attr | MOUNT_ATTR_RDONLY) < 0)
         return fail(tree, "restrict the mount of", mount->source);
     if (attach(source, target, "") < 0)

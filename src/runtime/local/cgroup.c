@@ -65,6 +65,21 @@ static bool can_write(const char *dir, const char *file)
     return faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0;
 }
 
+/* The first controller that the group has not got, or NULL. */
+static const char *missing_controller(const char *dir)
+{
+    char path[1024];
+    char list[512];
+
+    (void)snprintf(path, sizeof(path), "%s/cgroup.controllers", dir);
+    if (fd_read_file(AT_FDCWD, path, list, sizeof(list)) < 0)
+        return controller_names[0];
+    for (size_t i = 0; i < CGROUP_CONTROLLERS; i++)
+        if (!has_word(list, controller_names[i]))
+            return controller_names[i];
+    return NULL;
+}
+
 /* Its children have the controllers, or can be given them: a group without processes. */
 static bool can_limit_children(const char *dir)
 {
@@ -105,11 +120,34 @@ static void find_delegated(struct cgroup_place *place)
         (void)snprintf(dir, sizeof(dir), TOP "%s", path);
         if (!can_write(dir, "cgroup.procs"))
             return;
-        if (faccessat(AT_FDCWD, dir, W_OK, AT_EACCESS) == 0 && can_limit_children(dir))
+        if (faccessat(AT_FDCWD, dir, W_OK, AT_EACCESS) < 0)
+            continue;
+        if (can_limit_children(dir))
             break;
+        const char *missing = missing_controller(dir);
+        if (missing)
+            (void)snprintf(place->why, sizeof(place->why),
+                    "the cgroup that is delegated to this user lacks the %s controller; as "
+                    "root: "
+                    "'systemctl edit user@.service', [Service] Delegate=memory pids cpu, and "
+                    "log "
+                    "in anew",
+                    missing);
     }
     place->version = CGROUP_V2;
     (void)snprintf(place->parent, sizeof(place->parent), "%.500s", dir);
+}
+
+static bool has_v1(void)
+{
+    char dir[64];
+
+    for (size_t i = 0; i < CGROUP_CONTROLLERS; i++) {
+        (void)snprintf(dir, sizeof(dir), TOP "/%s", controller_names[i]);
+        if (faccessat(AT_FDCWD, dir, F_OK, 0) == 0)
+            return true;
+    }
+    return false;
 }
 
 static void find_v1(struct cgroup_place *place)
@@ -131,12 +169,24 @@ static void find_v1(struct cgroup_place *place)
     place->version = CGROUP_V1;
 }
 
+/* Only the machine's first group may hold processes and limit its children; it has no type. */
+static bool is_true_root(const char *dir)
+{
+    char path[1024];
+
+    (void)snprintf(path, sizeof(path), "%s/cgroup.type", dir);
+    return faccessat(AT_FDCWD, path, F_OK, 0) < 0;
+}
+
 void cgroup_find(struct cgroup_place *place)
 {
     bool is_v2 = is_cgroup2(TOP);
 
     *place = (struct cgroup_place){ .version = CGROUP_NONE };
-    if (geteuid() != 0 && is_v2) {
+    if (!is_v2 && !has_v1()) {
+        (void)snprintf(place->why, sizeof(place->why),
+                "no cgroups are mounted; as root: mount -t cgroup2 cgroup2 " TOP);
+    } else if (geteuid() != 0 && is_v2) {
         find_delegated(place);
     } else if (geteuid() != 0) {
         (void)snprintf(place->why, sizeof(place->why),
@@ -150,22 +200,33 @@ void cgroup_find(struct cgroup_place *place)
         (void)snprintf(place->why, sizeof(place->why),
                 TOP " is read-only or lacks the memory, pids and cpu controllers; mount it "
                     "writable (in a container: a private cgroup namespace with write access)");
+    } else if (!is_true_root(TOP) && !can_limit_children(TOP)) {
+        (void)snprintf(place->why, sizeof(place->why),
+                TOP " is a container's and holds processes, so that groups below it cannot be "
+                    "limited; move them: mkdir " TOP "/main, and write each pid in " TOP
+                    "/cgroup.procs to " TOP "/main/cgroup.procs");
     } else {
         place->version = CGROUP_V2;
         (void)snprintf(place->parent, sizeof(place->parent), TOP);
     }
 }
 
-/* Opens (and makes) the carrel group that holds those of all sandboxes. */
-static int open_parent(
+/* The carrel group that holds those of all sandboxes. */
+static void parent_path(
+        const struct cgroup_place *place, size_t controller, char path[static 1024])
+{
+    if (place->version == CGROUP_V1)
+        (void)snprintf(path, 1024, TOP "/%s/" OUR_GROUP, controller_names[controller]);
+    else
+        (void)snprintf(path, 1024, "%s/" OUR_GROUP, place->parent);
+}
+
+static int make_parent(
         const struct cgroup_place *place, size_t controller, struct carrel_error *err)
 {
     char path[1024];
 
-    if (place->version == CGROUP_V1)
-        (void)snprintf(path, sizeof(path), TOP "/%s/" OUR_GROUP, controller_names[controller]);
-    else
-        (void)snprintf(path, sizeof(path), "%s/" OUR_GROUP, place->parent);
+    parent_path(place, controller, path);
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd >= 0)
         return fd;
@@ -232,25 +293,26 @@ static int remove_dir(int parent, const char *name)
     }
 }
 
-static void sweep_dir(int parent, const char *name)
+static int sweep_dir(int parent, const char *name)
 {
     AUTO(fd_close) int dir = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0)
-        return;
+        return errno == ENOENT ? 0 : -errno;
     kill_members(dir);
-    (void)remove_dir(parent, name); /* busy still: the next sweep takes it */
+    return remove_dir(parent, name);
 }
 
 static int make_dir(struct cgroup *group, size_t i, struct carrel_error *err)
 {
     if (mkdirat(group->parent[i], group->name, 0755) < 0) {
-        if (errno == EEXIST) {
-            sweep_dir(group->parent[i], group->name);
-            errno = mkdirat(group->parent[i], group->name, 0755) < 0 ? errno : 0;
-        }
-        if (errno)
+        int code = -errno;
+        if (code == -EEXIST) /* the lock on the name is ours, so it is what a crash left */
+            code = sweep_dir(group->parent[i], group->name);
+        if (code == 0 && mkdirat(group->parent[i], group->name, 0755) < 0)
+            code = -errno;
+        if (code < 0)
             return err_set_errno(
-                    err, -errno, "make the %s cgroup '%s'", controller_names[i], group->name);
+                    err, code, "make the %s cgroup '%s'", controller_names[i], group->name);
     }
     group->dir[i] = openat(group->parent[i], group->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (group->dir[i] < 0)
@@ -312,7 +374,7 @@ int cgroup_create(struct cgroup *group, const struct cgroup_place *place, const 
     group->version = place->version;
     (void)snprintf(group->name, sizeof(group->name), "%s", name);
     for (size_t i = 0; r == 0 && i < n; i++) {
-        r = open_parent(place, i, err);
+        r = make_parent(place, i, err);
         if (r < 0)
             break;
         group->parent[i] = r;
@@ -323,7 +385,7 @@ int cgroup_create(struct cgroup *group, const struct cgroup_place *place, const 
     if (r == 0)
         r = set_limits(group, limits, err);
     if (r < 0)
-        cgroup_remove(group);
+        (void)cgroup_remove(group); /* the slot's sweep takes what stays */
     return r;
 }
 
@@ -397,26 +459,35 @@ int cgroup_freeze(const struct cgroup *group, bool is_frozen, struct carrel_erro
     return r < 0 ? err_set_errno(err, r, "write cgroup.freeze") : 0;
 }
 
-void cgroup_remove(struct cgroup *group)
+int cgroup_remove(struct cgroup *group)
 {
+    int result = 0;
+
     for (size_t i = 0; i < CGROUP_CONTROLLERS; i++) {
-        if (group->dir[i] >= 0)
-            (void)remove_dir(group->parent[i], group->name); /* busy: a later sweep takes it */
+        int r = group->dir[i] >= 0 ? remove_dir(group->parent[i], group->name) : 0;
+        result = r < 0 ? r : result;
         fd_close(fd_steal(&group->dir[i]));
         fd_close(fd_steal(&group->parent[i]));
     }
     group->version = CGROUP_NONE;
+    return result;
 }
 
-void cgroup_sweep(const struct cgroup_place *place, const char *name)
+int cgroup_sweep(const struct cgroup_place *place, const char *name)
 {
-    size_t n = place->version == CGROUP_V1   ? CGROUP_CONTROLLERS
-               : place->version == CGROUP_V2 ? 1
-                                             : 0;
+    static const size_t counts[] = {
+        [CGROUP_NONE] = 0,
+        [CGROUP_V1] = CGROUP_CONTROLLERS,
+        [CGROUP_V2] = 1,
+    };
+    char path[1024];
+    int result = 0;
 
-    for (size_t i = 0; i < n; i++) {
-        AUTO(fd_close) int parent = open_parent(place, i, NULL);
-        if (parent >= 0)
-            sweep_dir(parent, name);
+    for (size_t i = 0; i < counts[place->version]; i++) {
+        parent_path(place, i, path);
+        AUTO(fd_close) int parent = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        int r = parent < 0 ? 0 : sweep_dir(parent, name);
+        result = r < 0 ? r : result;
     }
+    return result;
 }

@@ -59,8 +59,11 @@ void cgroup_usage(const struct cgroup *group, struct sandbox_usage *usage);
 /* Freezes or thaws every process in the group. -ENOTSUP where that cannot be had. */
 int cgroup_freeze(const struct cgroup *group, bool is_frozen, struct carrel_error *err);
 
-/* Removes the group, which must hold no process any more, and closes everything. */
-void cgroup_remove(struct cgroup *group);
+/*
+ * Removes the group, which must hold no process any more, and closes everything. A negative
+ * errno means that it is still there, for a later sweep.
+ */
+int cgroup_remove(struct cgroup *group);
 
-/* Ends what is in the stale group `name` and removes it. Nothing to do is fine. */
-void cgroup_sweep(const struct cgroup_place *place, const char *name);
+/* Ends what is in the stale group `name` and removes it, likewise. Nothing to do is fine. */
+int cgroup_sweep(const struct cgroup_place *place, const char *name);

@@ -100,6 +100,17 @@ static int check_kernel(struct carrel_error *err)
     return 0;
 }
 
+/* The first user namespace maps every id to itself. */
+static bool is_nested(void)
+{
+    char text[128];
+    unsigned long inside = 1, outside = 1, count = 0;
+
+    return fd_read_file(AT_FDCWD, "/proc/self/uid_map", text, sizeof(text)) > 0 &&
+           (sscanf(text, "%lu %lu %lu", &inside, &outside, &count) != 3 || inside != 0 ||
+                   outside != 0 || count < UINT32_MAX);
+}
+
 static int look(int root, const char *path, struct host_entry *entry)
 {
     char link[PATH_MAX];
@@ -231,7 +242,8 @@ int host_read(const struct sandbox_spec *spec, struct host **out, struct carrel_
 
     host->uid = geteuid();
     host->gid = getegid();
-    host->is_root = host_is_privileged();
+    host->is_nested = is_nested();
+    host->is_root = host_is_privileged() && !host->is_nested;
     host->landlock = host_landlock_abi();
     r = spec->root ? read_other_root(host, spec->root, err) : read_host_root(host, err);
     if (r == 0)

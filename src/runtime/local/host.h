@@ -23,8 +23,9 @@ struct host_entry {
 struct host {
     uid_t uid;
     gid_t gid;
-    bool is_root; /* may map ranges of ids and make mounts: root with its capabilities */
-    int landlock; /* ABI version; 0: not there */
+    bool is_root;   /* may map ranges of ids and make mounts: root with its capabilities */
+    bool is_nested; /* in a user namespace that has not all ids: uid 0 is not the host's root */
+    int landlock;   /* ABI version; 0: not there */
     struct host_entry *entries;
     size_t n_entries;
     uint64_t proc_masks; /* which rows of the mask table exist here */

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 static int write_map(pid_t pid, const char *file, const char *text, struct carrel_error *err)
@@ -50,8 +51,12 @@ int idmap_open(uid_t uid_on_disk, uid_t uid_shown, gid_t gid_on_disk, gid_t gid_
     };
 
     /* A namespace needs a process to be born; it may be gone again once we hold its file. */
+    const pid_t host = getpid();
     pid_t pid = sys_clone3(&args);
     if (pid == 0) {
+        /* When the host is killed here, this goes with it. */
+        if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != host)
+            _exit(1);
         for (;;)
             (void)pause();
     }

@@ -169,9 +169,8 @@ static int explain_exec(const char *name, int code, struct carrel_error *err)
                 "'%s': not a program for this machine, and without a #! line", name);
     if (code == -EACCES && stat(name, &st) == 0 && S_ISDIR(st.st_mode))
         return err_set(err, -EACCES, "'%s' is a directory", name);
-    return err_set_errno(err, code == -EACCES ? -EACCES : -ENOEXEC,
-            "'%s': cannot be executed%s%s", name, code == -EACCES ? "" : ": ",
-            code == -EACCES ? "" : strerrordesc_np(-code));
+    return err_set(err, code == -EACCES ? -EACCES : -ENOEXEC, "'%s': cannot be executed: %s",
+            name, strerrordesc_np(-code));
 }
 
 static int run_child(void *arg)

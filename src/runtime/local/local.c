@@ -265,6 +265,15 @@ static int wait_gone(struct local *local)
     return 0;
 }
 
+/* What outlives the processes. */
+static void release(struct local *local)
+{
+    if (cgroup_remove(&local->cgroup) < 0)
+        slot_abandon(&local->slot);
+    else
+        slot_release(&local->slot);
+}
+
 static int launch_init(struct local *local, const struct sandbox_spec *spec,
         const struct cgroup_place *place, const int *mount_fds, struct carrel_error *err)
 {
@@ -511,8 +520,7 @@ static int local_stop(
                 "is removed by a later 'carrel cleanup'");
     (void)local_usage(box, usage, NULL);
     fd_close(fd_steal(&local->pidfd));
-    cgroup_remove(&local->cgroup);
-    slot_release(&local->slot);
+    release(local);
     return 0;
 }
 
@@ -554,8 +562,7 @@ static void local_free(struct sandbox *box)
     fd_close(local->pidfd);
     fd_close(local->sock);
     fd_close(box->event_fd);
-    cgroup_remove(&local->cgroup);
-    slot_release(&local->slot);
+    release(local);
     plan_free(local->plan);
     free(local);
 }

@@ -278,7 +278,7 @@ static int plan_mounts(
 static int plan_ids(struct plan *plan, const struct sandbox_spec *spec, const struct host *host,
         struct carrel_error *err)
 {
-    if (host->uid == 0 && !host->is_root)
+    if (host->uid == 0 && !host->is_root && !host->is_nested)
         return err_set(err, -EPERM,
                 "root without CAP_SYS_ADMIN, CAP_SETUID and CAP_SETGID cannot map ids away "
                 "from "

@@ -113,6 +113,18 @@ TEST(root_without_its_capabilities_is_refused)
             "itself; give carrel these capabilities or run it as an ordinary user");
 }
 
+TEST(the_root_of_a_container_is_an_ordinary_user)
+{
+    struct sandbox_spec spec = spec_of();
+    struct host host = host_of(0);
+
+    host.is_root = false;
+    host.is_nested = true;
+    AUTO(plan_free) struct plan *plan = make(&spec, &host);
+    CHECK(!plan->has_range);
+    CHECK_EQ(plan->uid, 0);
+}
+
 TEST(an_id_outside_the_range_is_refused)
 {
     struct sandbox_spec spec = spec_of();

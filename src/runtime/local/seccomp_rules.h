@@ -26,6 +26,7 @@
 #include <stdint.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -35,6 +36,7 @@ enum seccomp_rule {
     RULE_ABSENT,
     RULE_NO_FAMILY,   /* EAFNOSUPPORT: what a kernel built without this family says */
     RULE_NO_PROTOCOL, /* EPROTONOSUPPORT: likewise */
+    RULE_IGNORE,      /* succeeds and does nothing: what was asked for holds already */
     RULE_KILL,        /* the whole process: it speaks another system call table */
     RULE_COUNT,
 
@@ -45,6 +47,10 @@ enum seccomp_rule {
     CHECK_IOCTL,
     CHECK_PRCTL,
     CHECK_PERSONALITY,
+    CHECK_SETRLIMIT,
+    CHECK_PRLIMIT,
+    CHECK_PRLIMIT_NEW,
+    CHECK_PRLIMIT_NEW_HIGH,
     CHECK_OPEN,
     CHECK_OPENAT,
     CHECK_MKNOD,
@@ -68,6 +74,7 @@ static const uint32_t seccomp_answers[RULE_COUNT] = {
     [RULE_ABSENT] = SECCOMP_RET_ERRNO | ENOSYS,
     [RULE_NO_FAMILY] = SECCOMP_RET_ERRNO | EAFNOSUPPORT,
     [RULE_NO_PROTOCOL] = SECCOMP_RET_ERRNO | EPROTONOSUPPORT,
+    [RULE_IGNORE] = SECCOMP_RET_ERRNO | 0,
     [RULE_KILL] = SECCOMP_RET_KILL_PROCESS,
 };
 
@@ -107,7 +114,9 @@ static const struct seccomp_group seccomp_groups[] = {
     { RULE_ALLOW, "processes of the own pid namespace: start, wait, signal, count",
         "fork vfork execve execveat exit exit_group wait4 waitid kill tkill tgkill pidfd_open "
         "pidfd_send_signal getpid getppid gettid getpgid getpgrp setpgid getsid setsid "
-        "getrlimit setrlimit prlimit64 getrusage times" },
+        "getrlimit getrusage times" },
+    { CHECK_SETRLIMIT, "lower limits are welcome, but for core dumps", "setrlimit" },
+    { CHECK_PRLIMIT, "the same, and reading them", "prlimit64" },
     { RULE_ALLOW, "signals",
         "rt_sigaction rt_sigprocmask rt_sigpending rt_sigqueueinfo rt_tgsigqueueinfo "
         "rt_sigsuspend rt_sigtimedwait sigaltstack pause alarm getitimer setitimer" },
@@ -297,6 +306,19 @@ static const struct seccomp_check seccomp_checks[CHECK_COUNT] = {
     [CHECK_PERSONALITY] = { .arg = 0, .mask = ANY_BIT,
         VALUES(5, 0xffffffff, PER_LINUX, UNAME26, PER_LINUX32, PER_LINUX32 | UNAME26),
         .if_in = RULE_ALLOW, .if_not = RULE_REFUSE },
+
+    /*
+     * The core limit is 1, the one value at which the kernel starts no handler for a crash; at 0
+     * it would (core(5)). Programs that set it to 0 want no core dumps: they have that.
+     */
+    [CHECK_SETRLIMIT] = { .arg = 0, .mask = ANY_BIT, VALUES(1, RLIMIT_CORE),
+        .if_in = RULE_IGNORE, .if_not = RULE_ALLOW },
+    [CHECK_PRLIMIT] = { .arg = 1, .mask = ANY_BIT, VALUES(1, RLIMIT_CORE),
+        .if_in = CHECK_PRLIMIT_NEW, .if_not = RULE_ALLOW },
+    [CHECK_PRLIMIT_NEW] = { .arg = 2, .mask = ANY_BIT, VALUES(1, 0),
+        .if_in = CHECK_PRLIMIT_NEW_HIGH, .if_not = RULE_IGNORE },
+    [CHECK_PRLIMIT_NEW_HIGH] = { .arg = 2, .half = HIGH_HALF, .mask = ANY_BIT, VALUES(1, 0),
+        .if_in = RULE_ALLOW, .if_not = RULE_IGNORE },
 
     [CHECK_OPEN] = { .arg = 1, .mask = O_CREAT | O_TMPFILE_BIT, VALUES(1, 0),
         .if_in = RULE_ALLOW, .if_not = CHECK_MODE_2 },

@@ -133,11 +133,11 @@ static const int harmless_calls[] = { SYS_read, SYS_write, SYS_close, SYS_mmap, 
     SYS_brk, SYS_rt_sigaction, SYS_rt_sigreturn, SYS_restart_syscall, SYS_execve, SYS_execveat,
     SYS_exit, SYS_exit_group, SYS_wait4, SYS_waitid, SYS_kill, SYS_futex, SYS_rseq, SYS_uname,
     SYS_getrandom, SYS_membarrier, SYS_statx, SYS_faccessat2, SYS_close_range, SYS_epoll_pwait2,
-    SYS_futex_waitv, SYS_pidfd_open, SYS_pidfd_send_signal, SYS_memfd_create, SYS_prlimit64,
+    SYS_futex_waitv, SYS_pidfd_open, SYS_pidfd_send_signal, SYS_memfd_create,
     SYS_copy_file_range, SYS_inotify_add_watch, SYS_timerfd_create, SYS_mq_open, SYS_shmget,
     SYS_seccomp, SYS_landlock_restrict_self, SYS_capset, SYS_setgroups, SYS_setresuid,
     SYS_setresgid, SYS_setsid, SYS_dup3, SYS_ppoll, SYS_sendmsg, SYS_recvmsg, SYS_statfs,
-    SYS_fstatfs, SYS_setrlimit, SYS_getdents64, SYS_chdir, SYS_fchownat, SYS_setxattr };
+    SYS_fstatfs, SYS_getdents64, SYS_chdir, SYS_fchownat, SYS_setxattr };
 
 static const int refused_calls[] = { SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev,
     SYS_pidfd_getfd, SYS_kcmp, SYS_bpf, SYS_perf_event_open, SYS_userfaultfd, SYS_keyctl,
@@ -253,6 +253,20 @@ TEST(personality_keeps_address_space_randomisation)
         if ((1U << bit) != UNAME26 && (1U << bit) != PER_LINUX32)
             CHECK_EQ(ASK(SYS_personality, 1U << bit), FAILS(EPERM));
     CHECK_EQ(ASK(SYS_personality, ADDR_NO_RANDOMIZE | BIT_32), FAILS(EPERM));
+}
+
+TEST(the_core_limit_stays_where_no_handler_is_started)
+{
+    const uint64_t pointer = UINT64_C(0x7fff00000000); /* its lower half is 0 */
+
+    CHECK_EQ(ASK(SYS_setrlimit, RLIMIT_CORE), FAILS(0)); /* succeeds and does nothing */
+    CHECK_EQ(ASK(SYS_setrlimit, RLIMIT_CORE | BIT_32), FAILS(0));
+    CHECK_EQ(ASK(SYS_setrlimit, RLIMIT_NOFILE), ALLOWED);
+    CHECK_EQ(ASK(SYS_prlimit64, 0, RLIMIT_CORE, pointer), FAILS(0));
+    CHECK_EQ(ASK(SYS_prlimit64, 0, RLIMIT_CORE, 0x1000), FAILS(0));
+    CHECK_EQ(ASK(SYS_prlimit64, 0, RLIMIT_CORE | BIT_32, 0x1000), FAILS(0));
+    CHECK_EQ(ASK(SYS_prlimit64, 0, RLIMIT_CORE, 0, pointer), ALLOWED); /* reading */
+    CHECK_EQ(ASK(SYS_prlimit64, 0, RLIMIT_NOFILE, pointer), ALLOWED);
 }
 
 TEST(sockets_are_local_or_internet_streams_and_datagrams)

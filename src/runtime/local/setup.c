@@ -119,7 +119,7 @@ static int forbid_nesting(struct setup *setup, struct carrel_error *err)
         const char *value;
     } limits[] = {
         { "/proc/sys/user/max_user_namespaces", "0" },
-        { "/proc/sys/user/max_inotify_instances", "64" },
+        { "/proc/sys/user/max_inotify_instances", "32" },
     };
 
     (void)setup;

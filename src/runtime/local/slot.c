@@ -81,7 +81,8 @@ static int sweep_one(int dir, const struct cgroup_place *place, const char *name
     AUTO(fd_close) int lock = lock_file(dir, name, 0);
     if (lock < 0)
         return 0;
-    cgroup_sweep(place, name);
+    if (cgroup_sweep(place, name) < 0)
+        return 0;                 /* busy in the kernel: the next sweep */
     (void)unlinkat(dir, name, 0); /* we hold its lock: nobody else's */
     return 1;
 }
@@ -139,6 +140,11 @@ void slot_release(struct slot *slot)
 {
     if (slot->lock >= 0)
         (void)unlinkat(slot->dir, slot->name, 0); /* before the lock goes: it is still ours */
+    slot_abandon(slot);
+}
+
+void slot_abandon(struct slot *slot)
+{
     fd_close(fd_steal(&slot->lock));
     fd_close(fd_steal(&slot->dir));
 }

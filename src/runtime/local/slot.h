@@ -35,5 +35,8 @@ int slot_take(struct slot *slot, const struct cgroup_place *place, struct carrel
 /* Gives it back. Safe on a slot that was not taken. */
 void slot_release(struct slot *slot);
 
+/* Lets go of it but leaves its name for a sweep: not everything could be removed. */
+void slot_abandon(struct slot *slot);
+
 /* Sweeps every stale slot; returns how many, or a negative errno. */
 int slot_sweep(const struct cgroup_place *place, struct carrel_error *err);
