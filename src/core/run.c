@@ -70,7 +70,7 @@ static int create(struct run *run, struct carrel_error *err)
 
     int r = spec_make(run->options, result->run, &spec, err);
     if (r == 0)
-        r = sandbox_create(spec.runtime, &spec.box, &run->box, err);
+        r = sandbox_begin(spec.runtime, &spec.box, &run->box, err);
     if (r < 0)
         return not_the_program(r, err);
 
@@ -97,6 +97,7 @@ static int start(struct run *run, struct carrel_error *err)
         .env = (const char *const *)env,
         .cwd = o->cwd,
         .has_stdin = o->stdin_fd >= 0,
+        .ends_sandbox = true,
         .has_tty = o->has_tty,
         .rows = o->rows,
         .cols = o->cols,

@@ -254,7 +254,7 @@ static int check_promises(
     return 0;
 }
 
-int sandbox_create(struct runtime *rt, const struct sandbox_spec *spec, struct sandbox **out,
+int sandbox_begin(struct runtime *rt, const struct sandbox_spec *spec, struct sandbox **out,
         struct carrel_error *err)
 {
     AUTO(sandbox_free) struct sandbox *box = NULL;
@@ -265,6 +265,21 @@ int sandbox_create(struct runtime *rt, const struct sandbox_spec *spec, struct s
         r = rt->ops->create(rt, spec, &box, err);
     if (r == 0)
         r = check_promises(box, spec, err);
+    if (r < 0)
+        return fail(rt->ops, r, err);
+    *out = ptr_steal(&box);
+    return 0;
+}
+
+int sandbox_create(struct runtime *rt, const struct sandbox_spec *spec, struct sandbox **out,
+        struct carrel_error *err)
+{
+    AUTO(sandbox_free) struct sandbox *box = NULL;
+
+    int r = sandbox_begin(rt, spec, &box, err);
+    if (r < 0)
+        return r;
+    r = rt->ops->ready ? rt->ops->ready(box, err) : 0;
     if (r < 0)
         return fail(rt->ops, r, err);
     *out = ptr_steal(&box);
@@ -304,7 +319,8 @@ int sandbox_start(struct sandbox *box, const struct process_spec *spec, struct p
     r = check_process(spec, err);
     if (r == 0)
         r = box->ops->start(box, spec, &process, err);
-    if (r == -ENOENT || r == -EACCES || r == -ENOEXEC || r == -ENOTDIR)
+    if ((r == -ENOENT || r == -EACCES || r == -ENOEXEC || r == -ENOTDIR) && err &&
+            err->message[0])
         return r; /* about the program, whatever runtime was to start it */
     if (r < 0)
         return fail(box->ops, r, err);

@@ -68,6 +68,7 @@ struct process_spec {
     const char *const *env;  /* NULL-terminated "K=V"; the whole environment */
     const char *cwd;         /* absolute, inside; NULL: the sandbox's workspace */
     bool has_stdin;          /* else it reads end of file at once */
+    bool ends_sandbox;       /* when it ends, so does everything else in the sandbox */
     bool has_tty;            /* one terminal instead of three streams */
     uint16_t rows, cols;     /* of the terminal */
 };
@@ -158,6 +159,8 @@ struct runtime_ops {
     int (*signal)(struct sandbox *box, uint32_t process, int signal, struct carrel_error *err);
     int (*stop)(struct sandbox *box, struct sandbox_usage *usage, struct carrel_error *err);
     void (*free)(struct sandbox *box);
+    /* Optional: waits until what create began is ready. NULL: create did the whole of it. */
+    int (*ready)(struct sandbox *box, struct carrel_error *err);
     /* Optional: NULL answers -ENOTSUP. */
     int (*usage)(struct sandbox *box, struct sandbox_usage *usage, struct carrel_error *err);
     int (*open_file)(struct sandbox *box, const char *path, int flags, mode_t mode,
@@ -217,6 +220,14 @@ int runtime_sweep(struct runtime *rt, struct carrel_error *err);
  * get it.
  */
 int sandbox_create(struct runtime *rt, const struct sandbox_spec *spec, struct sandbox **out,
+        struct carrel_error *err);
+
+/*
+ * The same for a caller that starts a process at once: it may return while the sandbox is still
+ * being made, and sandbox_start() says then what went wrong. No process runs in anything less
+ * than the whole sandbox either way.
+ */
+int sandbox_begin(struct runtime *rt, const struct sandbox_spec *spec, struct sandbox **out,
         struct carrel_error *err);
 
 /*

@@ -98,7 +98,7 @@ _collect() {
 background() {
     : >"$T/.out"
     # setpriv and env become carrel by exec, so this is its pid, too.
-    me env "$CARREL" "$@" >"$T/.out" 2>"$T/.err" </dev/null &
+    me env "$CARREL" "$@" >"$T/.out" 2>"$T/.err" </dev/null 3>&- &
     _follow_exec $!
 }
 

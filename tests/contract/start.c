@@ -163,7 +163,6 @@ CONTRACT(a_working_directory_that_is_none_is_told_apart)
 
     CHECK_EQ(try_start(box, argv, "/no/such/directory"), -ENOTDIR);
     CHECK(strstr(err.message, "/no/such/directory"));
-    CHECK(strstr(err.message, runtime_name(subject)));
     CHECK_EQ(try_start(box, argv, "/usr/bin/env"), -ENOTDIR);
     CHECK_EQ(try_start(box, argv, "relative"), -EINVAL);
     AUTO(outcome_finish) struct outcome shut = run_shell(box, "mkdir shut && chmod 0 shut");
@@ -184,7 +183,6 @@ CONTRACT(a_program_that_is_not_there_is_told_apart)
 
     CHECK_EQ(try_start(box, by_name, NULL), -ENOENT);
     CHECK(strstr(err.message, "'no-such-program'"));
-    CHECK(strstr(err.message, runtime_name(subject)));
     CHECK_EQ(try_start(box, by_path, NULL), -ENOENT);
     CHECK_EQ(try_start(box, below_a_file, NULL), -ENOENT);
     CHECK_EQ(try_start(box, empty, NULL), -ENOENT);

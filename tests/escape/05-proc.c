@@ -79,7 +79,6 @@ static void attack(char **args)
     read_one("kcore", "/proc/kcore");
     kernel_addresses();
     read_one("keys", "/proc/keys");
-    read_one("key-users", "/proc/key-users");
     read_one("timer_list", "/proc/timer_list");
     read_one("sched_debug", "/sys/kernel/debug/sched/debug");
     read_one("kmsg", "/dev/kmsg");

@@ -12,23 +12,47 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/* Done is what holds afterwards: a filter may also say yes and change nothing. */
+static long judge(long result, int why)
+{
+    struct rlimit now;
+    if (getrlimit(RLIMIT_CORE, &now) == 0 && now.rlim_cur == 1) {
+        errno = result < 0 ? why : EPERM;
+        return -1;
+    }
+    return 0;
+}
 
 static long raise_limit(const void *arg)
 {
     struct rlimit all = { RLIM_INFINITY, RLIM_INFINITY };
     (void)arg;
-    return setrlimit(RLIMIT_CORE, &all);
+    long r = setrlimit(RLIMIT_CORE, &all);
+    return judge(r, errno);
 }
 
 /* Lowering a limit needs no right at all: only the filter can refuse it. */
 static long wake_handler(const void *arg)
 {
-    struct rlimit none = { 0, 0 };
-    (void)arg;
-    return setrlimit(RLIMIT_CORE, &none);
+    const struct rlimit none = { 0, 1 };
+    const unsigned long *resource = arg;
+    long r = syscall(SYS_prlimit64, 0, *resource, &none, NULL);
+    return judge(r, errno);
 }
+
+#ifdef SYS_setrlimit
+static long wake_handler_old(const void *arg)
+{
+    const struct rlimit none = { 0, 1 };
+    const unsigned long *resource = arg;
+    long r = syscall(SYS_setrlimit, *resource, &none);
+    return judge(r, errno);
+}
+#endif
 
 static bool has_core_file(void)
 {
@@ -76,7 +100,14 @@ static void attack(char **args)
     else
         succeeded("core-handler", "soft limit %lu: a piped handler would start",
                 (unsigned long)limit.rlim_cur);
-    attempt_in_child("wake-core-handler", wake_handler, NULL, NULL, REASONS(EPERM));
+    const unsigned long plain = RLIMIT_CORE;
+    const unsigned long high = RLIMIT_CORE | (1UL << 32); /* the kernel takes 32 bits */
+    attempt_in_child("wake-core-handler", wake_handler, &plain, NULL, REASONS(EPERM));
+    attempt_in_child("wake-core-handler-bit32", wake_handler, &high, NULL, REASONS(EPERM));
+#ifdef SYS_setrlimit
+    attempt_in_child("wake-by-setrlimit", wake_handler_old, &plain, NULL, REASONS(EPERM));
+    attempt_in_child("wake-by-setrlimit-bit32", wake_handler_old, &high, NULL, REASONS(EPERM));
+#endif
     attempt_in_child("raise-core-limit", raise_limit, NULL, NULL, REASONS(EPERM));
 }
 

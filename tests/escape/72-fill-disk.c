@@ -7,10 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static size_t write_mib(int dir, size_t cap, int *why)
+static size_t write_mib(int dir, const char *name, size_t cap, int *why)
 {
     static char chunk[1 << 20];
-    int fd = openat(dir, "big", O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0600);
+    int fd = openat(dir, name, O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0600);
     size_t n = 0;
     *why = errno;
     for (; fd >= 0 && n < cap; n++)
@@ -69,15 +69,15 @@ static void attack(char **args)
     size_t n = make_files(dir, files, &why);
     judge("inodes", n, files, why);
     remove_files(dir, n);
-    n = write_mib(dir, mib, &why);
+    n = write_mib(dir, "big", mib, &why);
     judge("bytes", n, mib, why);
     for (char **other = args + 3; *other; other++) {
         int fd = open(*other, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (fd < 0)
             cannot("%s: %s", *other, strerror(errno));
-        n = write_mib(fd, mib, &why);
-        judge(*other, n, mib, why);
-        (void)unlinkat(fd, "big", 0);
+        n = write_mib(fd, "more", 2, &why);
+        judge(*other, n, 2, why);
+        (void)unlinkat(fd, "more", 0);
     }
     (void)unlinkat(dir, "big", 0);
 }
@@ -91,7 +91,8 @@ static void control(char **args)
     (void)args;
     for (size_t i = 0; i < ARRAY_LEN(places); i++) {
         int dir = open(places[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        works(places[i], write_mib(dir, 2, &why) == 2 && make_files(dir, 20, &why) == 20);
+        works(places[i],
+                write_mib(dir, "big", 2, &why) == 2 && make_files(dir, 20, &why) == 20);
         remove_files(dir, 20);
         (void)unlinkat(dir, "big", 0);
     }
@@ -102,7 +103,7 @@ static void hold(char **args)
 {
     int why = 0;
     int dir = open(args[0], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    size_t n = write_mib(dir, number(args[1]), &why);
+    size_t n = write_mib(dir, "big", number(args[1]), &why);
     ready("%zu", n);
     for (;;)
         pause();

@@ -26,15 +26,18 @@ _make_user() {
         id -u "$_user_name" >/dev/null 2>&1
 }
 
-# The tree may be out of the user's reach, as a clone in /root is: then the binary is copied.
+# The tree may be out of the user's reach, as a clone in /root is: then the binary is copied. Each
+# binary has a place of its own there, and is compared by its bytes: times tell nothing about two
+# trees that share the user.
 _reachable_binary() {
-    local copy=$USER_DIR/bin/carrel
+    local copy
     if [ ! -e "$CARREL" ] || _as_other test -r "$CARREL" -a -x "$CARREL"; then
         echo "$CARREL"
         return
     fi
-    if [ ! -e "$copy" ] || [ "$CARREL" -nt "$copy" ]; then
-        mkdir -p "$USER_DIR/bin"
+    copy=$USER_DIR/bin/$(cksum <<<"$CARREL" | cut -d' ' -f1)/carrel
+    if ! cmp -s "$CARREL" "$copy"; then
+        mkdir -p "${copy%/*}"
         install -m 755 "$CARREL" "$copy.$$" && mv -f "$copy.$$" "$copy"
     fi
     echo "$copy"

@@ -36,6 +36,7 @@
 struct started {
     pid_t pid; /* 0: free */
     uint32_t id;
+    bool is_last;   /* the sandbox ends with it */
     bool has_ended; /* and is not reported yet */
     int status;
 };
@@ -46,17 +47,18 @@ struct init {
     int events;
     int owner;
     int space_fd;
-    int io_fd;
     int child_fd; /* signalfd for SIGCHLD */
     uint32_t last_id;
+    bool is_over;             /* a process that was to be the last has ended */
     bool is_alone;            /* as far as we know: no process but us */
     uint64_t skeleton_blocks; /* in use before the first program */
+    size_t n_started;         /* slots ever used: looking at more would only touch memory */
     struct started started[MAX_PROCESSES];
 };
 
 static struct started *find(struct init *init, pid_t pid, uint32_t id)
 {
-    for (size_t i = 0; i < MAX_PROCESSES; i++) {
+    for (size_t i = 0; i < init->n_started; i++) {
         struct started *s = &init->started[i];
         if ((pid && s->pid == pid) || (!pid && s->pid && s->id == id))
             return s;
@@ -66,10 +68,10 @@ static struct started *find(struct init *init, pid_t pid, uint32_t id)
 
 static struct started *find_free(struct init *init)
 {
-    for (size_t i = 0; i < MAX_PROCESSES; i++)
+    for (size_t i = 0; i < init->n_started; i++)
         if (!init->started[i].pid)
             return &init->started[i];
-    return NULL;
+    return init->n_started < MAX_PROCESSES ? &init->started[init->n_started++] : NULL;
 }
 
 /* A host that does not take answers is gone: so are we. */
@@ -87,19 +89,6 @@ static void answer_failed(struct init *init, const struct carrel_error *err)
     answer(init, &message, NULL, 0);
 }
 
-static uint64_t read_storage_bytes(int io_fd)
-{
-    static const char key[] = "\nwrite_bytes: ";
-    char text[512];
-
-    ssize_t n = io_fd < 0 ? -1 : pread(io_fd, text, sizeof(text) - 1, 0);
-    if (n <= 0)
-        return 0;
-    text[n] = '\0';
-    const char *at = strstr(text, key);
-    return at ? strtoull(at + sizeof(key) - 1, NULL, 10) : 0;
-}
-
 static void describe_space(const struct init *init, struct wire_message *message)
 {
     struct statfs st;
@@ -114,8 +103,8 @@ static void describe_space(const struct init *init, struct wire_message *message
 }
 
 /*
- * Time and memory of what was reaped. A child begins with the high-water mark of init, which is
- * a copy of the caller: a peak below that says nothing about the program.
+ * Time, memory and writes of what was reaped. A child begins with the high-water mark of init,
+ * which is a copy of the caller: a peak below that says nothing about the program.
  */
 static void describe_processes(struct wire_message *message)
 {
@@ -124,6 +113,7 @@ static void describe_processes(struct wire_message *message)
 
     if (getrusage(RUSAGE_SELF, &own) < 0 || getrusage(RUSAGE_CHILDREN, &children) < 0)
         return;
+    message->storage_bytes = (uint64_t)children.ru_oublock * 512;
     message->cpu_us =
             (uint64_t)(children.ru_utime.tv_sec + children.ru_stime.tv_sec) * 1000000 +
             (uint64_t)(children.ru_utime.tv_usec + children.ru_stime.tv_usec);
@@ -135,7 +125,6 @@ static void describe(const struct init *init, struct wire_message *message)
 {
     describe_space(init, message);
     describe_processes(message);
-    message->storage_bytes = read_storage_bytes(init->io_fd);
     message->flags |= init->is_alone ? WIRE_ALONE : 0;
 }
 
@@ -152,14 +141,27 @@ static void reap(struct init *init)
             continue; /* an orphan */
         s->has_ended = true;
         s->status = status;
+        init->is_over = init->is_over || s->is_last;
     }
     init->is_alone = pid < 0;
+}
+
+/*
+ * Ends every process and waits for each, so that the figures count those too that were killed.
+ * A new process cannot slip through: fork fails in one that has SIGKILL pending.
+ */
+static void end_all(struct init *init)
+{
+    while (!init->is_alone) {
+        (void)kill(-1, SIGKILL); /* no process but us: wait4 says the same */
+        init->is_alone = wait4(-1, NULL, __WALL, NULL) < 0 && errno == ECHILD;
+    }
 }
 
 /* Tells the host which processes have ended. True: it has no room now, try again. */
 static bool report(struct init *init)
 {
-    for (size_t i = 0; i < MAX_PROCESSES; i++) {
+    for (size_t i = 0; i < init->n_started; i++) {
         struct started *s = &init->started[i];
         if (!s->has_ended)
             continue;
@@ -243,7 +245,11 @@ static void start(
     }
 
     init->is_alone = false;
-    *s = (struct started){ .pid = pid, .id = ++init->last_id };
+    *s = (struct started){
+        .pid = pid,
+        .id = ++init->last_id,
+        .is_last = request->flags & WIRE_LAST,
+    };
     struct wire_message message = { .kind = WIRE_STARTED, .process = s->id };
     answer(init, &message, &master, has_tty ? 1 : 0);
 }
@@ -311,18 +317,11 @@ static void send_signal(struct init *init, const struct wire_message *request)
     (void)kill(s->pid, request->value);
 }
 
-/*
- * Ends every process and waits for each, so that the figures count those too that were killed.
- * A new process cannot slip through: fork fails in one that has SIGKILL pending.
- */
 static void stop(struct init *init)
 {
     struct wire_message message = { .kind = WIRE_STOPPED };
 
-    do {
-        (void)kill(-1, SIGKILL); /* no process but us: wait4 says the same */
-    } while (wait4(-1, NULL, __WALL, NULL) > 0 || errno != ECHILD);
-    init->is_alone = true;
+    end_all(init);
     describe(init, &message);
     answer(init, &message, NULL, 0);
 }
@@ -381,6 +380,12 @@ static _Noreturn void run_loop(struct init *init)
             _exit(0); /* the host is gone, whoever else holds its sockets */
         if (watch[1].revents)
             reap(init);
+        if (init->is_over) {
+            end_all(init);
+            while (report(init))
+                ;
+            _exit(0);
+        }
         if (watch[0].revents)
             serve(init);
     }
@@ -397,7 +402,6 @@ _Noreturn void init_main(struct setup *setup)
     init.events = setup->events;
     init.owner = setup->owner;
     init.space_fd = setup->space_fd;
-    init.io_fd = setup->io_fd;
     if (r == 0)
         r = prepare(&init, &err);
     if (r < 0) {

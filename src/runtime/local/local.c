@@ -45,6 +45,7 @@ struct local {
     struct cgroup cgroup;
     int pidfd;
     int sock;                   /* requests and answers; base.event_fd has the reports */
+    bool is_ready;              /* init has said that the setup is done */
     struct wire_message report; /* init's last figures */
     bool has_report;
 };
@@ -187,7 +188,6 @@ static int clone_init(
             .events = link.events[1],
             .owner = link.owner,
             .lock_fd = local->slot.lock,
-            .io_fd = -1,
             .space_fd = -1,
         };
         fd_close(link.sock[0]); /* else we would never see the host's end of it close */
@@ -277,7 +277,6 @@ static void release(struct local *local)
 static int launch_init(struct local *local, const struct sandbox_spec *spec,
         const struct cgroup_place *place, const int *mount_fds, struct carrel_error *err)
 {
-    struct wire_message answer;
     pid_t pid = -1;
     int r = 0;
 
@@ -291,8 +290,16 @@ static int launch_init(struct local *local, const struct sandbox_spec *spec,
         r = cgroup_create(&local->cgroup, place, local->slot.name, &spec->limits, err);
     if (r == 0)
         r = send_go(local, err);
-    if (r == 0)
-        r = await(local, WIRE_READY, &answer, NULL, err);
+    return r;
+}
+
+static int local_ready(struct sandbox *box, struct carrel_error *err)
+{
+    struct local *local = local_of(box);
+    struct wire_message answer;
+
+    int r = local->is_ready ? 0 : await(local, WIRE_READY, &answer, NULL, err);
+    local->is_ready = local->is_ready || r == 0;
     return r;
 }
 
@@ -378,6 +385,16 @@ static int streams_open(struct streams *s, bool has_stdin, struct carrel_error *
     return 0;
 }
 
+/* The codes by which start speaks of the program must not come from a setup that failed. */
+static int as_ours(int code, struct carrel_error *err)
+{
+    if (code == -ENOENT || code == -EACCES || code == -ENOEXEC || code == -ENOTDIR)
+        code = -EINVAL;
+    if (err)
+        err->code = code;
+    return code;
+}
+
 static int local_start(struct sandbox *box, const struct process_spec *spec,
         struct process *out, struct carrel_error *err)
 {
@@ -385,7 +402,7 @@ static int local_start(struct sandbox *box, const struct process_spec *spec,
     AUTO(streams_close) struct streams s = { { -1, -1, -1 }, { -1, -1, -1 } };
     struct wire_message message = {
         .kind = WIRE_START,
-        .flags = spec->has_tty ? WIRE_TTY : 0,
+        .flags = (spec->has_tty ? WIRE_TTY : 0U) | (spec->ends_sandbox ? WIRE_LAST : 0U),
         .rows = spec->rows,
         .cols = spec->cols,
     };
@@ -400,8 +417,11 @@ static int local_start(struct sandbox *box, const struct process_spec *spec,
         return r;
     const int fds[] = { payload, s.theirs[0], s.theirs[1], s.theirs[2] };
     r = wire_send(local->sock, &message, fds, spec->has_tty ? 1 : 4, 0);
-    if (r < 0)
+    if (r < 0 && local->is_ready) /* else init has failed, and says why */
         return err_set_errno(err, r, "ask the sandbox to start a process");
+    r = local_ready(box, err);
+    if (r < 0)
+        return as_ours(r, err);
     AUTO(fd_close) int terminal = -1;
     r = await(local, WIRE_STARTED, &message, &terminal, err);
     if (r < 0)
@@ -495,7 +515,7 @@ static void stop_programs(struct local *local)
     struct pollfd answer = { .fd = local->sock, .events = POLLIN };
     struct wire_message report;
 
-    if (local->sock < 0 || (local->has_report && local->report.flags & WIRE_ALONE) ||
+    if (!local->is_ready || (local->has_report && local->report.flags & WIRE_ALONE) ||
             wire_send(local->sock, &request, NULL, 0, MSG_DONTWAIT) < 0 ||
             poll(&answer, 1, STOPPED_MS) <= 0)
         return;
@@ -512,13 +532,13 @@ static int local_stop(
         return 0;
     stop_programs(local);
     (void)sys_pidfd_send_signal(local->pidfd, SIGKILL); /* already gone: the wait below tells */
+    (void)local_usage(box, usage, NULL); /* the programs have ended: these are final */
     int r = wait_gone(local);
     if (r < 0)
         return err_set(err, r,
                 "the sandbox was killed but a process in it still hangs in the kernel; its "
                 "cgroup "
                 "is removed by a later 'carrel cleanup'");
-    (void)local_usage(box, usage, NULL);
     fd_close(fd_steal(&local->pidfd));
     release(local);
     return 0;
@@ -533,7 +553,10 @@ static int local_open_file(
     AUTO(fd_close) int payload = payload_make(path, NULL, NULL, err);
     if (payload < 0)
         return payload;
-    int r = wire_send(local->sock, &message, &payload, 1, 0);
+    int r = local_ready(box, err);
+    if (r < 0)
+        return r;
+    r = wire_send(local->sock, &message, &payload, 1, 0);
     if (r < 0)
         return err_set_errno(err, r, "ask the sandbox to open a file");
     AUTO(fd_close) int fd = -1;
@@ -589,6 +612,7 @@ static const struct runtime_ops ops = {
     .name = "local",
     .isolation = ISOLATION_KERNEL,
     .create = local_create,
+    .ready = local_ready,
     .start = local_start,
     .next_event = local_next_event,
     .signal = local_signal,

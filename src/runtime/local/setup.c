@@ -29,14 +29,13 @@
 
 static int forget_caller(struct setup *setup, struct carrel_error *err)
 {
+    (void)setup;
+    (void)err;
     for (char **entry = environ; entry && *entry; entry++)
         explicit_bzero(*entry, strlen(*entry));
     for (int sig = 1; sig < NSIG; sig++)
         (void)signal(sig, SIG_DFL); /* fails only for those that cannot be changed */
     (void)umask(0);
-    setup->io_fd = open("/proc/self/io", O_RDONLY | O_CLOEXEC);
-    if (setup->io_fd < 0 && errno != ENOENT) /* ENOENT: a kernel without the accounting */
-        return err_set_errno(err, -errno, "open '/proc/self/io'");
     return 0;
 }
 
@@ -171,7 +170,7 @@ static int hide_init(struct setup *setup, struct carrel_error *err)
 static int close_rest(struct setup *setup, struct carrel_error *err)
 {
     int *const keep[] = { &setup->sock, &setup->events, &setup->owner, &setup->space_fd,
-        &setup->io_fd, &setup->lock_fd };
+        &setup->lock_fd };
     const int n = (int)ARRAY_LEN(keep);
 
     for (int i = 0; i < n; i++) {

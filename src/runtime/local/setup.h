@@ -13,7 +13,6 @@ struct setup {
     int events;           /* our reports */
     int owner;            /* pidfd of the host process: readable when it is gone */
     int lock_fd;          /* of the slot: held as long as init lives; -1: none */
-    int io_fd;            /* the child's own /proc/self/io; opened by setup */
     int space_fd;         /* the private writable space; opened by setup */
 };
 

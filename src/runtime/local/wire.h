@@ -33,6 +33,7 @@ enum wire_flag {
     WIRE_TTY = 1,
     WIRE_DISK_FULL = 2,
     WIRE_ALONE = 4, /* no process but init is left */
+    WIRE_LAST = 8,  /* when this process ends, so does the sandbox */
 };
 
 struct wire_message {
