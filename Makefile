@@ -19,7 +19,8 @@ $(BUILD)/build.ninja:
 
 run:
 	@scripts/deps build
-	@$(MAKE) --no-print-directory build
+	@scripts/configure $(BUILD)
+	@ninja -C $(BUILD) --quiet carrel
 	@scripts/demo
 
 test:

@@ -3,7 +3,8 @@
 #
 #   both CASE [ARG...]   runs a function as root and as an ordinary user; $who says which
 #   $T                   a directory of the present identity's own, gone after the test
-#   me CMD...            runs a command as the present identity, in $T
+#   me CMD...            runs a command as the present identity, in $T, without bats' descriptor 3:
+#                        bats would wait for whatever holds it
 #   carrel ARG...        runs carrel as the present identity; then $status, and $out and $err
 #                        (without the line about limits that cannot be held without a cgroup)
 #   background ARG...    starts carrel; $pid is carrel's own process. `ended` waits for it
@@ -62,9 +63,9 @@ only() {
 
 me() {
     if [ "$who" = root ]; then
-        (cd "$T" && XDG_STATE_HOME=$T/state "$@")
+        (cd "$T" && XDG_STATE_HOME=$T/state "$@") 3>&-
     else
-        as_user env -C "$T" XDG_STATE_HOME="$T/state" "$@"
+        as_user env -C "$T" XDG_STATE_HOME="$T/state" "$@" 3>&-
     fi
 }
 

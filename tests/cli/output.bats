@@ -31,7 +31,7 @@ half_a_line() {
 @test "a line without its end arrives, too" { both half_a_line; }
 
 order_on_one_stream() {
-    me timeout -k 5 60 sh -c '"$1" run --quiet -c "echo 1; echo 2 >&2; echo 3; echo 4 >&2" >"$2/one" 2>"$2/two"' \
+    me timeout -k 5 60 sh -c 'exec "$1" run --quiet -c "echo 1; echo 2 >&2; echo 3; echo 4 >&2" >"$2/one" 2>"$2/two"' \
         sh "$CARREL" "$T"
     [ "$(cat "$T/one")" = $'1\n3' ]
     [ "$(cat "$T/two")" = $'2\n4' ]
@@ -51,7 +51,7 @@ fifty_megabytes() {
 @test "50 MB arrive whole, on each stream" { both fifty_megabytes; }
 
 to_a_file_and_both() {
-    me timeout -k 5 60 sh -c '"$1" run --quiet -c "seq 1 100000; seq 1 100000 >&2" >"$2/all" 2>&1' sh "$CARREL" "$T"
+    me timeout -k 5 60 sh -c 'exec "$1" run --quiet -c "seq 1 100000; seq 1 100000 >&2" >"$2/all" 2>&1' sh "$CARREL" "$T"
     [ "$(wc -lc <"$T/all")" = "$( (seq 1 100000; seq 1 100000) | wc -lc)" ]
 }
 @test "both streams into one file lose nothing" { both to_a_file_and_both; }
@@ -96,7 +96,7 @@ closed_streams() {
     local close
     for close in '>&-' '2>&-' '<&-' '>&- 2>&-' '<&- >&- 2>&-'; do
         status=0
-        me timeout -k 5 30 sh -c "\"\$1\" run --quiet -c 'echo lost; echo lost >&2; exit 5' $close" \
+        me timeout -k 5 30 sh -c "exec \"\$1\" run --quiet -c 'echo lost; echo lost >&2; exit 5' $close" \
             sh "$CARREL" >/dev/null 2>&1 || status=$?
         echo "with $close: $status"
         [ "$status" -eq 5 ]
@@ -107,7 +107,7 @@ closed_streams() {
 full_disk() {
     [ -c /dev/full ] || skip "there is no /dev/full"
     status=0
-    me timeout -k 5 60 sh -c '"$1" run --json -- echo hi >/dev/full' sh "$CARREL" 2>"$T/.err" || status=$?
+    me timeout -k 5 60 sh -c 'exec "$1" run --json -- echo hi >/dev/full' sh "$CARREL" 2>"$T/.err" || status=$?
     : >"$T/.out"
     _collect '--json >/dev/full'
     is_one_error 125 "carrel: *No space left*"

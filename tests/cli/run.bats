@@ -46,7 +46,7 @@ exit_codes() {
 each_exit_code() {
     # One shell for all of them: 256 runs, and only the numbers that came back wrong are printed.
     local wrong
-    wrong=$(me sh -c 'i=0; while [ $i -lt 256 ]; do
+    wrong=$(me timeout -k 5 300 sh -c 'i=0; while [ $i -lt 256 ]; do
         "$1" run --quiet -- sh -c "exit $i"; r=$?; [ $r -eq $i ] || echo "$i came back as $r"
         i=$((i + 5)); done' sh "$CARREL" 2>&1)
     echo "$wrong"
@@ -85,7 +85,8 @@ stdin_is_passed() {
     carrel_reads $'one\ntwo' run --stdin -- cat
     [ "$out" = $'one\ntwo' ]
     local sum
-    sum=$(me sh -c 'head -c 3000000 /dev/zero | tr "\0" x | "$1" run --quiet --stdin -- md5sum' \
+    sum=$(me sh -c 'head -c 3000000 /dev/zero | tr "\0" x |
+        timeout -k 5 60 "$1" run --quiet --stdin -- md5sum' \
         sh "$CARREL")
     [ "$sum" = "$(head -c 3000000 /dev/zero | tr '\0' x | md5sum)" ]
 }

@@ -5,7 +5,9 @@ prepare() {
     start victim me "$A/18-signals" victim
     args=("$answer" and-init)
     if is_root_suite; then
-        start lonely setpriv --reuid "$lonely" --regid "$lonely" --clear-groups "$A/18-signals" victim
+        # In a shell that reports its end for us: it will be killed.
+        start lonely bash -c '"$@" || true' - \
+            setpriv --reuid "$lonely" --regid "$lonely" --clear-groups "$A/18-signals" victim
         bare_args=("$answer" all)
     else
         bare_args=("${args[0]}")

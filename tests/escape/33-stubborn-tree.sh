@@ -10,11 +10,11 @@ prepare() {
 # `rm` by the owner, who may not enter; and by name, which is too long. Root may enter everything,
 # so in its round only the name is shown.
 bare() {
-    me sh -c 'cd "$1" && "$2" plant 3000' - "$T/bare" "$A/33-stubborn-tree"
+    me sh -c 'cd "$1" && "$2" plant 2500' - "$T/bare" "$A/33-stubborn-tree"
     if [ "$who" != root ]; then
         me rm -rf "$T/bare/closed" 2>/dev/null || echo "SUCCEEDED closed-tree"
     fi
-    me rmdir "$T/bare/$(printf 'd/%.0s' {1..3000})" 2>/dev/null || echo "SUCCEEDED deep-tree"
+    me rmdir "$T/bare/$(printf 'd/%.0s' {1..2500})" 2>/dev/null || echo "SUCCEEDED deep-tree"
     me sh -c 'cd "$1" && "$2" freeze' - "$T/bare" "$A/33-stubborn-tree"
     me rm -rf "$T/bare/frozen" 2>/dev/null || echo "SUCCEEDED immutable-tree"
 }
@@ -34,7 +34,7 @@ removed() { # removed WHAT
 attack() {
     local place
     for place in /workspace /dev/shm; do
-        within 30 box --disk 512M --cwd "$place" -- /attacks/33-stubborn-tree plant 3000 ||
+        within 30 box --disk 512M --cwd "$place" -- /attacks/33-stubborn-tree plant 2500 ||
             echo "OTHER tree in $place"
     done
     box -- /attacks/33-stubborn-tree freeze
@@ -49,7 +49,7 @@ on_disk() {
 }
 
 more() {
-    held "process runtime" on_disk plant 3000
+    held "process runtime" on_disk plant 2500
     if [ "$who" = root ]; then
         held "process runtime, immutable" on_disk freeze
     else

@@ -1,8 +1,12 @@
 /* Writes without end: lines, one line, or bytes that are no text; on stdout, stderr or both. */
 #include "attack.h"
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static char chunk[65536];
@@ -30,8 +34,50 @@ static void control(char **args)
         works("line", true);
 }
 
+static bool has_ended(pid_t pid, int seconds)
+{
+    for (int i = 0; i < 20 * seconds; i++) {
+        if (waitpid(pid, NULL, WNOHANG) == pid)
+            return true;
+        (void)nanosleep(&(struct timespec){ .tv_nsec = 50000000 }, NULL);
+    }
+    return false;
+}
+
+/*
+ * On the host: both streams of a program are one small pipe. The reader takes a little now and
+ * then, which tells both streams that there is room, and then nothing any more.
+ */
+static void stall(char **args)
+{
+    int fds[2];
+    if (pipe2(fds, O_CLOEXEC) < 0 || fcntl(fds[1], F_SETPIPE_SZ, 4096) < 0)
+        cannot("pipe: %s", strerror(errno));
+    pid_t pid = fork();
+    if (pid == 0) {
+        dup2(fds[1], 1);
+        dup2(fds[1], 2);
+        execvp(args[0], args);
+        _exit(99);
+    }
+    close(fds[1]);
+    for (int i = 0; i < 5; i++) {
+        (void)nanosleep(&(struct timespec){ .tv_nsec = 200000000 }, NULL);
+        if (read(fds[0], chunk, 4096) <= 0)
+            cannot("the program wrote nothing");
+    }
+    if (has_ended(pid, 12)) {
+        refused("stalled-reader", "the program has ended");
+        return;
+    }
+    succeeded("stalled-reader", "the program has not ended");
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
 int main(int argc, char **argv)
 {
     return attack_main(argc, argv,
-            (struct attack_mode[]){ { "attack", attack }, { "control", control }, { 0 } });
+            (struct attack_mode[]){
+                    { "attack", attack }, { "control", control }, { "stall", stall }, { 0 } });
 }

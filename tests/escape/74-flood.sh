@@ -77,6 +77,11 @@ blocked_reader() {
     wait "$reader" 2>/dev/null || true
 }
 
+stalled_reader() {
+    me "$A/74-flood" stall "$tool" run --quiet --timeout 2s --mount "$A:/attacks:ro" -- \
+        /attacks/74-flood attack lines
+}
+
 closed_reader() {
     local begin=$SECONDS
     (set +o pipefail && box -- /attacks/74-flood attack lines 2>/dev/null | head -c 100 >/dev/null) || true
@@ -89,5 +94,6 @@ closed_reader() {
 
 more() {
     held "a reader that does not read" blocked_reader
+    held "a reader that stalls, for both streams" stalled_reader
     held "a reader that goes away" closed_reader
 }

@@ -141,6 +141,10 @@ static int open_space(struct tree *tree)
 
 static int write_file(struct tree *tree, int dir, const char *path, const struct step *step)
 {
+    if (!step->source[0]) {
+        int made = mknodat(dir, path, S_IFREG | step->mode, 0);
+        return made < 0 ? fail(tree, "create", step->path) : 0;
+    }
     AUTO(fd_close)
     int fd =
             openat(dir, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, step->mode);

@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "runtime/runtime.h"
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -304,21 +305,23 @@ static int sweep_dir(int parent, const char *name)
 
 static int make_dir(struct cgroup *group, size_t i, struct carrel_error *err)
 {
-    if (mkdirat(group->parent[i], group->name, 0755) < 0) {
-        int code = -errno;
-        if (code == -EEXIST) /* the lock on the name is ours, so it is what a crash left */
-            code = sweep_dir(group->parent[i], group->name);
-        if (code == 0 && mkdirat(group->parent[i], group->name, 0755) < 0)
-            code = -errno;
-        if (code < 0)
-            return err_set_errno(
-                    err, code, "make the %s cgroup '%s'", controller_names[i], group->name);
-    }
-    group->dir[i] = openat(group->parent[i], group->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (group->dir[i] < 0)
-        return err_set_errno(
-                err, -errno, "open the %s cgroup '%s'", controller_names[i], group->name);
-    return 0;
+    if (mkdirat(group->parent[i], group->name, 0755) == 0)
+        return 0;
+    int code = -errno;
+    if (code == -EEXIST) /* the lock on the name is ours, so it is what a crash left */
+        code = sweep_dir(group->parent[i], group->name);
+    if (code == 0 && mkdirat(group->parent[i], group->name, 0755) < 0)
+        code = -errno;
+    return code < 0 ? err_set_errno(err, code, "make the %s cgroup '%s'", controller_names[i],
+                              group->name)
+                    : 0;
+}
+
+/* "name/file", to be opened below the parent: no descriptor of the group itself is needed. */
+static const char *file_of(const struct cgroup *group, const char *file, char path[static 128])
+{
+    (void)snprintf(path, 128, "%s/%s", group->name, file);
+    return path;
 }
 
 struct setting {
@@ -345,6 +348,7 @@ static int set_limits(
     uint64_t quota = limits->value[LIMIT_CPU] * CPU_PERIOD_US / 1000;
     uint64_t memory = limits->value[LIMIT_MEMORY];
     char text[SETTINGS][48];
+    char path[128];
 
     (void)snprintf(text[SET_MEMORY], sizeof(text[0]), "%" PRIu64, memory);
     (void)snprintf(text[SET_SWAP], sizeof(text[0]), "%" PRIu64, is_v1 ? memory : 0);
@@ -358,7 +362,8 @@ static int set_limits(
     for (size_t i = 0; i < SETTINGS; i++) {
         const struct setting *s = &settings[i];
         const char *file = is_v1 ? s->v1 : s->v2;
-        int r = fd_write_file(group->dir[is_v1 ? s->controller : 0], file, text[i]);
+        int r = fd_write_file(
+                group->parent[is_v1 ? s->controller : 0], file_of(group, file, path), text[i]);
         if (r < 0 && !(s->is_optional && r == -ENOENT))
             return err_set_errno(err, r, "write '%s' to %s of the cgroup", text[i], file);
     }
@@ -385,17 +390,19 @@ int cgroup_create(struct cgroup *group, const struct cgroup_place *place, const 
     if (r == 0)
         r = set_limits(group, limits, err);
     if (r < 0)
-        (void)cgroup_remove(group); /* the slot's sweep takes what stays */
+        cgroup_remove(group);
     return r;
 }
 
 int cgroup_open_joins(
         const struct cgroup *group, int fds[CGROUP_CONTROLLERS], struct carrel_error *err)
 {
+    char path[128];
+
     if (group->version != CGROUP_V1)
         return 0;
     for (size_t i = 0; i < CGROUP_CONTROLLERS; i++) {
-        fds[i] = openat(group->dir[i], "tasks", O_WRONLY | O_CLOEXEC);
+        fds[i] = openat(group->parent[i], file_of(group, "tasks", path), O_WRONLY | O_CLOEXEC);
         if (fds[i] >= 0)
             continue;
         int code = -errno;
@@ -406,27 +413,34 @@ int cgroup_open_joins(
     return CGROUP_CONTROLLERS;
 }
 
-int cgroup_fd(const struct cgroup *group)
+int cgroup_open(const struct cgroup *group)
 {
-    return group->version == CGROUP_V2 ? group->dir[0] : -1;
+    if (group->version != CGROUP_V2)
+        return -ENOTSUP;
+    int fd = openat(group->parent[0], group->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
 }
 
-static uint64_t read_number(int dir, const char *file)
+static uint64_t read_number(const struct cgroup *group, size_t i, const char *file)
 {
+    char path[128];
     char text[64];
 
-    if (fd_read_file(dir, file, text, sizeof(text)) <= 0 || text[0] < '0' || text[0] > '9')
+    if (fd_read_file(group->parent[i], file_of(group, file, path), text, sizeof(text)) <= 0 ||
+            text[0] < '0' || text[0] > '9')
         return USAGE_UNKNOWN;
     return strtoull(text, NULL, 10);
 }
 
 /* The number behind `key` in a file of "key number" lines. */
-static uint64_t read_keyed(int dir, const char *file, const char *key)
+static uint64_t read_keyed(
+        const struct cgroup *group, size_t i, const char *file, const char *key)
 {
+    char path[128];
     char text[2048];
     size_t len = strlen(key);
 
-    if (fd_read_file(dir, file, text, sizeof(text)) <= 0)
+    if (fd_read_file(group->parent[i], file_of(group, file, path), text, sizeof(text)) <= 0)
         return USAGE_UNKNOWN;
     for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n')
         if (strncmp(line, key, len) == 0 && line[len] == ' ')
@@ -437,57 +451,84 @@ static uint64_t read_keyed(int dir, const char *file, const char *key)
 void cgroup_usage(const struct cgroup *group, struct sandbox_usage *usage)
 {
     bool is_v1 = group->version == CGROUP_V1;
-    int memory = group->dir[CGROUP_MEMORY];
-    int pids = group->dir[is_v1 ? CGROUP_PIDS : 0];
+    size_t pids = is_v1 ? CGROUP_PIDS : 0;
 
     if (group->version == CGROUP_NONE)
         return;
-    usage->peak_memory_bytes =
-            read_number(memory, is_v1 ? "memory.max_usage_in_bytes" : "memory.peak");
-    usage->oom_kills =
-            read_keyed(memory, is_v1 ? "memory.oom_control" : "memory.events", "oom_kill");
-    uint64_t peak = read_number(pids, "pids.peak");
+    usage->peak_memory_bytes = read_number(
+            group, CGROUP_MEMORY, is_v1 ? "memory.max_usage_in_bytes" : "memory.peak");
+    usage->oom_kills = read_keyed(
+            group, CGROUP_MEMORY, is_v1 ? "memory.oom_control" : "memory.events", "oom_kill");
+    uint64_t peak = read_number(group, pids, "pids.peak");
     usage->peak_pids = peak == USAGE_UNKNOWN || peak == 0 ? peak : peak - 1; /* init */
-    usage->pids_refused = read_keyed(pids, "pids.events", "max");
+    usage->pids_refused = read_keyed(group, pids, "pids.events", "max");
 }
 
 int cgroup_freeze(const struct cgroup *group, bool is_frozen, struct carrel_error *err)
 {
     if (group->version != CGROUP_V2)
         return err_set(err, -ENOTSUP, "pausing needs cgroup v2");
-    int r = fd_write_file(group->dir[0], "cgroup.freeze", is_frozen ? "1" : "0");
+    char path[128];
+    int r = fd_write_file(
+            group->parent[0], file_of(group, "cgroup.freeze", path), is_frozen ? "1" : "0");
     return r < 0 ? err_set_errno(err, r, "write cgroup.freeze") : 0;
 }
 
-int cgroup_remove(struct cgroup *group)
+/* The first one last: while it is there, a sweep finds the others. */
+void cgroup_remove(struct cgroup *group)
 {
-    int result = 0;
-
-    for (size_t i = 0; i < CGROUP_CONTROLLERS; i++) {
-        int r = group->dir[i] >= 0 ? remove_dir(group->parent[i], group->name) : 0;
-        result = r < 0 ? r : result;
-        fd_close(fd_steal(&group->dir[i]));
+    for (size_t i = CGROUP_CONTROLLERS; i-- > 0;) {
+        if (group->parent[i] >= 0)
+            (void)remove_dir(group->parent[i], group->name);
         fd_close(fd_steal(&group->parent[i]));
     }
     group->version = CGROUP_NONE;
-    return result;
 }
 
-int cgroup_sweep(const struct cgroup_place *place, const char *name)
+static size_t count_parents(const struct cgroup_place *place)
 {
     static const size_t counts[] = {
         [CGROUP_NONE] = 0,
         [CGROUP_V1] = CGROUP_CONTROLLERS,
         [CGROUP_V2] = 1,
     };
-    char path[1024];
-    int result = 0;
 
-    for (size_t i = 0; i < counts[place->version]; i++) {
-        parent_path(place, i, path);
-        AUTO(fd_close) int parent = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return counts[place->version];
+}
+
+static int open_parent(const struct cgroup_place *place, size_t i)
+{
+    char path[1024];
+
+    parent_path(place, i, path);
+    return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+int cgroup_sweep(const struct cgroup_place *place, const char *name)
+{
+    for (size_t i = count_parents(place); i-- > 0;) {
+        AUTO(fd_close) int parent = open_parent(place, i);
         int r = parent < 0 ? 0 : sweep_dir(parent, name);
-        result = r < 0 ? r : result;
+        if (r < 0)
+            return r;
     }
-    return result;
+    return 0;
+}
+
+void cgroup_each(const struct cgroup_place *place,
+        bool (*visit)(void *target, const char *name), void *target)
+{
+    int parent = count_parents(place) > 0 ? open_parent(place, 0) : -1;
+    DIR *list = parent < 0 ? NULL : fdopendir(parent);
+    const struct dirent *entry;
+
+    if (!list) {
+        fd_close(parent);
+        return; /* nobody has made a group here */
+    }
+    bool goes_on = true;
+    while (goes_on && (entry = readdir(list)))
+        if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
+            goes_on = visit(target, entry->d_name);
+    (void)closedir(list);
 }

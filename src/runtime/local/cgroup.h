@@ -29,13 +29,13 @@ void cgroup_find(struct cgroup_place *place);
 struct cgroup {
     int version;
     char name[64];
-    int parent[CGROUP_CONTROLLERS]; /* the carrel group; v2 uses the first only */
-    int dir[CGROUP_CONTROLLERS];    /* the sandbox's group */
+    int parent[CGROUP_CONTROLLERS]; /* the carrel group; -1: not made there. v2 uses the first
+                                     */
 };
 #define CGROUP_INIT                                                                            \
     (struct cgroup)                                                                            \
     {                                                                                          \
-        .parent = { -1, -1, -1 }, .dir = { -1, -1, -1 }                                        \
+        .parent = { -1, -1, -1 }                                                               \
     }
 
 /*
@@ -51,8 +51,8 @@ int cgroup_create(struct cgroup *group, const struct cgroup_place *place, const 
 int cgroup_open_joins(
         const struct cgroup *group, int fds[CGROUP_CONTROLLERS], struct carrel_error *err);
 
-/* v2: descriptor for CLONE_INTO_CGROUP; -1 on v1. */
-int cgroup_fd(const struct cgroup *group);
+/* v2: opens the group for CLONE_INTO_CGROUP. v1: -ENOTSUP, and see above. */
+int cgroup_open(const struct cgroup *group);
 
 void cgroup_usage(const struct cgroup *group, struct sandbox_usage *usage);
 
@@ -60,10 +60,15 @@ void cgroup_usage(const struct cgroup *group, struct sandbox_usage *usage);
 int cgroup_freeze(const struct cgroup *group, bool is_frozen, struct carrel_error *err);
 
 /*
- * Removes the group, which must hold no process any more, and closes everything. A negative
- * errno means that it is still there, for a later sweep.
+ * Removes the group, which must hold no process any more, and closes everything. One that the
+ * kernel still holds stays, for a later sweep.
  */
-int cgroup_remove(struct cgroup *group);
+void cgroup_remove(struct cgroup *group);
 
-/* Ends what is in the stale group `name` and removes it, likewise. Nothing to do is fine. */
+/* Ends what is in the stale group `name` and removes it. A negative errno: it is still there.
+ */
 int cgroup_sweep(const struct cgroup_place *place, const char *name);
+
+/* Calls `visit` with the name of each sandbox's group until it returns false. */
+void cgroup_each(const struct cgroup_place *place,
+        bool (*visit)(void *target, const char *name), void *target);

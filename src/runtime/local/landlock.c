@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <linux/landlock.h>
 #include <stdint.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -44,19 +43,22 @@ static uint64_t all_access(int abi)
     return access;
 }
 
+static int add_rule(int rules, int fd, uint64_t access)
+{
+    struct landlock_path_beneath_attr rule = { .allowed_access = access, .parent_fd = fd };
+
+    return (int)syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
+}
+
 static int allow(int rules, const char *path, uint64_t access, struct carrel_error *err)
 {
-    struct stat st;
     AUTO(fd_close) int fd = open(path, O_PATH | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &st) < 0)
+    if (fd < 0)
         return err_set_errno(err, -errno, "landlock: open '%s'", path);
-    struct landlock_path_beneath_attr rule = {
-        .allowed_access = S_ISDIR(st.st_mode) ? access : access & ACCESS_OF_FILE,
-        .parent_fd = fd,
-    };
-    if (syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0)
-        return err_set_errno(err, -errno, "landlock: rule for '%s'", path);
-    return 0;
+    int r = add_rule(rules, fd, access);
+    if (r < 0 && errno == EINVAL) /* not a directory */
+        r = add_rule(rules, fd, access & ACCESS_OF_FILE);
+    return r < 0 ? err_set_errno(err, -errno, "landlock: rule for '%s'", path) : 0;
 }
 
 int landlock_confine(int abi, const char *const *writable, struct carrel_error *err)

@@ -172,9 +172,12 @@ static int clone_init(
     int r = link_open(&link, err);
     if (r < 0)
         return r;
-    if (cgroup_fd(&local->cgroup) >= 0) {
+    AUTO(fd_close) int cgroup = cgroup_open(&local->cgroup);
+    if (cgroup >= 0) {
         args.flags |= CLONE_INTO_CGROUP;
-        args.cgroup = (unsigned)cgroup_fd(&local->cgroup);
+        args.cgroup = (unsigned)cgroup;
+    } else if (local->cgroup.version == CGROUP_V2) {
+        return err_set_errno(err, cgroup, "open the cgroup");
     }
     /* A handler of the caller's must not run in the copy; init never unblocks them. */
     (void)sigfillset(&all);
@@ -203,19 +206,34 @@ static int clone_init(
     return 0;
 }
 
+/* -EPIPE: the child has failed; its own message says why. */
+static int tell(struct local *local, enum wire_kind kind, const int *fds, size_t n,
+        struct carrel_error *err)
+{
+    const struct wire_message message = { .kind = (uint32_t)kind };
+
+    int r = wire_send(local->sock, &message, fds, n, 0);
+    return r < 0 && r != -EPIPE ? err_set_errno(err, r, "tell the sandbox to go on") : 0;
+}
+
+static int map_ids(struct local *local, pid_t pid, struct carrel_error *err)
+{
+    int r = idmap_write(pid, local->plan, SLOT_FIRST_ID + local->slot.number * PLAN_RANGE, err);
+
+    return r < 0 ? r : tell(local, WIRE_MAPPED, NULL, 0, err);
+}
+
 static int send_go(struct local *local, struct carrel_error *err)
 {
-    const struct wire_message go = { .kind = WIRE_GO };
     int joins[CGROUP_CONTROLLERS];
 
     int n = cgroup_open_joins(&local->cgroup, joins, err);
     if (n < 0)
         return n;
-    int r = wire_send(local->sock, &go, joins, (size_t)n, 0);
+    int r = tell(local, WIRE_GO, joins, (size_t)n, err);
     while (n-- > 0)
         fd_close(joins[n]);
-    /* -EPIPE: the child has failed; its own message says why. */
-    return r < 0 && r != -EPIPE ? err_set_errno(err, r, "tell the sandbox to go on") : 0;
+    return r;
 }
 
 static void keep_report(struct local *local, const struct wire_message *message)
@@ -268,10 +286,8 @@ static int wait_gone(struct local *local)
 /* What outlives the processes. */
 static void release(struct local *local)
 {
-    if (cgroup_remove(&local->cgroup) < 0)
-        slot_abandon(&local->slot);
-    else
-        slot_release(&local->slot);
+    cgroup_remove(&local->cgroup);
+    slot_release(&local->slot);
 }
 
 static int launch_init(struct local *local, const struct sandbox_spec *spec,
@@ -285,7 +301,7 @@ static int launch_init(struct local *local, const struct sandbox_spec *spec,
     if (r == 0)
         r = clone_init(local, mount_fds, &pid, err);
     if (r == 0)
-        r = idmap_write(pid, local->plan, SLOT_FIRST_ID + local->slot.number * PLAN_RANGE, err);
+        r = map_ids(local, pid, err);
     if (r == 0 && place->version == CGROUP_V1)
         r = cgroup_create(&local->cgroup, place, local->slot.name, &spec->limits, err);
     if (r == 0)

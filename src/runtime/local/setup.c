@@ -16,13 +16,10 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
-#include <net/if.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -39,30 +36,52 @@ static int forget_caller(struct setup *setup, struct carrel_error *err)
     return 0;
 }
 
+static int begin_network(struct setup *setup, struct carrel_error *err)
+{
+    return setup->plan->has_netns ? network_begin(&setup->network, err) : 0;
+}
+
 static int make_namespaces(struct setup *setup, struct carrel_error *err)
 {
-    int flags = CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS;
-
-    if (setup->plan->has_netns)
-        flags |= CLONE_NEWNET;
-    if (unshare(flags) < 0)
-        return err_set_errno(err, -errno, "make namespaces (mount, ipc, uts, net)");
+    (void)setup;
+    if (unshare(CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS) < 0)
+        return err_set_errno(err, -errno, "make mount, ipc and uts namespaces");
     return 0;
 }
 
-static int await_host(struct setup *setup, struct carrel_error *err)
+/* Waits for the host to say that its part is done. Returns how many descriptors came along. */
+static int await_host(
+        struct setup *setup, enum wire_kind kind, int *fds, struct carrel_error *err)
 {
     struct wire_message message;
-    int fds[WIRE_MAX_FDS];
 
     int n = wire_receive(setup->sock, &message, fds, 0);
     if (n < 0)
         return err_set_errno(err, n, "wait for the host");
-    if (message.kind != WIRE_GO)
+    if (message.kind != (uint32_t)kind)
         return err_set(err, -EPROTO, "unexpected message %u from the host", message.kind);
-    /* A thread of one that writes "0" to a v1 `tasks` file moves itself without the long wait
-     * that moving a process by number can take. On v2 the clone already did it: no descriptors.
-     */
+    return n;
+}
+
+static int await_ids(struct setup *setup, struct carrel_error *err)
+{
+    int fds[WIRE_MAX_FDS];
+    int n = await_host(setup, WIRE_MAPPED, fds, err);
+
+    return n < 0 ? n : 0;
+}
+
+/*
+ * A thread of one that writes "0" to a v1 `tasks` file moves itself without the long wait that
+ * moving a process by number can take. On v2 the clone already did it: no descriptors come.
+ */
+static int join_cgroups(struct setup *setup, struct carrel_error *err)
+{
+    int fds[WIRE_MAX_FDS];
+
+    int n = await_host(setup, WIRE_GO, fds, err);
+    if (n < 0)
+        return n;
     for (int i = 0; i < n; i++) {
         if (write(fds[i], "0", 1) != 1)
             return err_set_errno(err, -errno, "join cgroup %d", i);
@@ -71,6 +90,11 @@ static int await_host(struct setup *setup, struct carrel_error *err)
     if (unshare(CLONE_NEWCGROUP) < 0)
         return err_set_errno(err, -errno, "make a cgroup namespace");
     return 0;
+}
+
+static int join_network(struct setup *setup, struct carrel_error *err)
+{
+    return setup->plan->has_netns ? network_join(&setup->network, err) : 0;
 }
 
 static int become_init_user(struct setup *setup, struct carrel_error *err)
@@ -92,18 +116,6 @@ static int set_hostname(struct setup *setup, struct carrel_error *err)
 
     if (sethostname(name, strlen(name)) < 0)
         return err_set_errno(err, -errno, "set host name '%s'", name);
-    return 0;
-}
-
-static int raise_loopback(struct setup *setup, struct carrel_error *err)
-{
-    struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP };
-
-    if (!setup->plan->has_netns)
-        return 0;
-    AUTO(fd_close) int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (sock < 0 || ioctl(sock, SIOCSIFFLAGS, &request) < 0)
-        return err_set_errno(err, -errno, "raise the loopback interface");
     return 0;
 }
 
@@ -199,15 +211,18 @@ int setup_run(struct setup *setup, struct carrel_error *err)
 {
     static int (*const steps[])(struct setup *, struct carrel_error *) = {
         forget_caller,    /* first: nothing of the caller may be in what follows */
-        make_namespaces,  /* before waiting: the host makes the cgroups in the meantime */
-        await_host,       /* before anything that needs mapped ids */
+        begin_network,    /* as early as can be: it takes longest, beside all that follows */
+        make_namespaces,  /* before waiting: the host maps the ids in the meantime */
+        await_ids,        /* before anything that needs mapped ids */
         become_init_user, /* before creating files, which must belong to somebody inside */
-        set_hostname, raise_loopback,
-        forbid_nesting,            /* while the host's /proc is still there */
-        build_root, confine_files, /* after the root: its rules name paths inside */
-        drop_privileges,           /* after all that needs them */
-        hide_init,  /* before the first program could look; after the last set-uid call */
-        close_rest, /* last: steps above use descriptors of the host */
+        set_hostname, forbid_nesting, /* while the host's /proc is still there */
+        build_root,
+        join_network,    /* before the thread that made it could be taken for a program's */
+        join_cgroups,    /* a process of one thread again; the host had time to make them */
+        confine_files,   /* after the root: its rules name paths inside */
+        drop_privileges, /* after all that needs them */
+        hide_init,       /* before the first program could look; after the last set-uid call */
+        close_rest,      /* last: steps above use descriptors of the host */
     };
 
     for (size_t i = 0; i < ARRAY_LEN(steps); i++) {

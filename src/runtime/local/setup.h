@@ -1,5 +1,6 @@
 /* setup.h - from a fresh child to pid 1 of a finished sandbox. */
 #pragma once
+#include "runtime/local/network.h"
 #include <sys/types.h>
 
 struct carrel_error;
@@ -13,7 +14,8 @@ struct setup {
     int events;           /* our reports */
     int owner;            /* pidfd of the host process: readable when it is gone */
     int lock_fd;          /* of the slot: held as long as init lives; -1: none */
-    int space_fd;         /* the private writable space; opened by setup */
+    struct netmaker network;
+    int space_fd; /* the private writable space; opened by setup */
 };
 
 /* Runs every step in order. The first one that fails ends it: there is no weaker sandbox. */

@@ -2,9 +2,9 @@
  * slot.h - a number for each live sandbox, locked as long as it lives.
  *
  * The number names what a crash could leave behind (its cgroup) and, as root, picks its range
- * of ids, so that no two sandboxes share one. The lock is a file that init holds open too: when
- * the host process dies it lasts until the sandbox is gone, and whoever gets it after that
- * knows that the slot is stale.
+ * of ids, so that no two sandboxes share one. The lock is one byte of one file, held through a
+ * descriptor that init has too: when the host process dies it lasts until the sandbox is gone.
+ * So a cgroup whose number can be locked belongs to nobody.
  */
 #pragma once
 #include <stdint.h>
@@ -20,13 +20,12 @@ struct cgroup_place;
 struct slot {
     uint32_t number;
     char name[SLOT_NAME_SIZE];
-    int dir;  /* where the lock files lie */
-    int lock; /* held */
+    int lock; /* held; -1: none */
 };
 #define SLOT_INIT                                                                              \
     (struct slot)                                                                              \
     {                                                                                          \
-        .dir = -1, .lock = -1                                                                  \
+        .lock = -1                                                                             \
     }
 
 /* Takes a free slot, and sweeps a few stale ones on the way. */
@@ -34,9 +33,6 @@ int slot_take(struct slot *slot, const struct cgroup_place *place, struct carrel
 
 /* Gives it back. Safe on a slot that was not taken. */
 void slot_release(struct slot *slot);
-
-/* Lets go of it but leaves its name for a sweep: not everything could be removed. */
-void slot_abandon(struct slot *slot);
 
 /* Sweeps every stale slot; returns how many, or a negative errno. */
 int slot_sweep(const struct cgroup_place *place, struct carrel_error *err);

@@ -13,8 +13,9 @@
 
 enum wire_kind {
     /* host to init */
-    WIRE_GO = 1, /* ids are mapped, limits are set; carries cgroup files to join */
-    WIRE_START,  /* carries the payload and, without a terminal, the three streams */
+    WIRE_MAPPED = 1, /* the ids of the sandbox are mapped */
+    WIRE_GO,         /* its limits are set; carries cgroup files to join */
+    WIRE_START,      /* carries the payload and, without a terminal, the three streams */
     WIRE_SIGNAL,
     WIRE_OPEN, /* carries the payload */
     WIRE_STOP, /* end every process but yourself */

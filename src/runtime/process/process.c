@@ -27,7 +27,6 @@
 #include <linux/openat2.h>
 #include <linux/sched.h>
 #include <poll.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -171,14 +170,13 @@ static int choose_paths(
     return 0;
 }
 
+/* For $USER only, so what the caller calls itself will do: no name service, no plug-ins. */
 static void choose_user(struct process_sandbox *box)
 {
-    char text[2048];
-    struct passwd entry;
-    struct passwd *found = NULL;
+    const char *name = getenv("USER");
 
-    if (getpwuid_r(geteuid(), &entry, text, sizeof(text), &found) == 0 && found)
-        (void)snprintf(box->user_name, sizeof(box->user_name), "%s", found->pw_name);
+    if (name && name[0])
+        (void)snprintf(box->user_name, sizeof(box->user_name), "%s", name);
     else
         (void)snprintf(box->user_name, sizeof(box->user_name), "%u", (unsigned)geteuid());
 }

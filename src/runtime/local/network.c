@@ -1,0 +1,78 @@
+/*
+ * network.c - a thread that makes a network namespace.
+ *
+ * It is a bare kernel thread of this process: the C library does not know it, and it shares the
+ * caller's thread-local memory, errno among it. So it makes system calls and nothing else,
+ * writes its outcome into struct netmaker, and is gone before anyone looks there.
+ */
+#include "runtime/local/network.h"
+#include "base/auto.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <net/if.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static int raise_loopback(void)
+{
+    struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP };
+    AUTO(fd_close) int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+    return sock < 0 || ioctl(sock, SIOCSIFFLAGS, &request) < 0 ? -errno : 0;
+}
+
+static int make(void *arg)
+{
+    struct netmaker *network = arg;
+
+    if (unshare(CLONE_NEWNET) < 0) {
+        network->code = -errno;
+        network->what = "make a network namespace";
+        return 0;
+    }
+    network->code = raise_loopback();
+    if (network->code < 0) {
+        network->what = "raise the loopback interface";
+        return 0;
+    }
+    network->fd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+    if (network->fd < 0) {
+        network->code = -errno;
+        network->what = "open the network namespace";
+    }
+    return 0;
+}
+
+int network_begin(struct netmaker *network, struct carrel_error *err)
+{
+    static char stack[32U << 10] __attribute__((aligned(64)));
+    const int flags = CLONE_VM | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
+                      CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
+
+    *network = (struct netmaker){ .fd = -1 };
+    if (clone(make, stack + sizeof(stack), flags, network, &network->running, NULL,
+                &network->running) < 0)
+        return err_set_errno(err, -errno, "start a thread for the network namespace");
+    return 0;
+}
+
+int network_join(struct netmaker *network, struct carrel_error *err)
+{
+    int tid;
+
+    while ((tid = __atomic_load_n(&network->running, __ATOMIC_ACQUIRE)) != 0)
+        (void)syscall(SYS_futex, &network->running, FUTEX_WAIT, tid, NULL, NULL, 0);
+    AUTO(fd_close) int fd = network->fd;
+    if (network->code < 0)
+        return err_set_errno(err, network->code, "%s", network->what);
+    if (setns(fd, CLONE_NEWNET) < 0)
+        return err_set_errno(err, -errno, "enter the network namespace");
+    return 0;
+}
