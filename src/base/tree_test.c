@@ -20,7 +20,7 @@ static int make_tree(char name[static 32])
     char path[] = "/tmp/tree-test-XXXXXX";
 
     CHECK(mkdtemp(path));
-    memcpy(name, path + strlen("/tmp/"), sizeof(path) - strlen("/tmp/"));
+    (void)snprintf(name, 32, "%s", path + strlen("/tmp/"));
     int dir = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     CHECK(dir >= 0);
     return dir;

@@ -2,8 +2,8 @@
  * pump.h - bytes between a program and its caller.
  *
  * One buffer a stream. A stream is read only when its buffer is empty, so a caller that does
- * not read slows the program down and costs no memory. The caller's descriptors stay as they
- * are (they may be shared with others): before each write poll() says that it will not block.
+ * not read slows the program down and costs no memory. No write blocks: a deadline is never
+ * missed for a reader that stopped reading.
  */
 #pragma once
 #include "core/capture.h"
@@ -18,6 +18,14 @@ struct pump {
     size_t begin, end;       /* what of `bytes` waits to be written */
     char bytes[64U << 10];
 };
+
+/*
+ * A way to write to a descriptor of the caller's without ever blocking. Its flags may be shared
+ * with other processes and stay as they are; and what poll() promised to us, another writer to
+ * the same pipe may take. So it is opened anew, where the kernel allows that. Returns a
+ * descriptor to close, or -1: use the caller's.
+ */
+int pump_open_sink(int fd);
 
 void pump_init(struct pump *pump, int from, int to, struct capture *capture);
 

@@ -80,3 +80,24 @@ TEST(a_sink_that_is_gone_is_said_once_and_nothing_waits)
     CHECK_EQ(step(), PUMP_SOURCE_ENDED);
     CHECK(pump_is_done(&pump));
 }
+
+/* Two pumps on one pipe: room that poll() saw for both is there for one only. */
+TEST(a_pipe_that_another_writer_has_filled_does_not_block)
+{
+    static char block[1 << 16];
+    int in[2];
+    int out[2];
+
+    CHECK(pipe(in) == 0 && pipe(out) == 0);
+    int sink = pump_open_sink(out[1]);
+    CHECK(sink >= 0);
+    CHECK_EQ(fcntl(out[1], F_GETFL) & O_NONBLOCK, 0); /* the caller's is as it was */
+    pump_init(&pump, in[0], sink, NULL);
+    CHECK_EQ(write(in[1], "hello", 5), 5);
+    CHECK_EQ(pump_move(&pump, POLLIN), PUMP_GOES_ON);
+    int filler = pump_open_sink(out[1]);
+    while (write(filler, block, sizeof(block)) > 0)
+        ;
+    CHECK_EQ(pump_move(&pump, POLLOUT), PUMP_GOES_ON); /* would hang here */
+    CHECK(!pump_is_done(&pump));
+}

@@ -38,6 +38,7 @@ struct run {
     struct process process;
     struct capture out, err_out;
     struct pump pumps[3]; /* stdin, stdout, stderr */
+    int sinks[2];         /* the caller's stdout and stderr, opened anew; -1: as they are */
     char out_path[PATH_MAX], err_path[PATH_MAX];
     uint64_t deadline_ns; /* of the program, then of its grace */
     bool is_ending;       /* SIGTERM was sent */
@@ -188,8 +189,12 @@ static void start_pumps(struct run *run)
     const struct carrel_run_options *o = run->options;
 
     pump_init(&run->pumps[0], o->stdin_fd, run->process.stdin_fd, NULL);
-    pump_init(&run->pumps[1], run->process.stdout_fd, o->stdout_fd, &run->out);
-    pump_init(&run->pumps[2], run->process.stderr_fd, o->stderr_fd, &run->err_out);
+    run->sinks[0] = pump_open_sink(o->stdout_fd);
+    run->sinks[1] = pump_open_sink(o->stderr_fd);
+    pump_init(&run->pumps[1], run->process.stdout_fd,
+            run->sinks[0] < 0 ? o->stdout_fd : run->sinks[0], &run->out);
+    pump_init(&run->pumps[2], run->process.stderr_fd,
+            run->sinks[1] < 0 ? o->stderr_fd : run->sinks[1], &run->err_out);
 }
 
 enum { WATCH_STDIN, WATCH_STDOUT, WATCH_STDERR, WATCH_BOX, WATCH_SIGNAL, WATCHED };
@@ -301,6 +306,7 @@ static struct run *run_new(const struct carrel_run_options *options)
         return NULL;
     run->options = options;
     run->process = PROCESS_INIT;
+    run->sinks[0] = run->sinks[1] = -1;
     run->out.file = run->err_out.file = -1;
     run->result = calloc(1, sizeof(*run->result));
     if (!run->result) {
@@ -321,6 +327,8 @@ static void run_free(struct run *run)
     if (!run)
         return;
     process_close(run->process);
+    fd_close(run->sinks[0]);
+    fd_close(run->sinks[1]);
     sandbox_free(run->box);
     capture_finish(&run->out);
     capture_finish(&run->err_out);

@@ -139,15 +139,32 @@ TEST(an_error_carries_the_runtimes_name_whatever_stood_there_before)
     struct process process = PROCESS_INIT;
 
     (void)err_set(&err, -EIO, "an old story");
-    puppet.result = -EACCES;
-    CHECK_EQ(sandbox_start(box, &spec, &process, &err), -EACCES);
-    CHECK_STR(err.message, "runtime puppet: Permission denied");
-    CHECK_EQ(err.code, -EACCES);
+    puppet.result = -EPERM;
+    CHECK_EQ(sandbox_start(box, &spec, &process, &err), -EPERM);
+    CHECK_STR(err.message, "runtime puppet: Operation not permitted");
+    CHECK_EQ(err.code, -EPERM);
     CHECK_EQ(process.id, 0); /* written on success only */
     puppet.message = "no luck";
-    CHECK_EQ(sandbox_start(box, &spec, &process, &err), -EACCES);
+    CHECK_EQ(sandbox_start(box, &spec, &process, &err), -EPERM);
     CHECK_STR(err.message, "runtime puppet: no luck");
-    CHECK_EQ(sandbox_start(box, &spec, &process, NULL), -EACCES);
+    CHECK_EQ(sandbox_start(box, &spec, &process, NULL), -EPERM);
+}
+
+TEST(what_is_wrong_with_the_program_is_said_without_the_runtime)
+{
+    struct sandbox *box = make();
+    const char *const argv[] = { "x", NULL };
+    const char *const env[] = { NULL };
+    const struct process_spec spec = { .argv = argv, .env = env };
+    struct process process = PROCESS_INIT;
+
+    puppet.result = -ENOENT;
+    puppet.message = "'x': not found";
+    CHECK_EQ(sandbox_start(box, &spec, &process, &err), -ENOENT);
+    CHECK_STR(err.message, "'x': not found");
+    puppet.message = NULL;
+    CHECK_EQ(sandbox_start(box, &spec, &process, &err), -ENOENT);
+    CHECK_STR(err.message, "runtime puppet: No such file or directory");
 }
 
 TEST(an_empty_slot_is_a_refusal_with_the_runtimes_name)

@@ -79,8 +79,8 @@ CONTRACT(stop_ends_what_has_detached_itself)
 }
 
 /*
- * A chain whose every link forks the next and ends, each in a session of its own. It is long, not
- * endless: a runtime that fails here must not take the machine with it.
+ * A chain whose every link forks the next and ends, each in a session of its own. It is long,
+ * not endless: a runtime that fails here must not take the machine with it.
  */
 CONTRACT(stop_ends_what_keeps_forking_and_ending)
 {

@@ -12,7 +12,8 @@
 static bool has_success;
 static bool has_other;
 
-static void line(const char *verdict, const char *what, const char *fmt, va_list args)
+__attribute__((format(printf, 3, 0))) static void line(
+        const char *verdict, const char *what, const char *fmt, va_list args)
 {
     char text[512];
 

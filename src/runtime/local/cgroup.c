@@ -376,7 +376,7 @@ int cgroup_create(struct cgroup *group, const struct cgroup_place *place, const 
     size_t n = place->version == CGROUP_V1 ? CGROUP_CONTROLLERS : 1;
     int r = 0;
 
-    group->version = place->version;
+    group->version = (int)place->version;
     (void)snprintf(group->name, sizeof(group->name), "%s", name);
     for (size_t i = 0; r == 0 && i < n; i++) {
         r = make_parent(place, i, err);

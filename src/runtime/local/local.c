@@ -319,7 +319,26 @@ static int local_ready(struct sandbox *box, struct carrel_error *err)
     return r;
 }
 
-static void local_free(struct sandbox *box);
+/* The plan is made; from here on kernel objects come into being. */
+static int launch(struct local *local, const struct sandbox_spec *spec,
+        const struct cgroup_place *place, struct carrel_error *err)
+{
+    struct sources sources = { 0 };
+    int r = 0;
+
+    if (local->plan->has_range || place->version != CGROUP_NONE)
+        r = slot_take(&local->slot, place, err);
+    if (r == 0)
+        r = sources_open(
+                &sources, local->plan, SLOT_FIRST_ID + local->slot.number * PLAN_RANGE, err);
+    if (r == 0) {
+        substitute_rlimits(local, &spec->limits);
+        local->base.protections = protections_of(local);
+        r = launch_init(local, spec, place, sources.fds, err);
+    }
+    sources_close(&sources);
+    return r;
+}
 
 static int local_create(struct runtime *rt, const struct sandbox_spec *spec,
         struct sandbox **out, struct carrel_error *err)
@@ -336,7 +355,6 @@ static int local_create(struct runtime *rt, const struct sandbox_spec *spec,
     local->pidfd = local->sock = local->base.event_fd = -1;
     local->base.ops = local_runtime.ops;
 
-    struct sources sources = { 0 };
     cgroup_find(&place);
     int r = choose_holders(local, &spec->limits, &place, err);
     if (r == 0)
@@ -345,17 +363,8 @@ static int local_create(struct runtime *rt, const struct sandbox_spec *spec,
         r = host_read(spec, &host, err);
     if (r == 0)
         r = plan_make(spec, host, &local->plan, err);
-    if (r == 0 && (local->plan->has_range || place.version != CGROUP_NONE))
-        r = slot_take(&local->slot, &place, err);
     if (r == 0)
-        r = sources_open(
-                &sources, local->plan, SLOT_FIRST_ID + local->slot.number * PLAN_RANGE, err);
-    if (r == 0) {
-        substitute_rlimits(local, &spec->limits);
-        local->base.protections = protections_of(local);
-        r = launch_init(local, spec, &place, sources.fds, err);
-    }
-    sources_close(&sources);
+        r = launch(local, spec, &place, err);
     if (r < 0) {
         sandbox_free(&local->base);
         return r;

@@ -169,7 +169,7 @@ static size_t emit_check(struct code *code, const struct seccomp_check *check)
     size_t yes = place_rule(code, check->if_in);
     size_t no = place_rule(code, check->if_not);
     size_t arg = offsetof(struct seccomp_data, args) + 8 * check->arg;
-    size_t last = NOWHERE;
+    size_t last;
 
     if (check->n_values == 0)
         fail("a check without values");
