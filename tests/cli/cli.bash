@@ -150,7 +150,7 @@ new_tag() { tag=carrel-tag-$BATS_TEST_NUMBER-$RANDOM$RANDOM; }
 
 # Processes with this word among their arguments. The word comes on standard input, or grep would
 # find itself.
-tagged() { grep -lsF -f - /proc/[0-9]*/cmdline <<<"$1" || true; }
+tagged() { grep -lsF --file=- /proc/[0-9]*/cmdline <<<"$1" || true; }
 
 is_gone() { [ -z "$(tagged "$1")" ]; }
 
@@ -161,17 +161,14 @@ none_left() { # none_left TAG: sooner or later; it may take the kernel a moment 
     }
 }
 
-# A sandbox that is alive holds the lock on its slot. Anything else is a leftover.
+# A sandbox that is alive holds a lock: its group is called INODE-BYTE after the byte of the lock
+# file. Anything else is a leftover.
 stale() {
-    local file dir inode
-    for file in /run/carrel/slots/* "/tmp/carrel-$(id -u carrel-test 2>/dev/null)"/slots/*; do
-        inode=$(stat -c %i "$file" 2>/dev/null) || continue
-        grep -q ":$inode " /proc/locks || [ ! -e "$file" ] || echo "$file"
-    done
+    local dir name
     for dir in /sys/fs/cgroup/*/carrel/*/ /sys/fs/cgroup/carrel/*/; do
         [ -d "$dir" ] || continue
-        inode=$(stat -c %i "/run/carrel/slots/$(basename "$dir")" 2>/dev/null) || inode=none
-        grep -q ":$inode " /proc/locks || [ ! -e "$dir" ] || echo "$dir"
+        name=$(basename "$dir")
+        grep -q ":$((16#${name%-*})) ${name#*-} ${name#*-}\$" /proc/locks || [ ! -e "$dir" ] || echo "$dir"
     done
 }
 

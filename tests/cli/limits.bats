@@ -270,7 +270,7 @@ exit_with_holder() {
     local begin=$SECONDS
     new_tag
     carrel run -c '(setsid sh -c "trap \"\" TERM; exec sleep 1000" "$1" &) ; echo done' "$tag"
-    [ "$out" = done ]
+    [ "$out" = "done" ]
     [ $((SECONDS - begin)) -le 15 ]
     none_left "$tag"
 }

@@ -101,7 +101,7 @@ background_children() {
     new_tag
     carrel run -- sh -c "(sh -c 'sleep 1000; :' $tag & sleep 1000 & :) ; echo done"
     [ "$status" -eq 0 ]
-    [ "$out" = done ]
+    [ "$out" = "done" ]
     none_left "$tag"
 }
 @test "when the program ends, what it left running ends too" { both background_children; }

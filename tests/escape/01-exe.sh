@@ -18,7 +18,8 @@ is_untouched() {
         { stat "$tool" && return 1; }
 }
 
-# As its own program, with the attacker's library in it.
+# As its own program, with the attacker's library in it. A tool that is linked statically would not
+# load it; then this only shows that carrel does not run itself.
 reexec() {
     box "$@" || echo "# carrel: status $?"
     echo "REFUSED reexec the rest"
@@ -26,7 +27,7 @@ reexec() {
 
 more() {
     local bare_tool=$T/victim-tool-bare
-    me cp "$CARREL" "$bare_tool"
+    me cp "$A/01-exe" "$bare_tool"
     me env LD_PRELOAD="$A/reexec.so" "$bare_tool" >/dev/null 2>&1 || true
     check "$title, as $who: without carrel, a library in the tool can change its file" \
         [ "$(stat -c %a "$bare_tool")" = 4711 ]

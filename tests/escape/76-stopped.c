@@ -1,9 +1,8 @@
 /* Puts itself where signals are not acted on: stopped, or waiting for a vfork child. */
 #include "attack.h"
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 static void on_term(int sig)
@@ -12,14 +11,21 @@ static void on_term(int sig)
     _exit(0);
 }
 
-/* The parent cannot be reached by anything but SIGKILL until the child has gone. */
+static int never_exec(void *arg)
+{
+    (void)arg;
+    signal(SIGTERM, SIG_IGN);
+    while (pause() < 0)
+        ;
+    return 0;
+}
+
+/* As vfork() does it: the parent cannot be reached by anything but SIGKILL until the child has
+ * gone. */
 static void wait_for_vfork_child(void)
 {
-    signal(SIGTERM, SIG_IGN);
-    pid_t pid = vfork();
-    if (pid == 0)
-        for (;;)
-            syscall(SYS_ppoll, NULL, 0, NULL, NULL, 0);
+    static char stack[65536] __attribute__((aligned(64)));
+    (void)clone(never_exec, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, NULL);
 }
 
 /* attack self|group|vfork */

@@ -371,6 +371,7 @@ static int local_create(struct runtime *rt, const struct sandbox_spec *spec,
     }
     local->base.workspace = PLAN_WORKSPACE;
     local->base.home = PLAN_HOME;
+    assert(local->plan);
     local->base.user_name = local->plan->user_name;
     *out = &local->base;
     return 0;

@@ -169,15 +169,14 @@ static size_t emit_check(struct code *code, const struct seccomp_check *check)
     size_t yes = place_rule(code, check->if_in);
     size_t no = place_rule(code, check->if_not);
     size_t arg = offsetof(struct seccomp_data, args) + 8 * check->arg;
-    size_t last;
 
     if (check->n_values == 0)
         fail("a check without values");
     if (check->n_values == 1 && check->values[0] == 0) {
-        last = branch(code, BPF_JSET, check->mask, no, yes);
+        (void)branch(code, BPF_JSET, check->mask, no, yes);
     } else {
-        for (size_t i = check->n_values; i-- > 0; no = last)
-            last = branch(code, BPF_JEQ, check->values[i], yes, no);
+        for (size_t i = check->n_values; i-- > 0;)
+            no = branch(code, BPF_JEQ, check->values[i], yes, no);
         if (check->mask != ANY_BIT)
             emit(code, BPF_ALU | BPF_AND | BPF_K, 0, 0, check->mask);
     }

@@ -6,6 +6,7 @@
 #include "runtime/local/cgroup.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -75,8 +76,20 @@ static int set_lock(int fd, uint32_t number, short type)
     return fcntl(fd, F_OFD_SETLK, &byte) < 0 ? -errno : 0;
 }
 
+/* Only groups whose name begins like this are ours to judge. */
+static int read_prefix(int locks, char prefix[static SLOT_NAME_SIZE], struct carrel_error *err)
+{
+    struct stat st;
+
+    if (fstat(locks, &st) < 0)
+        return err_set_errno(err, -errno, "stat the lock of sandboxes");
+    (void)snprintf(prefix, SLOT_NAME_SIZE, "%jx-", (uintmax_t)st.st_ino);
+    return 0;
+}
+
 struct sweep {
     const struct cgroup_place *place;
+    const char *prefix;
     int locks;
     int left; /* how many more to look at */
     int swept;
@@ -86,10 +99,12 @@ struct sweep {
 static bool sweep_one(void *target, const char *name)
 {
     struct sweep *sweep = target;
+    size_t len = strlen(sweep->prefix);
     uint64_t number;
 
-    if (str_parse_u64(name, &number) < 0 || number >= SLOT_COUNT)
-        return true; /* not one of ours */
+    if (strncmp(name, sweep->prefix, len) != 0 || str_parse_u64(name + len, &number) < 0 ||
+            number >= SLOT_COUNT)
+        return true;
     if (set_lock(sweep->locks, (uint32_t)number, F_WRLCK) == 0) {
         sweep->swept += cgroup_sweep(sweep->place, name) == 0;
         (void)set_lock(sweep->locks, (uint32_t)number, F_UNLCK); /* closing would do it too */
@@ -97,9 +112,9 @@ static bool sweep_one(void *target, const char *name)
     return --sweep->left > 0;
 }
 
-static int sweep_some(int locks, const struct cgroup_place *place, int most)
+static int sweep_some(int locks, const char *prefix, const struct cgroup_place *place, int most)
 {
-    struct sweep sweep = { .place = place, .locks = locks, .left = most };
+    struct sweep sweep = { .place = place, .prefix = prefix, .locks = locks, .left = most };
 
     cgroup_each(place, sweep_one, &sweep);
     return sweep.swept;
@@ -110,17 +125,21 @@ int slot_take(struct slot *slot, const struct cgroup_place *place, struct carrel
     AUTO(fd_close) int locks = open_locks(err);
     if (locks < 0)
         return locks;
-    (void)sweep_some(locks, place, SWEEP_SOME);
+    char prefix[SLOT_NAME_SIZE];
+    int r = read_prefix(locks, prefix, err);
+    if (r < 0)
+        return r;
+    (void)sweep_some(locks, prefix, place, SWEEP_SOME);
 
     for (int attempt = 0; attempt < 1000; attempt++) {
         uint32_t number;
         if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number))
             return err_set_errno(err, -errno, "getrandom");
         number %= SLOT_COUNT;
-        int r = set_lock(locks, number, F_WRLCK);
+        r = set_lock(locks, number, F_WRLCK);
         if (r == 0) {
             slot->number = number;
-            (void)snprintf(slot->name, sizeof(slot->name), "%u", number);
+            (void)snprintf(slot->name, sizeof(slot->name), "%.20s%u", prefix, number);
             slot->lock = fd_steal(&locks);
             return 0;
         }
@@ -137,6 +156,10 @@ void slot_release(struct slot *slot)
 
 int slot_sweep(const struct cgroup_place *place, struct carrel_error *err)
 {
+    char prefix[SLOT_NAME_SIZE];
     AUTO(fd_close) int locks = open_locks(err);
-    return locks < 0 ? locks : sweep_some(locks, place, INT_MAX);
+    if (locks < 0)
+        return locks;
+    int r = read_prefix(locks, prefix, err);
+    return r < 0 ? r : sweep_some(locks, prefix, place, INT_MAX);
 }
