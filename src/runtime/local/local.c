@@ -22,6 +22,7 @@
 #include "runtime/local/sys.h"
 #include "runtime/local/wire.h"
 #include "runtime/runtime.h"
+#include "runtime/streams.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -377,40 +378,6 @@ static int local_create(struct runtime *rt, const struct sandbox_spec *spec,
     return 0;
 }
 
-/* Streams are made here, so that the sandbox never holds the host's end. */
-struct streams {
-    int ours[3];
-    int theirs[3];
-};
-
-static void streams_close(struct streams s)
-{
-    for (int i = 0; i < 3; i++) {
-        fd_close(s.ours[i]);
-        fd_close(s.theirs[i]);
-    }
-}
-DEFINE_AUTO(struct streams, streams_close)
-
-static int streams_open(struct streams *s, bool has_stdin, struct carrel_error *err)
-{
-    int pair[2];
-
-    for (int i = 0; i < 3; i++) {
-        if (i == 0 && !has_stdin) {
-            s->theirs[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
-            if (s->theirs[0] < 0)
-                return err_set_errno(err, -errno, "open '/dev/null'");
-            continue;
-        }
-        if (pipe2(pair, O_CLOEXEC) < 0)
-            return err_set_errno(err, -errno, "pipe");
-        s->ours[i] = pair[i == 0];
-        s->theirs[i] = pair[i != 0];
-    }
-    return 0;
-}
-
 /* The codes by which start speaks of the program must not come from a setup that failed. */
 static int as_ours(int code, struct carrel_error *err)
 {
@@ -425,7 +392,7 @@ static int local_start(struct sandbox *box, const struct process_spec *spec,
         struct process *out, struct carrel_error *err)
 {
     struct local *local = local_of(box);
-    AUTO(streams_close) struct streams s = { { -1, -1, -1 }, { -1, -1, -1 } };
+    AUTO(streams_close) struct streams streams = STREAMS_INIT;
     struct wire_message message = {
         .kind = WIRE_START,
         .flags = (spec->has_tty ? WIRE_TTY : 0U) | (spec->ends_sandbox ? WIRE_LAST : 0U),
@@ -438,34 +405,25 @@ static int local_start(struct sandbox *box, const struct process_spec *spec,
             payload_make(spec->cwd ? spec->cwd : PLAN_WORKSPACE, spec->argv, spec->env, err);
     if (payload < 0)
         return payload;
-    int r = spec->has_tty ? 0 : streams_open(&s, spec->has_stdin, err);
+    int r = spec->has_tty ? 0 : streams_open_pipes(&streams, spec, err);
     if (r < 0)
         return r;
-    const int fds[] = { payload, s.theirs[0], s.theirs[1], s.theirs[2] };
+    const int fds[] = { payload, streams.theirs[0], streams.theirs[1], streams.theirs[2] };
     r = wire_send(local->sock, &message, fds, spec->has_tty ? 1 : 4, 0);
     if (r < 0 && local->is_ready) /* else init has failed, and says why */
         return err_set_errno(err, r, "ask the sandbox to start a process");
     r = local_ready(box, err);
     if (r < 0)
         return as_ours(r, err);
-    AUTO(fd_close) int terminal = -1;
-    r = await(local, WIRE_STARTED, &message, &terminal, err);
+    r = await(local, WIRE_STARTED, &message, &streams.ours.stdin_fd, err);
     if (r < 0)
         return r;
-
-    struct process process = PROCESS_INIT;
-    process.id = message.process;
-    if (spec->has_tty) {
-        process.stdout_fd = fcntl(terminal, F_DUPFD_CLOEXEC, 3);
-        if (process.stdout_fd < 0)
+    if (spec->has_tty) { /* it came with the answer */
+        streams.ours.stdout_fd = fcntl(streams.ours.stdin_fd, F_DUPFD_CLOEXEC, 3);
+        if (streams.ours.stdout_fd < 0)
             return err_set_errno(err, -errno, "the terminal of the new process");
-        process.stdin_fd = fd_steal(&terminal);
-    } else {
-        process.stdin_fd = fd_steal(&s.ours[0]);
-        process.stdout_fd = fd_steal(&s.ours[1]);
-        process.stderr_fd = fd_steal(&s.ours[2]);
     }
-    *out = process;
+    *out = streams_steal(&streams, message.process);
     return 0;
 }
 

@@ -20,6 +20,7 @@
 #include "runtime/adapters.h"
 #include "runtime/process/supervisor.h"
 #include "runtime/runtime.h"
+#include "runtime/streams.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -352,50 +353,6 @@ static int process_create(struct runtime *rt, const struct sandbox_spec *spec,
     return 0;
 }
 
-/* Both ends of a program's streams. */
-struct streams {
-    int theirs[3];
-    struct process ours;
-};
-#define STREAMS_INIT                                                                           \
-    (struct streams)                                                                           \
-    {                                                                                          \
-        .theirs = { -1, -1, -1 }, .ours = PROCESS_INIT                                         \
-    }
-
-static void streams_close(struct streams streams)
-{
-    for (size_t i = 0; i < ARRAY_LEN(streams.theirs); i++)
-        fd_close(streams.theirs[i]);
-    process_close(streams.ours);
-}
-DEFINE_AUTO(struct streams, streams_close)
-
-static int open_pipe(int *reading, int *writing, struct carrel_error *err)
-{
-    int fds[2];
-
-    if (pipe2(fds, O_CLOEXEC) < 0)
-        return err_set_errno(err, -errno, "make a pipe");
-    *reading = fds[0];
-    *writing = fds[1];
-    return 0;
-}
-
-static int open_pipes(
-        const struct process_spec *spec, struct streams *streams, struct carrel_error *err)
-{
-    int r = open_pipe(&streams->ours.stdout_fd, &streams->theirs[1], err);
-    if (r == 0)
-        r = open_pipe(&streams->ours.stderr_fd, &streams->theirs[2], err);
-    if (r == 0 && spec->has_stdin)
-        r = open_pipe(&streams->theirs[0], &streams->ours.stdin_fd, err);
-    if (r < 0 || spec->has_stdin)
-        return r;
-    streams->theirs[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    return streams->theirs[0] < 0 ? err_set_errno(err, -errno, "open /dev/null") : 0;
-}
-
 /* TIOCGPTPEER opens the other side by descriptor, whatever is mounted on /dev/pts. */
 static int open_terminal(
         const struct process_spec *spec, struct streams *streams, struct carrel_error *err)
@@ -424,7 +381,7 @@ static int process_start(struct sandbox *base, const struct process_spec *spec,
     AUTO(streams_close) struct streams streams = STREAMS_INIT;
 
     int r = spec->has_tty ? open_terminal(spec, &streams, err)
-                          : open_pipes(spec, &streams, err);
+                          : streams_open_pipes(&streams, spec, err);
     if (r < 0)
         return r;
     AUTO(fd_close)
@@ -436,9 +393,7 @@ static int process_start(struct sandbox *base, const struct process_spec *spec,
     r = ask(box, &order, fds, ORDER_FDS, &answer, err);
     if (r < 0)
         return r;
-    *out = streams.ours;
-    out->id = answer.process;
-    streams.ours = PROCESS_INIT;
+    *out = streams_steal(&streams, answer.process);
     return 0;
 }
 
