@@ -12,12 +12,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <linux/openat2.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -110,7 +112,32 @@ static int remove_dir(struct removal *removal, int dir, const char *name)
     return unlinkat(dir, name, AT_REMOVEDIR) < 0 ? -errno : 0;
 }
 
-static int remove_entry(struct removal *removal, int dir, const struct entry *entry)
+/* Takes the attributes off that root may set and that stop even root. */
+static bool thaw(int fd)
+{
+    const int frozen = FS_IMMUTABLE_FL | FS_APPEND_FL;
+    int flags = 0;
+
+    if (fd < 0 || ioctl(fd, FS_IOC_GETFLAGS, &flags) < 0 || !(flags & frozen))
+        return false;
+    flags &= ~frozen;
+    return ioctl(fd, FS_IOC_SETFLAGS, &flags) == 0;
+}
+
+/* Its own attributes, or those of the directory it is in. Devices and pipes are not opened. */
+static bool thaw_entry(int dir, const char *name)
+{
+    struct stat st;
+    bool is_thawed = thaw(dir);
+
+    if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+            !(S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
+        return is_thawed;
+    AUTO(fd_close) int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    return thaw(fd) || is_thawed;
+}
+
+static int try_remove(struct removal *removal, int dir, const struct entry *entry)
 {
     if (entry->type != DT_DIR) {
         if (unlinkat(dir, entry->name, 0) == 0)
@@ -119,6 +146,15 @@ static int remove_entry(struct removal *removal, int dir, const struct entry *en
             return -errno;
     }
     return remove_dir(removal, dir, entry->name);
+}
+
+static int remove_entry(struct removal *removal, int dir, const struct entry *entry)
+{
+    int r = try_remove(removal, dir, entry);
+
+    if (r == -EPERM && thaw_entry(dir, entry->name))
+        r = try_remove(removal, dir, entry);
+    return r;
 }
 
 static bool is_dots(const char *name)

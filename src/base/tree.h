@@ -9,7 +9,8 @@ struct carrel_error;
  *
  * Whoever filled the tree chose its depth, its names, its modes and its links. So no link is
  * followed, no path is put together, the number of descriptors and the stack do not grow with
- * the depth, and directories that forbid reading are opened up first. A mount found in the tree
+ * the depth, directories that forbid reading are opened up first, and attributes that forbid
+ * removal (immutable, append-only) are taken off where we may. A mount found in the tree
  * is never entered: what is mounted there belongs to somebody else. Nothing may still be
  * writing to the tree.
  *
