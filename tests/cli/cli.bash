@@ -161,14 +161,13 @@ none_left() { # none_left TAG: sooner or later; it may take the kernel a moment 
     }
 }
 
-# A sandbox that is alive holds a lock: its group is called INODE-BYTE after the byte of the lock
-# file. Anything else is a leftover.
+# Groups of sandboxes that nobody holds: a live one has a lock on the byte of its number.
 stale() {
-    local dir name
+    local dir inode live
+    inode=$(stat -c %i /run/carrel/lock 2>/dev/null) || inode=none
+    live=$(awk -v inode="$inode" '{ n = split($6, id, ":"); if (id[n] == inode) print $7 }' /proc/locks)
     for dir in /sys/fs/cgroup/*/carrel/*/ /sys/fs/cgroup/carrel/*/; do
-        [ -d "$dir" ] || continue
-        name=$(basename "$dir")
-        grep -q ":$((16#${name%-*})) ${name#*-} ${name#*-}\$" /proc/locks || [ ! -e "$dir" ] || echo "$dir"
+        grep -qx "$(basename "$dir")" <<<"$live" || [ ! -d "$dir" ] || echo "$dir"
     done
 }
 

@@ -113,6 +113,7 @@ def case_size():
 
 def case_typing():
     t = Terminal("--tty", "-c", 'read line; echo "got <$line>"; cat; echo "end of file"')
+    until_raw(t)
     t.type(b"hello there\r")
     t.expect(b"got <hello there>")
     t.type(b"more\r")
@@ -204,7 +205,7 @@ def case_piped_terminal():
         os.dup2(w, 1)
         null = os.open("/dev/null", os.O_RDONLY)
         os.dup2(null, 0)
-        os.execv(CARREL, [CARREL, "run", "--quiet", "--tty", "-c", "tty; stty size; cat"])
+        os.execv(CARREL, [CARREL, "run", "--quiet", "--tty", "-c", "tty; stty size"])
     os.close(w)
     text = b""
     while True:

@@ -206,6 +206,32 @@ static int step_devpts(struct tree *tree, const struct step *step)
     return attach(mount, tree->root, step->path) < 0 ? fail(tree, "mount on", step->path) : 0;
 }
 
+/*
+ * No namespaces inside, and not the caller's own budget of inotify instances: counts go up to
+ * the user who made the namespace, so without this one sandbox could use up what the host's
+ * user has.
+ *
+ * Written through the sandbox's own /proc. In the host's, the entries of all sandboxes have the
+ * same name in the same directory, and a lookup compares its way through every one of them.
+ */
+static int forbid_nesting(struct tree *tree, int proc)
+{
+    static const struct {
+        const char *file;
+        const char *value;
+    } limits[] = {
+        { "sys/user/max_user_namespaces", "0" },
+        { "sys/user/max_inotify_instances", "32" },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
+        int r = fd_write_file(proc, limits[i].file, limits[i].value);
+        if (r < 0)
+            return err_set_errno(tree->err, r, "write '/proc/%s'", limits[i].file);
+    }
+    return 0;
+}
+
 static int step_proc(struct tree *tree, const struct step *step)
 {
     AUTO(fd_close)
@@ -213,6 +239,9 @@ static int step_proc(struct tree *tree, const struct step *step)
             tree, "proc", NULL, 0, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
     if (mount < 0)
         return mount;
+    int r = forbid_nesting(tree, mount);
+    if (r < 0)
+        return r;
     return attach(mount, tree->root, step->path) < 0 ? fail(tree, "mount on", step->path) : 0;
 }
 

@@ -26,9 +26,7 @@ static const char *const host_names[] = {
     "bin",
     "sbin",
     "lib",
-    "lib32",
     "lib64",
-    "libx32",
     "etc/alternatives", /* Debian's links: awk, java, editor ... */
     "etc/crypto-policies",
     "etc/java-11-openjdk", /* the JDK's own lib directory links here */

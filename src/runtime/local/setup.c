@@ -119,29 +119,6 @@ static int set_hostname(struct setup *setup, struct carrel_error *err)
     return 0;
 }
 
-/*
- * Namespaces inside, and the caller's own budget of inotify instances: counts go up to the user
- * who made the namespace, so without this one sandbox could use up what the host's user has.
- */
-static int forbid_nesting(struct setup *setup, struct carrel_error *err)
-{
-    static const struct {
-        const char *file;
-        const char *value;
-    } limits[] = {
-        { "/proc/sys/user/max_user_namespaces", "0" },
-        { "/proc/sys/user/max_inotify_instances", "32" },
-    };
-
-    (void)setup;
-    for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
-        int r = fd_write_file(AT_FDCWD, limits[i].file, limits[i].value);
-        if (r < 0)
-            return err_set_errno(err, r, "write '%s'", limits[i].file);
-    }
-    return 0;
-}
-
 static int build_root(struct setup *setup, struct carrel_error *err)
 {
     int space = apply_plan(setup->plan, setup->mount_fds, err);
@@ -215,8 +192,7 @@ int setup_run(struct setup *setup, struct carrel_error *err)
         make_namespaces,  /* before waiting: the host maps the ids in the meantime */
         await_ids,        /* before anything that needs mapped ids */
         become_init_user, /* before creating files, which must belong to somebody inside */
-        set_hostname, forbid_nesting, /* while the host's /proc is still there */
-        build_root,
+        set_hostname, build_root,
         join_network,    /* before the thread that made it could be taken for a program's */
         join_cgroups,    /* a process of one thread again; the host had time to make them */
         confine_files,   /* after the root: its rules name paths inside */
