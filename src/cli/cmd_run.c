@@ -38,17 +38,20 @@ static int status_of_error(const struct carrel_error *err)
     }
 }
 
-/* Signals that end us end the sandbox first; the others keep their meaning. */
+/*
+ * Signals that end us end the sandbox first. One that our caller had ignored (nohup, a
+ * background job) stays ignored: a signalfd would see it all the same.
+ */
 static int open_signals(struct carrel_error *err)
 {
+    static const int wanted[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH };
+    struct sigaction now;
     sigset_t set;
 
     (void)sigemptyset(&set);
-    (void)sigaddset(&set, SIGINT);
-    (void)sigaddset(&set, SIGTERM);
-    (void)sigaddset(&set, SIGHUP);
-    (void)sigaddset(&set, SIGQUIT);
-    (void)sigaddset(&set, SIGWINCH);
+    for (size_t i = 0; i < ARRAY_LEN(wanted); i++)
+        if (sigaction(wanted[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+            (void)sigaddset(&set, wanted[i]);
     if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
         return err_set_errno(err, -errno, "block signals");
     int fd = signalfd(-1, &set, SFD_CLOEXEC);

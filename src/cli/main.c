@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/nearest.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -86,8 +87,17 @@ static int cmd_help(int argc, char **argv)
     return 0;
 }
 
+/* Else the next file we open would become what a program's output goes to. */
+static void fill_streams(void)
+{
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+            (void)open("/dev/null", O_RDWR); /* takes the lowest number, which is this one */
+}
+
 int main(int argc, char **argv)
 {
+    fill_streams();
     /* A reader that left is an answer (EPIPE), not our end: the sandbox must be ended first. */
     (void)signal(SIGPIPE, SIG_IGN);
     if (argc < 2) {

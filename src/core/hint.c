@@ -50,9 +50,14 @@ int hint_missing_program(const char *name, struct carrel_error *err)
                 "--workdir . or --mount",
                 name);
     *slash = '\0';
+    if (strchr(name, '/'))
+        return err_set(err, err->code,
+                "'%.150s' is not in the sandbox; that part of this machine is not shown "
+                "inside: "
+                "expose it with --mount %.150s:%.150s",
+                name, dir, dir);
     return err_set(err, err->code,
-            "'%s' is not in the sandbox; on this machine it is %.150s, which is not shown "
-            "inside: "
-            "expose it with --mount %.100s:%.100s",
-            name, path, dir, dir);
+            "'%.60s' is not in the sandbox; on this machine it is %.100s, which is not shown "
+            "inside: expose it with --mount %.90s:%.90s --env PATH=%.90s:/usr/bin:/bin",
+            name, path, dir, dir, dir);
 }

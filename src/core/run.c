@@ -173,7 +173,9 @@ static void on_stream(struct run *run, int i, short revents)
     case PUMP_GOES_ON:
         break;
     case PUMP_SOURCE_ENDED:
-        if (i == 0 && !run->options->has_tty)
+        if (i == 0 && run->options->has_tty)
+            (void)write(*ours[0], "\x04", 1); /* how a terminal's input ends */
+        else if (i == 0)
             fd_close(fd_steal(ours[0]));
         break;
     case PUMP_SINK_CLOSED:

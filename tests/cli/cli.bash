@@ -146,17 +146,17 @@ until_true() { # until_true CMD...: polls; fails after $DEADLINE seconds
 }
 
 # A word that no other process has in its command line; init and its helpers have carrel's.
+# shellcheck disable=SC2034  # for the tests
 new_tag() { tag=carrel-tag-$BATS_TEST_NUMBER-$RANDOM$RANDOM; }
 
-# Processes with this word among their arguments. The word comes on standard input, or grep would
-# find itself.
-tagged() { grep -lsF --file=- /proc/[0-9]*/cmdline <<<"$1" || true; }
+# Processes with this word among their arguments. It must not be among grep's own.
+tagged() { grep -lsF -f <(echo "$1") /proc/[0-9]*/cmdline || true; }
 
 is_gone() { [ -z "$(tagged "$1")" ]; }
 
 none_left() { # none_left TAG: sooner or later; it may take the kernel a moment to reap
     until_true is_gone "$1" || {
-        tagged "$1" | xargs -r -n 1 -I{} sh -c 'tr "\0" " " <{}; echo'
+        tagged "$1" | xargs -r -I{} sh -c 'tr "\0" " " <{}; echo'
         return 1
     }
 }

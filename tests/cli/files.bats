@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# shellcheck disable=SC2030,SC2031,SC2154  # cli.bash sets $status, $out and others
 # Which files the program sees, and what becomes of those it makes.
 
 load cli
@@ -187,18 +188,18 @@ mounts_over_system() {
 @test "--mount: over directories of the system, and in the private ones" { both mounts_over_system; }
 
 mount_flags() {
+    # Single devices (and what they cover in /proc) are not places where a program could lie.
     me mkdir a
     carrel run --mount "$T/a:/a:rw" -c 'while read -r _ _ _ _ at how _; do
-        case $how in *nosuid*) ;; *) echo "$at: $how";; esac; done </proc/self/mountinfo'
+        case $at in /dev/pts | /dev/shm | /proc) ;; /dev/* | /proc/*) continue;; esac
+        case $how in *nosuid*) ;; *) echo "$at: $how";; esac
+        case $at,$how in *nodev* | /dev/pts,*) ;; *) echo "$at: $how";; esac
+    done </proc/self/mountinfo'
     [ -z "$out" ]
-    carrel run --mount "$T/a:/a:rw" -c 'while read -r _ _ _ _ at how _; do
-        case $at in /dev/pts | /dev/null | /dev/zero | /dev/full | /dev/random | /dev/urandom | /dev/tty | /proc/*) continue;; esac
-        case $how in *nodev*) ;; *) echo "$at: $how";; esac; done </proc/self/mountinfo'
+    carrel run --mount "$T/a:/a:rw" -c 'grep -E "shared:|master:|propagate_from:" /proc/self/mountinfo; :'
     [ -z "$out" ]
-    carrel run --mount "$T/a:/a:rw" -c 'grep -vE "shared:|master:|propagate_from:" /proc/self/mountinfo | wc -l; wc -l </proc/self/mountinfo'
-    [ "${out%%$'\n'*}" = "${out##*$'\n'}" ]
 }
-@test "every mount is nosuid and private, and nodev but for the devices" { both mount_flags; }
+@test "every mount is nosuid, nodev and private" { both mount_flags; }
 
 hidden_by_permission() {
     # What the caller may not read stays unreadable in a mount.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# shellcheck disable=SC2030,SC2031,SC2154  # cli.bash sets $status, $out and others
 # Each limit, driven to its bound, and what the result says of it.
 
 load cli
@@ -96,8 +97,8 @@ fork_bomb() {
     background run --json --timeout 3s --pids 64 "${best[@]}" \
         -c 'f() { f | f & }; echo go; f; while :; do :; done' "$tag"
     # The host answers while it rages.
-    local i
-    for i in 1 2 3; do
+    local _
+    for _ in 1 2 3; do
         me timeout -k 5 60 "$CARREL" run --quiet -- true
     done
     ended

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# shellcheck disable=SC2030,SC2031,SC2154  # cli.bash sets $status, $out and others
 # --network: none is nothing but loopback; host is the host's.
 
 load cli

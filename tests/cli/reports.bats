@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# shellcheck disable=SC2030,SC2031,SC2154  # cli.bash sets $status, $out and others
 # carrel health, carrel test and carrel cleanup: what they say, and that it is true.
 
 load cli

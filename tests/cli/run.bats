@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# shellcheck disable=SC2030,SC2031,SC2154  # cli.bash sets $status, $out and others
 # What carrel run does when all is well, option by option.
 
 load cli

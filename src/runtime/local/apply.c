@@ -61,8 +61,8 @@ static int attach(int mount, int dir, const char *path)
 }
 
 /*
- * Clones `source`, restricts it, attaches it at `path` of the new root. attr == 0: it has all
- * the restrictions it needs already (our tmpfs), or needs none (a device node).
+ * Clones `source`, restricts it, attaches it at `path` of the new root. attr == 0: it has its
+ * restrictions already, as part of our tmpfs.
  */
 static int bind(struct tree *tree, int dir, const char *source, uint64_t attr, const char *path)
 {
@@ -334,6 +334,7 @@ static int step_mount(struct tree *tree, const struct step *step)
 static int apply_step(struct tree *tree, const struct step *step)
 {
     const uint64_t fixed = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
+    const uint64_t device = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC;
 
     switch (step->kind) {
     case STEP_DIR:
@@ -353,13 +354,13 @@ static int apply_step(struct tree *tree, const struct step *step)
     case STEP_BIND:
         return bind(tree, AT_FDCWD, step->source, fixed, step->path);
     case STEP_DEVICE:
-        return bind(tree, AT_FDCWD, step->source, 0, step->path);
+        return bind(tree, AT_FDCWD, step->source, device, step->path);
     case STEP_DEVPTS:
         return step_devpts(tree, step);
     case STEP_PROC:
         return step_proc(tree, step);
     case STEP_MASK:
-        return bind(tree, AT_FDCWD, "/dev/null", 0, step->path);
+        return bind(tree, AT_FDCWD, "/dev/null", device, step->path);
     case STEP_MASK_DIR:
         return bind(tree, tree->space, "empty", fixed, step->path);
     case STEP_READ_ONLY:

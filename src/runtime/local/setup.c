@@ -7,6 +7,7 @@
 #include "runtime/local/setup.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/signals.h"
 #include "runtime/local/apply.h"
 #include "runtime/local/caps.h"
 #include "runtime/local/landlock.h"
@@ -17,7 +18,6 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <sched.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -30,8 +30,7 @@ static int forget_caller(struct setup *setup, struct carrel_error *err)
     (void)err;
     for (char **entry = environ; entry && *entry; entry++)
         explicit_bzero(*entry, strlen(*entry));
-    for (int sig = 1; sig < NSIG; sig++)
-        (void)signal(sig, SIG_DFL); /* fails only for those that cannot be changed */
+    signals_reset();
     (void)umask(0);
     return 0;
 }

@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/packet.h"
+#include "base/signals.h"
 #include "base/tree.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -53,12 +54,9 @@ static int take_descriptors(struct supervisor *s, struct carrel_error *err)
 
 static int take_signals(struct supervisor *s, struct carrel_error *err)
 {
-    const struct sigaction plain = { .sa_handler = SIG_DFL };
     sigset_t child;
 
-    for (int i = 1; i <= SIGRTMAX; i++)
-        (void)sigaction(
-                i, &plain, NULL); /* SIGKILL and the like refuse; they need not change */
+    signals_reset();
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
     s->signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
