@@ -73,7 +73,9 @@ int host_landlock_abi(void)
 {
     long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
 
-    return abi < 0 ? 0 : (int)abi;
+    if (abi < 0)
+        return errno == ENOSYS || errno == EOPNOTSUPP ? 0 : -errno;
+    return (int)abi;
 }
 
 bool host_is_new_enough(const char *release)
@@ -206,9 +208,12 @@ static int read_proc(struct host *host, struct carrel_error *err)
     AUTO(fd_close) int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (proc < 0)
         return err_set_errno(err, -errno, "open '/proc'");
-    for (size_t i = 0; i < n_proc_masks; i++)
+    for (size_t i = 0; i < n_proc_masks; i++) {
         if (fstatat(proc, proc_masks[i].name, &st, AT_SYMLINK_NOFOLLOW) == 0)
             host->proc_masks |= UINT64_C(1) << i;
+        else if (errno != ENOENT) /* what cannot be looked at may be there, and unmasked */
+            return err_set_errno(err, -errno, "look at '/proc/%s'", proc_masks[i].name);
+    }
     return 0;
 }
 
@@ -240,6 +245,8 @@ int host_read(const struct sandbox_spec *spec, struct host **out, struct carrel_
     host->is_nested = is_nested();
     host->is_root = host_is_privileged() && !host->is_nested;
     host->landlock = host_landlock_abi();
+    if (host->landlock < 0)
+        return err_set_errno(err, host->landlock, "ask for Landlock");
     r = spec->root ? read_other_root(host, spec->root, err) : read_host_root(host, err);
     if (r == 0)
         r = read_proc(host, err);

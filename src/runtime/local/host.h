@@ -42,7 +42,7 @@ bool host_is_privileged(void);
 /* Does the kernel that calls itself `release` ("6.1.0-13-amd64") have all that we build on? */
 bool host_is_new_enough(const char *release);
 
-/* Landlock's ABI version, 0 when the kernel has none or it is switched off. */
+/* Landlock's ABI version, 0 when the kernel has none or it is switched off; negative errno. */
 int host_landlock_abi(void);
 
 /* What of /proc is hidden: the table, shared with the plan. */

@@ -73,7 +73,11 @@ int idmap_open(uid_t uid_on_disk, uid_t uid_shown, gid_t gid_on_disk, gid_t gid_
     int ns = r < 0 ? -1 : open(text, O_RDONLY | O_CLOEXEC);
     if (r == 0 && ns < 0)
         r = err_set_errno(err, -errno, "open '%s'", text);
-    (void)sys_pidfd_send_signal(held, SIGKILL);
+    if (sys_pidfd_send_signal(held, SIGKILL) < 0) { /* waiting for it could take for ever */
+        r = err_set_errno(err, -errno, "end the helper for an id-mapped mount");
+        fd_close(ns);
+        return r;
+    }
     (void)waitid(P_PIDFD, (id_t)held, &(siginfo_t){ 0 }, WEXITED | __WALL);
     return r < 0 ? r : ns;
 }

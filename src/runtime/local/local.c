@@ -410,7 +410,7 @@ static int local_start(struct sandbox *box, const struct process_spec *spec,
         return r;
     const int fds[] = { payload, streams.theirs[0], streams.theirs[1], streams.theirs[2] };
     r = wire_send(local->sock, &message, fds, spec->has_tty ? 1 : 4, 0);
-    if (r < 0 && local->is_ready) /* else init has failed, and says why */
+    if (r < 0 && (r != -EPIPE || local->is_ready)) /* else init has failed, and says why */
         return err_set_errno(err, r, "ask the sandbox to start a process");
     r = local_ready(box, err);
     if (r < 0)
