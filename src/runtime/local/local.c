@@ -36,6 +36,8 @@
 
 /* How long a killed sandbox may hang in the kernel before we say so instead of waiting. */
 #define GONE_MS 10000
+/* How long init may take to answer: setups and starts take milliseconds. */
+#define ANSWER_MS 60000
 /* How long init may take to end the programs before it is killed with them. */
 #define STOPPED_MS 2000
 
@@ -243,12 +245,21 @@ static void keep_report(struct local *local, const struct wire_message *message)
     local->has_report = true;
 }
 
-/* Waits for the answer to a request. */
+/* Waits for the answer to a request; a file system that hangs must not make us hang with it. */
 static int await(struct local *local, enum wire_kind kind, struct wire_message *message,
         int *fd, struct carrel_error *err)
 {
+    struct pollfd answer = { .fd = local->sock, .events = POLLIN };
+    uint64_t deadline = clock_ns() + ANSWER_MS * UINT64_C(1000000);
     int fds[WIRE_MAX_FDS];
 
+    int ready;
+    do {
+        ready = poll(&answer, 1, clock_poll_ms(deadline));
+    } while (ready < 0 && errno == EINTR);
+    if (ready == 0)
+        return err_set(err, -ETIMEDOUT, "no answer from the sandbox within %d seconds",
+                ANSWER_MS / 1000);
     int n = wire_receive(local->sock, message, fds, 0);
     if (n == -EPIPE)
         return err_set(err, -ECHILD, "the sandbox ended before it could answer");

@@ -191,13 +191,14 @@ int setup_run(struct setup *setup, struct carrel_error *err)
         make_namespaces,  /* before waiting: the host maps the ids in the meantime */
         await_ids,        /* before anything that needs mapped ids */
         become_init_user, /* before creating files, which must belong to somebody inside */
-        set_hostname, build_root,
-        join_network,    /* before the thread that made it could be taken for a program's */
-        join_cgroups,    /* a process of one thread again; the host had time to make them */
-        confine_files,   /* after the root: its rules name paths inside */
-        drop_privileges, /* after all that needs them */
-        hide_init,       /* before the first program could look; after the last set-uid call */
-        close_rest,      /* last: steps above use descriptors of the host */
+        set_hostname,     /* any time before the capabilities go */
+        build_root,       /* from here on the host's files have no path */
+        join_network,     /* before the thread that made it could be taken for a program's */
+        join_cgroups,     /* a process of one thread again; the host had time to make them */
+        confine_files,    /* after the root: its rules name paths inside */
+        drop_privileges,  /* after all that needs them */
+        hide_init,        /* before the first program could look; after the last set-uid call */
+        close_rest,       /* last: steps above use descriptors of the host */
     };
 
     for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
