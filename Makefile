@@ -6,7 +6,7 @@ DESTDIR ?=
 FUZZ_SECONDS ?= 60
 BUILD := build
 
-.PHONY: all build run test lint bench fuzz install clean help
+.PHONY: all build run test lint bench fuzz faults install clean help
 
 all: build
 
@@ -40,6 +40,11 @@ fuzz:
 	@scripts/deps build fuzz
 	@scripts/fuzz $(FUZZ_SECONDS)
 
+faults:
+	@scripts/deps build test
+	@$(MAKE) --no-print-directory build
+	@CARREL_FAULTS=full bats tests/cli/faults.bats
+
 install: build
 	@meson configure $(BUILD) -Dprefix=$(abspath $(PREFIX))
 	@ninja -C $(BUILD) build.ninja >/dev/null
@@ -56,5 +61,6 @@ help:
 	@echo 'make lint        layout, static analysis, shell scripts, manual pages'
 	@echo 'make bench       start-up time and throughput, next to bubblewrap'
 	@echo 'make fuzz        every fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS)'
+	@echo 'make faults      each system call of the setup fails in turn, with every error (minutes)'
 	@echo 'make install     to DESTDIR=$(DESTDIR) PREFIX=$(PREFIX)'
 	@echo 'make clean       remove what was built'

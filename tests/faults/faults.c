@@ -1,7 +1,9 @@
 /*
- * faults.c - lets each system call of carrel's setup fail in turn, and looks at what comes of it.
+ * faults.c - lets each system call of carrel's setup fail in turn, and looks at what comes of
+ * it.
  *
- * usage: faults [-e ERROR[,ERROR]] [-k] [-l] [-v] [-o CALL] [-s PART/PARTS] -- CARREL run ... PROGRAM
+ * usage: faults [-e ERROR[,ERROR]] [-k] [-l] [-v] [-o CALL] [-s PART/PARTS] -- CARREL run ...
+ * PROGRAM
  *
  *   -e    the errors to inject: EPERM (default), ENOMEM, EINTR ... (names below)
  *   -k    instead of an error, kill -9 carrel when it, or a child, enters the call
@@ -12,20 +14,21 @@
  *
  * We trace carrel and all its children with ptrace. The setup is what happens between carrel's
  * first call and the moment when the program has been executed; then we stop tracing. At that
- * moment the program's confinement is read from the outside (its /proc entries and its cgroup). A
- * first run without a fault says what is right. For a run with one, either
+ * moment the program's confinement is read from the outside (its /proc entries and its cgroup).
+ * A first run without a fault says what is right. For a run with one, either
  *
  *   - carrel refuses: status 125, one line "carrel: ...", and no program was executed, or
- *   - the program was executed, and its confinement and what the result claims are as in the first
- *     run, to the letter;
+ *   - the program was executed, and its confinement and what the result claims are as in the
+ * first run, to the letter;
  *
- * and when carrel has ended, no process is left. Calls that confine (see must_refuse) may not fail
- * without a refusal even if no difference is seen. Prints one line for each breach and a sum.
+ * and when carrel has ended, no process is left. Calls that confine (see must_refuse) may not
+ * fail without a refusal even if no difference is seen. Prints one line for each breach and a
+ * sum.
  *
- * A process is called by its way from carrel: "0" is carrel, "0.2" its second child, "0.2.1" the
- * first child of that. A call is known by its process, its name and how many of that name came
- * before it there: other sandboxes on the machine may add a call here and there (there is more to
- * sweep), but rarely one of the same name. What was missed is tried again.
+ * A process is called by its way from carrel: "0" is carrel, "0.2" its second child, "0.2.1"
+ * the first child of that. A call is known by its process, its name and how many of that name
+ * came before it there: other sandboxes on the machine may add a call here and there (there is
+ * more to sweep), but rarely one of the same name. What was missed is tried again.
  */
 #define _GNU_SOURCE
 #include <ctype.h>
@@ -69,31 +72,138 @@ static const struct {
     {                                                                                          \
         SYS_##name, #name                                                                      \
     }
-    CALL(brk), CALL(capget), CALL(capset), CALL(chdir), CALL(clone), CALL(clone3), CALL(close),
-    CALL(close_range), CALL(dup), CALL(dup3), CALL(execve), CALL(exit), CALL(exit_group), CALL(faccessat),
-    CALL(faccessat2), CALL(fchdir), CALL(fchmod), CALL(fchown), CALL(fchownat), CALL(fcntl),
-    CALL(flock), CALL(fsconfig), CALL(fsmount), CALL(fsopen), CALL(fstat), CALL(fstatfs),
-    CALL(getdents64), CALL(geteuid), CALL(getpid), CALL(getppid), CALL(getrandom),
-    CALL(getresuid), CALL(getuid), CALL(getegid), CALL(getgid), CALL(ioctl), CALL(kill),
-    CALL(landlock_add_rule), CALL(landlock_create_ruleset), CALL(landlock_restrict_self),
-    CALL(lseek), CALL(memfd_create), CALL(mkdirat), CALL(mknodat), CALL(mmap), CALL(mount),
-    CALL(mount_setattr), CALL(move_mount), CALL(mprotect), CALL(munmap), CALL(newfstatat),
-    CALL(open_tree), CALL(openat), CALL(openat2), CALL(pidfd_open), CALL(pidfd_send_signal),
-    CALL(pipe2), CALL(pivot_root), CALL(ppoll), CALL(prctl), CALL(prlimit64), CALL(pwrite64),
-    CALL(read), CALL(readlinkat), CALL(recvmsg), CALL(rt_sigaction), CALL(rt_sigprocmask),
-    CALL(seccomp), CALL(sendmsg), CALL(sendto), CALL(set_robust_list), CALL(set_tid_address),
-    CALL(setfsgid), CALL(setfsuid), CALL(setgid), CALL(setgroups), CALL(sethostname),
-    CALL(setns), CALL(setresgid), CALL(setresuid), CALL(setrlimit), CALL(setsid),
-    CALL(signalfd4), CALL(socket), CALL(socketpair), CALL(statfs), CALL(statx),
-    CALL(symlinkat), CALL(umask), CALL(umount2), CALL(uname), CALL(unlinkat), CALL(unshare),
-    CALL(wait4), CALL(waitid), CALL(write), CALL(writev), CALL(clock_gettime),
-    CALL(sched_getaffinity), CALL(mremap), CALL(madvise), CALL(gettid), CALL(rt_sigreturn),
-    CALL(recvfrom), CALL(bind), CALL(connect), CALL(sched_yield), CALL(execveat), CALL(pread64),
-    CALL(ftruncate), CALL(fchmodat), CALL(setpriority), CALL(personality),
+    CALL(brk),
+    CALL(capget),
+    CALL(capset),
+    CALL(chdir),
+    CALL(clone),
+    CALL(clone3),
+    CALL(close),
+    CALL(close_range),
+    CALL(dup),
+    CALL(dup3),
+    CALL(execve),
+    CALL(exit),
+    CALL(exit_group),
+    CALL(faccessat),
+    CALL(faccessat2),
+    CALL(fchdir),
+    CALL(fchmod),
+    CALL(fchown),
+    CALL(fchownat),
+    CALL(fcntl),
+    CALL(flock),
+    CALL(fsconfig),
+    CALL(fsmount),
+    CALL(fsopen),
+    CALL(fstat),
+    CALL(fstatfs),
+    CALL(getdents64),
+    CALL(geteuid),
+    CALL(getpid),
+    CALL(getppid),
+    CALL(getrandom),
+    CALL(getresuid),
+    CALL(getuid),
+    CALL(getegid),
+    CALL(getgid),
+    CALL(ioctl),
+    CALL(kill),
+    CALL(landlock_add_rule),
+    CALL(landlock_create_ruleset),
+    CALL(landlock_restrict_self),
+    CALL(lseek),
+    CALL(memfd_create),
+    CALL(mkdirat),
+    CALL(mknodat),
+    CALL(mmap),
+    CALL(mount),
+    CALL(mount_setattr),
+    CALL(move_mount),
+    CALL(mprotect),
+    CALL(munmap),
+    CALL(newfstatat),
+    CALL(open_tree),
+    CALL(openat),
+    CALL(openat2),
+    CALL(pidfd_open),
+    CALL(pidfd_send_signal),
+    CALL(pipe2),
+    CALL(pivot_root),
+    CALL(ppoll),
+    CALL(prctl),
+    CALL(prlimit64),
+    CALL(pwrite64),
+    CALL(read),
+    CALL(readlinkat),
+    CALL(recvmsg),
+    CALL(rt_sigaction),
+    CALL(rt_sigprocmask),
+    CALL(seccomp),
+    CALL(sendmsg),
+    CALL(sendto),
+    CALL(set_robust_list),
+    CALL(set_tid_address),
+    CALL(setfsgid),
+    CALL(setfsuid),
+    CALL(setgid),
+    CALL(setgroups),
+    CALL(sethostname),
+    CALL(setns),
+    CALL(setresgid),
+    CALL(setresuid),
+    CALL(setrlimit),
+    CALL(setsid),
+    CALL(signalfd4),
+    CALL(socket),
+    CALL(socketpair),
+    CALL(statfs),
+    CALL(statx),
+    CALL(symlinkat),
+    CALL(umask),
+    CALL(umount2),
+    CALL(uname),
+    CALL(unlinkat),
+    CALL(unshare),
+    CALL(wait4),
+    CALL(waitid),
+    CALL(write),
+    CALL(writev),
+    CALL(clock_gettime),
+    CALL(sched_getaffinity),
+    CALL(mremap),
+    CALL(madvise),
+    CALL(gettid),
+    CALL(rt_sigreturn),
+    CALL(recvfrom),
+    CALL(bind),
+    CALL(connect),
+    CALL(sched_yield),
+    CALL(execveat),
+    CALL(pread64),
+    CALL(ftruncate),
+    CALL(fchmodat),
+    CALL(setpriority),
+    CALL(personality),
 #ifdef SYS_access
-    CALL(access), CALL(arch_prctl), CALL(open), CALL(poll), CALL(readlink), CALL(mkdir),
-    CALL(pipe), CALL(vfork), CALL(fork), CALL(unlink), CALL(rmdir), CALL(stat), CALL(lstat),
-    CALL(dup2), CALL(getrlimit), CALL(time), CALL(pause), CALL(alarm),
+    CALL(access),
+    CALL(arch_prctl),
+    CALL(open),
+    CALL(poll),
+    CALL(readlink),
+    CALL(mkdir),
+    CALL(pipe),
+    CALL(vfork),
+    CALL(fork),
+    CALL(unlink),
+    CALL(rmdir),
+    CALL(stat),
+    CALL(lstat),
+    CALL(dup2),
+    CALL(getrlimit),
+    CALL(time),
+    CALL(pause),
+    CALL(alarm),
 #endif
 #ifdef SYS_rseq
     CALL(rseq),
@@ -113,25 +223,64 @@ static const char *call_name(long number)
 }
 
 /*
- * A failure of these must always be a refusal. Those that only look at the machine, or clean up,
- * may be taken otherwise.
+ * A failure of these must always be a refusal. Those that only look at the machine, or clean
+ * up, may be taken otherwise.
  */
 static const char *const must_refuse[] = {
-    "capset", "clone", "clone3", "close_range", "dup3", "fsconfig", "fsmount", "fsopen",
-    "landlock_add_rule", "landlock_create_ruleset", "landlock_restrict_self", "mkdirat", "mount",
-    "mount_setattr", "move_mount", "open_tree", "pivot_root", "prlimit64", "prctl", "seccomp",
-    "setgroups", "sethostname", "setresgid", "setresuid", "setrlimit", "setsid", "socket",
-    "symlinkat", "umount2", "unshare", "fchownat", "openat2",
+    "capset",
+    "clone",
+    "clone3",
+    "close_range",
+    "dup3",
+    "fsconfig",
+    "fsmount",
+    "fsopen",
+    "landlock_add_rule",
+    "landlock_create_ruleset",
+    "landlock_restrict_self",
+    "mkdirat",
+    "mount",
+    "mount_setattr",
+    "move_mount",
+    "open_tree",
+    "pivot_root",
+    "prlimit64",
+    "prctl",
+    "seccomp",
+    "setgroups",
+    "sethostname",
+    "setresgid",
+    "setresuid",
+    "setrlimit",
+    "setsid",
+    "socket",
+    "symlinkat",
+    "umount2",
+    "unshare",
+    "fchownat",
+    "openat2",
 };
 
 static const struct {
     const char *name;
     int number;
 } errors[] = {
-    { "EPERM", EPERM }, { "ENOENT", ENOENT }, { "EINTR", EINTR }, { "EIO", EIO },
-    { "EAGAIN", EAGAIN }, { "ENOMEM", ENOMEM }, { "EACCES", EACCES }, { "EBUSY", EBUSY },
-    { "EEXIST", EEXIST }, { "EINVAL", EINVAL }, { "EMFILE", EMFILE }, { "ENOSPC", ENOSPC },
-    { "EROFS", EROFS }, { "ENOSYS", ENOSYS }, { "EOPNOTSUPP", EOPNOTSUPP }, { "EUSERS", EUSERS },
+    { "EPERM", EPERM },
+    { "ENOENT", ENOENT },
+    { "EINTR", EINTR },
+    { "EIO", EIO },
+    { "EAGAIN", EAGAIN },
+    { "ENOMEM", ENOMEM },
+    { "EACCES", EACCES },
+    { "EBUSY", EBUSY },
+    { "EEXIST", EEXIST },
+    { "EINVAL", EINVAL },
+    { "EMFILE", EMFILE },
+    { "ENOSPC", ENOSPC },
+    { "EROFS", EROFS },
+    { "ENOSYS", ENOSYS },
+    { "EOPNOTSUPP", EOPNOTSUPP },
+    { "EUSERS", EUSERS },
 };
 
 static _Noreturn void die(const char *what)
@@ -140,7 +289,8 @@ static _Noreturn void die(const char *what)
     exit(2);
 }
 
-/* ---- one process, as ptrace sees it --------------------------------------------------------- */
+/* ---- one process, as ptrace sees it ---------------------------------------------------------
+ */
 
 #if defined(__x86_64__)
 #include <sys/user.h>
@@ -183,7 +333,7 @@ static void set_result(pid_t pid, int error)
 
     if (ptrace(PTRACE_GETREGSET, pid, NT_PRSTATUS, &io) < 0)
         return;
-    regs.regs[0] = (uint64_t)-(int64_t)error;
+    regs.regs[0] = (uint64_t) - (int64_t)error;
     (void)ptrace(PTRACE_SETREGSET, pid, NT_PRSTATUS, &io);
 }
 #endif
@@ -192,14 +342,15 @@ struct proc {
     pid_t pid; /* 0: free */
     char role[24];
     unsigned counts[512]; /* of each call, counting from carrel's start */
-    unsigned children; /* made so far */
-    long number;       /* of the call that it is in */
+    unsigned children;    /* made so far */
+    long number;          /* of the call that it is in */
     bool is_in_call;
     bool is_new; /* its first stop has not been seen */
     int inject;  /* at the end of this call, this result; 0: its own */
 };
 
-/* ---- one run -------------------------------------------------------------------------------- */
+/* ---- one run --------------------------------------------------------------------------------
+ */
 
 struct call {
     char role[24];
@@ -215,9 +366,9 @@ struct fault {
 struct run {
     struct proc procs[MAX_PROCS];
     pid_t carrel;
-    bool has_begun;    /* carrel's main() runs: its first call there is signal(SIGPIPE) */
-    bool is_free;      /* the program was executed: nothing is traced any more */
-    bool has_run;      /* the program was executed at all */
+    bool has_begun;   /* carrel's main() runs: its first call there is signal(SIGPIPE) */
+    bool is_free;     /* the program was executed: nothing is traced any more */
+    bool has_run;     /* the program was executed at all */
     char program[24]; /* its role */
     bool is_landlocked;
     bool has_fired;
@@ -262,7 +413,8 @@ static struct proc *add(struct run *run, pid_t pid)
     return proc;
 }
 
-/* ---- confinement, seen from outside --------------------------------------------------------- */
+/* ---- confinement, seen from outside ---------------------------------------------------------
+ */
 
 static char *read_proc(pid_t pid, const char *file, char *text, size_t size)
 {
@@ -297,9 +449,11 @@ static void put_status(FILE *to, pid_t pid)
         for (size_t i = 0; i < LEN(wanted); i++) {
             if (strlen(wanted[i]) != len || strncmp(line, wanted[i], len) != 0)
                 continue;
-            /* As root each sandbox has ids of its own: only that all four agree is of interest. */
+            /* As root each sandbox has ids of its own: only that all four agree is of interest.
+             */
             unsigned id[4] = { 0 };
-            if (is_id && sscanf(line + len + 1, "%u %u %u %u", &id[0], &id[1], &id[2], &id[3]) == 4)
+            if (is_id &&
+                    sscanf(line + len + 1, "%u %u %u %u", &id[0], &id[1], &id[2], &id[3]) == 4)
                 (void)fprintf(to, "%.3s: %s, %s\n", line, id[0] ? "not root" : "ROOT",
                         id[0] == id[1] && id[1] == id[2] && id[2] == id[3] ? "one" : "MIXED");
             else
@@ -349,8 +503,8 @@ static void put_namespaces(FILE *to, pid_t pid)
         if (stat(theirs, &a) < 0 || stat(ours, &b) < 0)
             (void)fprintf(to, "%s namespace: unknown (%s)\n", kinds[i], strerror(errno));
         else
-            (void)fprintf(to, "%s namespace: %s\n", kinds[i],
-                    a.st_ino == b.st_ino ? "HOST" : "own");
+            (void)fprintf(
+                    to, "%s namespace: %s\n", kinds[i], a.st_ino == b.st_ino ? "HOST" : "own");
     }
 }
 
@@ -365,7 +519,8 @@ static void put_mounts(FILE *to, pid_t pid)
         char at[512];
         char how[256];
         char *type = strstr(line, " - ");
-        char *owner = type ? strstr(type, ",uid=") : NULL; /* of the tmpfs: ids of this sandbox */
+        char *owner =
+                type ? strstr(type, ",uid=") : NULL; /* of the tmpfs: ids of this sandbox */
         if (owner)
             *owner = '\0';
         if (sscanf(line, "%*s %*s %*s %*s %511s %255s", at, how) == 2 && type)
@@ -478,7 +633,8 @@ static char *describe(const struct run *run, pid_t pid)
     return text;
 }
 
-/* ---- following ------------------------------------------------------------------------------ */
+/* ---- following ------------------------------------------------------------------------------
+ */
 
 static void fire(struct run *run, struct proc *proc, const struct fault *fault)
 {
@@ -491,15 +647,15 @@ static void fire(struct run *run, struct proc *proc, const struct fault *fault)
     replace_call(proc->pid);
 }
 
-static bool begins(const struct run *run, const struct proc *proc,
-        const struct ptrace_syscall_info *info)
+static bool begins(
+        const struct run *run, const struct proc *proc, const struct ptrace_syscall_info *info)
 {
     return proc->pid == run->carrel && info->entry.nr == SYS_rt_sigaction &&
            info->entry.args[0] == SIGPIPE;
 }
 
-static void on_entry(struct run *run, struct proc *proc,
-        const struct ptrace_syscall_info *info, const struct fault *fault)
+static void on_entry(struct run *run, struct proc *proc, const struct ptrace_syscall_info *info,
+        const struct fault *fault)
 {
     proc->is_in_call = true;
     proc->number = (long)info->entry.nr;
@@ -522,8 +678,8 @@ static void on_entry(struct run *run, struct proc *proc,
         fire(run, proc, fault);
 }
 
-static void on_exit_of_call(struct run *run, struct proc *proc,
-        const struct ptrace_syscall_info *info)
+static void on_exit_of_call(
+        struct run *run, struct proc *proc, const struct ptrace_syscall_info *info)
 {
     if (proc->inject)
         set_result(proc->pid, proc->inject);
@@ -558,7 +714,8 @@ static void on_event(struct run *run, struct proc *proc, int event)
         run->confinement = describe(run, proc->pid);
         return;
     }
-    if (event != PTRACE_EVENT_CLONE && event != PTRACE_EVENT_FORK && event != PTRACE_EVENT_VFORK)
+    if (event != PTRACE_EVENT_CLONE && event != PTRACE_EVENT_FORK &&
+            event != PTRACE_EVENT_VFORK)
         return;
     if (ptrace(PTRACE_GETEVENTMSG, proc->pid, NULL, &message) < 0)
         return;
@@ -608,8 +765,8 @@ static void follow(struct run *run, const struct fault *fault)
             proc = add(run, pid); /* a child that stops before its parent's event */
         if (WIFSTOPPED(status)) {
             int sig = on_stop(run, proc, status, fault);
-            (void)ptrace(run->is_free && !proc->inject ? PTRACE_CONT : PTRACE_SYSCALL, pid, NULL,
-                    sig);
+            (void)ptrace(run->is_free && !proc->inject ? PTRACE_CONT : PTRACE_SYSCALL, pid,
+                    NULL, sig);
             continue;
         }
         proc->pid = 0;
@@ -631,8 +788,8 @@ static void end_rest(struct run *run)
         if (proc->pid == 0)
             continue;
         run->left++;
-        len += (size_t)snprintf(run->left_names + len, sizeof(run->left_names) - len, " %s",
-                proc->role);
+        len += (size_t)snprintf(
+                run->left_names + len, sizeof(run->left_names) - len, " %s", proc->role);
         if (len >= sizeof(run->left_names))
             len = sizeof(run->left_names) - 1;
         (void)kill(proc->pid, SIGKILL);
@@ -693,7 +850,8 @@ static void run_once(struct run *run, char **argv, const struct fault *fault)
     (void)fclose(err);
 }
 
-/* ---- judging -------------------------------------------------------------------------------- */
+/* ---- judging --------------------------------------------------------------------------------
+ */
 
 /* The part of the result that says what was promised. */
 static const char *claims(const struct run *run, char *text, size_t size)
@@ -744,8 +902,10 @@ static void first_difference(const char *want, const char *got, char *text, size
         want += a + (want[a] == '\n');
         got += b + (got[b] == '\n');
     }
-    (void)snprintf(text, size, "'%.*s' instead of '%.*s'", (int)strcspn(got, "\n"), got,
-            (int)strcspn(want, "\n"), want);
+    size_t a = strcspn(want, "\n");
+    size_t b = strcspn(got, "\n");
+    (void)snprintf(text, size, "'%.*s' instead of '%.*s'", (int)(b < 80 ? b : 80), got,
+            (int)(a < 80 ? a : 80), want);
 }
 
 /* In carrel or in the branch of init: other children only help to prepare. */
@@ -776,11 +936,13 @@ static const char *judge(struct run *run, const struct run *right, const struct 
         return text;
     }
     if (!run->has_fired || fault->error == 0)
-        return NULL; /* another order of things than in the first run; or killed, and all is gone */
+        return NULL; /* another order of things than in the first run; or killed, and all is
+                        gone */
     if (!run->has_run) {
         bool is_exec = strcmp(name, "execve") == 0;
         if (code == 0 || (!is_exec && code != 125) || (is_exec && (code < 125 || code > 127)))
-            (void)snprintf(text, sizeof(text), "refused with status %d: %.300s", code, run->err);
+            (void)snprintf(
+                    text, sizeof(text), "refused with status %d: %.300s", code, run->err);
         else if (!is_one_line(run->err))
             (void)snprintf(text, sizeof(text), "not one line on stderr: '%.300s'", run->err);
         else
@@ -871,9 +1033,7 @@ static int try_one(const struct options *o, const struct run *right, const struc
         run_once(&run, o->argv, fault);
     }
     const char *wrong = judge(&run, right, fault);
-    const char *came = !run.has_fired ? "did not come to it"
-                       : run.has_run  ? "ran"
-                                      : "refused";
+    const char *came = !run.has_fired ? "did not come to it" : run.has_run ? "ran" : "refused";
     if (wrong || o->is_loud)
         (void)printf("%s: %s %s %u: %s: %s%s", wrong ? "BREACH" : "fine", fault->at->role,
                 call_name(fault->at->number), fault->at->index, error, wrong ? wrong : came,
@@ -951,7 +1111,8 @@ int main(int argc, char **argv)
         (void)printf("%s", right.confinement);
     if (o.is_listing) {
         for (size_t i = 0; i < n_calls; i++)
-            (void)printf("%s %s %u\n", calls[i].role, call_name(calls[i].number), calls[i].index);
+            (void)printf(
+                    "%s %s %u\n", calls[i].role, call_name(calls[i].number), calls[i].index);
         return 0;
     }
     return try_all(&o, &right);

@@ -1,0 +1,16 @@
+/* calls.h - names of system calls and errors, and what a failure of a call may mean. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+
+/* "openat"; "call_123" for one that the table does not have. Valid until the next call. */
+const char *call_name(long number);
+
+/* With the arguments that carrel gives it. */
+bool call_cannot_fail(long number);
+
+/* Those that confine: a failure must be a refusal even if no difference is seen. */
+bool call_must_refuse(long number);
+
+/* "EPERM" -> EPERM; 0: unknown. */
+int error_number(const char *name, size_t len);
