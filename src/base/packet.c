@@ -75,11 +75,13 @@ int packet_receive(int sock, void *data, size_t len, int *fds, size_t max_fds, i
     ssize_t n;
 
     assert(max_fds <= PACKET_MAX_FDS);
+    /* ECONNRESET: the other side went with something of ours unread. It is said once, before
+     * what that side had sent itself; that, or the end, comes with the next call. */
     do {
         n = recvmsg(sock, &header, flags | MSG_CMSG_CLOEXEC);
-    } while (n < 0 && errno == EINTR);
+    } while (n < 0 && (errno == EINTR || errno == ECONNRESET));
     if (n < 0)
-        return errno == ECONNRESET ? -EPIPE : -errno;
+        return -errno;
 
     size_t n_taken = take(&header, taken);
     bool is_whole = n == (ssize_t)len && !(header.msg_flags & (MSG_TRUNC | MSG_CTRUNC));

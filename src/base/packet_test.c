@@ -139,3 +139,16 @@ TEST(a_full_socket_says_so_instead_of_blocking)
         r = packet_send(pair.a, large, sizeof(large), NULL, 0, MSG_DONTWAIT);
     CHECK_EQ(r, -EAGAIN);
 }
+
+TEST(last_words_arrive_also_from_one_that_left_our_packet_unread)
+{
+    AUTO(pair_close) struct pair pair = make_pair();
+    char text[4] = "";
+
+    CHECK_EQ(packet_send(pair.a, "ask", 3, NULL, 0, 0), 0);
+    CHECK_EQ(packet_send(pair.b, "bye", 3, NULL, 0, 0), 0);
+    fd_close(fd_steal(&pair.b));
+    CHECK_EQ(packet_receive(pair.a, text, 3, NULL, 0, 0), 0);
+    CHECK_STR(text, "bye");
+    CHECK_EQ(packet_receive(pair.a, text, 3, NULL, 0, 0), -EPIPE);
+}

@@ -215,28 +215,11 @@ hidden_by_permission() {
 
 # ---- --root -------------------------------------------------------------------------------------
 
-tiny_root() { # a root of a shell and a few programs, with what they link
-    local root=$T/root program lib
-    mkdir -p "$root/bin" "$root/etc"
-    for program in sh ls cat id touch; do
-        cp "$(command -v "$program")" "$root/bin/$program"
-        for lib in $(ldd "$(command -v "$program")" | grep -o '/[^ )]*'); do
-            mkdir -p "$root$(dirname "$lib")"
-            cp -nL "$lib" "$root$lib"
-        done
-    done
-    echo "root:x:0:0::/:/bin/sh" >"$root/etc/passwd"
-    echo "keep me" >"$root/etc/motd"
-    echo "old" >"$root/etc/hostname"
-    echo "127.0.0.1 old" >"$root/etc/hosts"
-    mkdir -p "$root/tmp" "$root/home/somebody" "$root/srv"
-    echo served >"$root/srv/f"
-    chmod -R a+rX "$root"
-    [ "$who" = root ] || chown -R "$(me id -u):$(me id -g)" "$root"
-}
-
 other_root() {
     tiny_root
+    echo "root:x:0:0::/:/bin/sh" >"$T/root/etc/passwd"
+    echo "keep me" >"$T/root/etc/motd"
+    mkdir -p "$T/root/tmp" "$T/root/home/somebody"
     carrel run --root "$T/root" --hostname tiny -- /bin/sh -c 'cat /etc/motd /etc/hostname /srv/f; ls /'
     [ "$status" -eq 0 ]
     [ "$(head -n 3 <<<"$out")" = $'keep me\ntiny\nserved' ]

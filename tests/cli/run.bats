@@ -312,6 +312,50 @@ help_text() {
 }
 @test "carrel run --help explains every option" { both help_text; }
 
+commands() {
+    carrel version
+    [ "$status" -eq 0 ]
+    [[ "$out" == "carrel "[0-9]* ]]
+    local version=$out
+    carrel --version
+    [ "$out" = "$version" ]
+    carrel help
+    [ "$status" -eq 0 ]
+    local command
+    for command in run health test cleanup help version; do
+        grep -q "^  $command " <<<"$out"
+    done
+    local text=$out
+    carrel --help
+    [ "$out" = "$text" ]
+    carrel help run
+    text=$out
+    carrel run --help
+    [ "$out" = "$text" ]
+    [ -z "$err" ]
+}
+@test "version and help" { both commands; }
+
+poor_callers() {
+    # Nothing in the environment, few descriptors, small limits: still a run.
+    status=0
+    me env -i "$CARREL" run --quiet -c 'echo "$HOME $USER"' >"$T/.out" 2>"$T/.err" </dev/null || status=$?
+    _collect '(env -i)'
+    [ "$out" = "/home/agent agent" ]
+    status=0
+    me sh -c 'ulimit -n 64; exec "$1" run --quiet --json -c "ulimit -n"' sh "$CARREL" \
+        >"$T/.out" 2>"$T/.err" </dev/null || status=$?
+    _collect '(ulimit -n 64)'
+    holds 'r["stdout"] == "64\n" and r["limits"]["files"] == 64'
+    status=0
+    me sh -c 'ulimit -s 256; ulimit -c unlimited; exec "$1" run --quiet -c "ulimit -c"' sh "$CARREL" \
+        >"$T/.out" 2>"$T/.err" </dev/null || status=$?
+    _collect '(ulimit -s 256)'
+    [ "$status" -eq 0 ]
+    [ "$out" = 0 ]
+}
+@test "callers with an empty environment and small limits are served" { both poor_callers; }
+
 every_option_at_once() {
     me mkdir w m
     echo A=1 >"$T/env"

@@ -229,4 +229,3 @@ char *confinement_describe(pid_t pid)
     (void)fclose(to);
     return text;
 }
-

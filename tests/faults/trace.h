@@ -7,9 +7,9 @@
 #define TRACE_MAX_CALLS 4096
 
 /*
- * A call is known by its process, its name and how many of that name came before it there: other
- * sandboxes on the machine may add a call here and there (there is more to sweep), but rarely one
- * of the same name.
+ * A call is known by its process, its name and how many of that name came before it there:
+ * other sandboxes on the machine may add a call here and there (there is more to sweep), but
+ * rarely one of the same name.
  */
 struct call {
     char role[24]; /* "0" is carrel, "0.2" its second child, "0.2.1" the first child of that */
@@ -45,5 +45,5 @@ struct trace {
 void trace_begin(void);
 
 /* Runs carrel. `record` may be NULL. Ends the whole program when tracing itself fails. */
-void trace_run(char *const *argv, const struct fault *fault, struct run *run,
-        struct trace *record);
+void trace_run(
+        char *const *argv, const struct fault *fault, struct run *run, struct trace *record);

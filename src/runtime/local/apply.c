@@ -181,7 +181,9 @@ static int step_cover(struct tree *tree, const struct step *step)
     char name[3];
     struct stat st;
 
-    if (fstatat(tree->root, step->path, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
+    if (fstatat(tree->root, step->path, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT || errno == ENOTDIR ? 0 : fail(tree, "look at", step->path);
+    if (!S_ISREG(st.st_mode))
         return 0; /* the other root does without it */
     next_place(tree, name);
     int r = write_file(tree, tree->places, name, step);

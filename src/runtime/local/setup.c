@@ -164,7 +164,7 @@ static int close_rest(struct setup *setup, struct carrel_error *err)
     for (int i = 0; i < n; i++) {
         if (*keep[i] < 0)
             continue;
-        int high = fcntl(*keep[i], F_DUPFD_CLOEXEC, 64); /* out of the way first */
+        int high = fcntl(*keep[i], F_DUPFD_CLOEXEC, n); /* out of the way first */
         if (high < 0)
             return err_set_errno(err, -errno, "move descriptor %d", *keep[i]);
         *keep[i] = high;
