@@ -111,7 +111,6 @@ _collect() {
 
 background() {
     : >"$T/.out"
-    # setpriv and env become carrel by exec, so this is its pid, too.
     me env "$CARREL" "$@" >"$T/.out" 2>"$T/.err" </dev/null 3>&- &
     _follow_exec $!
 }
@@ -123,14 +122,19 @@ _follow_exec() {
     until_true _find_carrel "$job"
 }
 
-_find_carrel() { # the descendant (or itself) that has become carrel
-    local at=$1 next
+# The first descendant (or the process itself) that has become carrel. Not its init, which has the
+# same program: we may have looked at carrel just before it was carrel.
+_find_carrel() {
+    local at=$1 above=none next exe
     for _ in 1 2 3 4 5; do
-        if [ "$(readlink "/proc/$at/exe")" = "$(readlink -f "$CARREL")" ]; then
+        exe=$(readlink "/proc/$at/exe") || return 1
+        if [ "$exe" = "$(readlink -f "$CARREL")" ]; then
+            [ "$(readlink "/proc/$above/exe")" != "$exe" ] || return 1
             pid=$at
             return 0
         fi
         next=$(cat "/proc/$at/task/$at/children" 2>/dev/null) || return 1
+        above=$at
         at=${next%% *}
         [ -n "$at" ] || return 1
     done
