@@ -312,9 +312,10 @@ static void send_signal(struct init *init, const struct wire_message *request)
     const struct started *s = find(init, 0, request->process);
 
     if (!s || s->has_ended)
-        return;                          /* its report is on the way */
-    (void)kill(-s->pid, request->value); /* its group; it may have left it */
-    (void)kill(s->pid, request->value);
+        return; /* its report is on the way */
+    /* It leads its session, so it cannot leave its group; a second signal would be one too
+     * many. */
+    (void)kill(-s->pid, request->value);
 }
 
 static void stop(struct init *init)
