@@ -73,7 +73,7 @@ static int create(struct run *run, struct carrel_error *err)
     if (r == 0)
         r = sandbox_begin(spec.runtime, &spec.box, &run->box, err);
     if (r < 0)
-        return not_the_program(r, err);
+        return r;
 
     result->runtime = runtime_name(spec.runtime);
     result->isolation = runtime_isolation(spec.runtime);
@@ -114,7 +114,7 @@ static int start(struct run *run, struct carrel_error *err)
         r = fd_set_nonblocking(run->process.stderr_fd);
     if (r == 0 && run->process.stdin_fd >= 0)
         r = fd_set_nonblocking(run->process.stdin_fd);
-    return r < 0 ? err_set_errno(err, r, "streams") : 0;
+    return r < 0 ? not_the_program(err_set_errno(err, r, "streams"), err) : 0;
 }
 
 static void begin_end(struct run *run, enum carrel_reason reason)
@@ -359,8 +359,9 @@ int carrel_run(const struct carrel_run_options *options, struct carrel_run_resul
         r = prepare_captures(run, err);
     if (r == 0)
         r = create(run, err);
-    if (r == 0)
-        r = start(run, err);
+    if (r < 0)
+        return not_the_program(r, err);
+    r = start(run, err);
     if (r < 0)
         return r;
     run->deadline_ns = clock_ns() + run->result->timeout_ms * NS_PER_MS;

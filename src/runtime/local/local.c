@@ -415,14 +415,14 @@ static int local_start(struct sandbox *box, const struct process_spec *spec,
     int payload =
             payload_make(spec->cwd ? spec->cwd : PLAN_WORKSPACE, spec->argv, spec->env, err);
     if (payload < 0)
-        return payload;
+        return as_ours(payload, err);
     int r = spec->has_tty ? 0 : streams_open_pipes(&streams, spec, err);
     if (r < 0)
-        return r;
+        return as_ours(r, err);
     const int fds[] = { payload, streams.theirs[0], streams.theirs[1], streams.theirs[2] };
     r = wire_send(local->sock, &message, fds, spec->has_tty ? 1 : 4, 0);
     if (r < 0 && (r != -EPIPE || local->is_ready)) /* else init has failed, and says why */
-        return err_set_errno(err, r, "ask the sandbox to start a process");
+        return as_ours(err_set_errno(err, r, "ask the sandbox to start a process"), err);
     r = local_ready(box, err);
     if (r < 0)
         return as_ours(r, err);
