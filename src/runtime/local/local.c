@@ -12,6 +12,7 @@
 #include "runtime/adapters.h"
 #include "runtime/local/cgroup.h"
 #include "runtime/local/health.h"
+#include "runtime/local/holders.h"
 #include "runtime/local/host.h"
 #include "runtime/local/idmap.h"
 #include "runtime/local/init.h"
@@ -30,7 +31,6 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -55,41 +55,6 @@ struct local {
 
 static struct local *local_of(struct sandbox *box);
 
-/* Which limits are in whose hands, given where cgroups can be made. Refuses what must be held.
- */
-static int choose_holders(struct local *local, const struct sandbox_limits *limits,
-        const struct cgroup_place *place, struct carrel_error *err)
-{
-    static const enum limit by_cgroup[] = { LIMIT_MEMORY, LIMIT_PIDS, LIMIT_CPU };
-    enum limit_holder *held_by = local->base.held_by;
-
-    held_by[LIMIT_DISK] = HELD_BY_FILESYSTEM;
-    held_by[LIMIT_FILES] = HELD_BY_RLIMIT;
-    for (size_t i = 0; i < ARRAY_LEN(by_cgroup); i++) {
-        enum limit limit = by_cgroup[i];
-        unsigned bit = LIMIT_BIT(limit);
-        if (place->version != CGROUP_NONE)
-            held_by[limit] = HELD_BY_CGROUP;
-        else if ((limits->demanded & bit) && !(limits->best_effort & bit))
-            return err_set(err, -ENOTSUP,
-                    "the %s limit cannot be held here: %s; or accept less with --best-effort "
-                    "%s",
-                    limit_name(limit), place->why, limit_name(limit));
-        else
-            held_by[limit] = limit == LIMIT_CPU ? HELD_BY_NOTHING : HELD_BY_RLIMIT;
-    }
-    return 0;
-}
-
-/* Without a cgroup: per process for memory, per user namespace (so per sandbox) for pids. */
-static void substitute_rlimits(struct local *local, const struct sandbox_limits *limits)
-{
-    if (local->base.held_by[LIMIT_MEMORY] == HELD_BY_RLIMIT)
-        plan_add_rlimit(local->plan, RLIMIT_DATA, limits->value[LIMIT_MEMORY]);
-    if (local->base.held_by[LIMIT_PIDS] == HELD_BY_RLIMIT)
-        plan_add_rlimit(local->plan, RLIMIT_NPROC, limits->value[LIMIT_PIDS] + 1); /* init */
-}
-
 static uint64_t protections_of(const struct local *local)
 {
     uint64_t set = PROTECT_BIT(PROTECT_COUNT) - 1;
@@ -102,19 +67,6 @@ static uint64_t protections_of(const struct local *local)
         set &= ~(PROTECT_BIT(PROTECT_MEMORY) | PROTECT_BIT(PROTECT_PIDS) |
                  PROTECT_BIT(PROTECT_CPU));
     return set;
-}
-
-static int check_files_limit(const struct sandbox_limits *limits, struct carrel_error *err)
-{
-    struct rlimit hard;
-
-    if (getrlimit(RLIMIT_NOFILE, &hard) < 0)
-        return err_set_errno(err, -errno, "getrlimit");
-    if (limits->value[LIMIT_FILES] > hard.rlim_max)
-        return err_set(err, -EINVAL,
-                "the files limit %ju is above this process's own hard limit %ju (ulimit -Hn)",
-                (uintmax_t)limits->value[LIMIT_FILES], (uintmax_t)hard.rlim_max);
-    return 0;
 }
 
 /* Both ends of what connects us with init. */
@@ -344,7 +296,7 @@ static int launch(struct local *local, const struct sandbox_spec *spec,
         r = sources_open(
                 &sources, local->plan, SLOT_FIRST_ID + local->slot.number * PLAN_RANGE, err);
     if (r == 0) {
-        substitute_rlimits(local, &spec->limits);
+        holders_substitute(&spec->limits, local->base.held_by, local->plan);
         local->base.protections = protections_of(local);
         r = launch_init(local, spec, place, sources.fds, err);
     }
@@ -368,9 +320,7 @@ static int local_create(struct runtime *rt, const struct sandbox_spec *spec,
     local->base.ops = local_runtime.ops;
 
     cgroup_find(&place);
-    int r = choose_holders(local, &spec->limits, &place, err);
-    if (r == 0)
-        r = check_files_limit(&spec->limits, err);
+    int r = holders_choose(&spec->limits, &place, local->base.held_by, err);
     if (r == 0)
         r = host_read(spec, &host, err);
     if (r == 0)

@@ -1,0 +1,15 @@
+/* holders.h - which limits are in whose hands, given where cgroups can be made. */
+#pragma once
+#include "runtime/runtime.h"
+
+struct carrel_error;
+struct cgroup_place;
+struct plan;
+
+/* Fills in held_by. Refuses (-ENOTSUP, -EINVAL) a demanded limit that nothing here can hold. */
+int holders_choose(const struct sandbox_limits *limits, const struct cgroup_place *place,
+        enum limit_holder held_by[LIMIT_COUNT], struct carrel_error *err);
+
+/* Adds the rlimits that stand in for a cgroup. */
+void holders_substitute(const struct sandbox_limits *limits,
+        const enum limit_holder held_by[LIMIT_COUNT], struct plan *plan);
