@@ -1,6 +1,8 @@
 /* spec.c - defaults, bounds and absolute paths. */
 #include "core/spec.h"
 #include "base/err.h"
+#include "base/path.h"
+#include "base/str.h"
 #include <carrel/run.h>
 #include <errno.h>
 #include <limits.h>
@@ -82,6 +84,18 @@ static int make_absolute(const char *path, char **out, struct carrel_error *err)
     return *out ? 0 : err_set_errno(err, -ENOMEM, "path");
 }
 
+/* What carrel itself puts into a sandbox has its place there. */
+static int check_target(const char *target, struct carrel_error *err)
+{
+    char shown[128];
+
+    if (target && path_is_clean(target) && path_is_below(target, "/run/carrel"))
+        return err_set(err, -EINVAL,
+                "mount target '%s' is reserved: /run/carrel is carrel's own",
+                str_escape(target, strlen(target), shown, sizeof(shown)));
+    return 0;
+}
+
 static int fill_mounts(
         const struct carrel_run_options *o, struct spec *spec, struct carrel_error *err)
 {
@@ -90,7 +104,9 @@ static int fill_mounts(
         return err_set_errno(err, -ENOMEM, "mounts");
     for (size_t i = 0; i < o->n_mounts; i++) {
         char *source;
-        int r = make_absolute(o->mounts[i].source, &source, err);
+        int r = check_target(o->mounts[i].target, err);
+        if (r == 0)
+            r = make_absolute(o->mounts[i].source, &source, err);
         if (r < 0)
             return r;
         spec->mounts[spec->n_mounts++] = (struct sandbox_mount){

@@ -205,17 +205,39 @@ static int check_limits(const struct sandbox_limits *limits, struct carrel_error
     return 0;
 }
 
-static int check_mounts(const struct sandbox_spec *spec, struct carrel_error *err)
+static int check_absolute(const char *path, struct carrel_error *err)
 {
     char shown[128];
 
+    if (path && path[0] == '/')
+        return 0;
+    return err_set(err, -EINVAL, "mount: '%s' is not an absolute path",
+            str_escape(path ? path : "", path ? strlen(path) : 0, shown, sizeof(shown)));
+}
+
+static int check_overlay(const struct sandbox_overlay *overlay, struct carrel_error *err)
+{
+    int r = check_absolute(overlay->space, err);
+
+    if (!overlay->lower || !overlay->lower[0])
+        return err_set(err, -EINVAL, "a copy-on-write tree needs something below it");
+    for (size_t i = 0; r == 0 && overlay->lower[i]; i++)
+        r = check_absolute(overlay->lower[i], err);
+    if (r == 0 && (!path_is_name(overlay->upper) || !path_is_name(overlay->work)))
+        return err_set(err, -EINVAL, "upper and work must be names in the overlay's space");
+    return r;
+}
+
+static int check_mounts(const struct sandbox_spec *spec, struct carrel_error *err)
+{
     for (size_t i = 0; i < spec->n_mounts; i++) {
-        const char *const paths[] = { spec->mounts[i].source, spec->mounts[i].target };
-        for (size_t j = 0; j < ARRAY_LEN(paths); j++)
-            if (!paths[j] || paths[j][0] != '/')
-                return err_set(err, -EINVAL, "mount: '%s' is not an absolute path",
-                        str_escape(paths[j] ? paths[j] : "", paths[j] ? strlen(paths[j]) : 0,
-                                shown, sizeof(shown)));
+        const struct sandbox_mount *mount = &spec->mounts[i];
+        int r = check_absolute(mount->target, err);
+        if (r == 0)
+            r = mount->overlay ? check_overlay(mount->overlay, err)
+                               : check_absolute(mount->source, err);
+        if (r < 0)
+            return r;
     }
     return 0;
 }

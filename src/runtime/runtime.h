@@ -25,10 +25,24 @@ const char *isolation_name(enum isolation isolation); /* "none" "kernel" "vm" */
 enum network { NETWORK_NONE, NETWORK_HOST };
 enum access { ACCESS_READ_ONLY, ACCESS_READ_WRITE };
 
+/*
+ * A copy-on-write tree. What is changed goes to space/upper; nothing reaches the lower
+ * directories. One upper may be in one sandbox at a time. A runtime need not wait for the disk:
+ * after an orderly end the owner makes space/work anew; a work directory that was used before
+ * is refused, because the machine may have stopped under it.
+ */
+struct sandbox_overlay {
+    const char *const *lower; /* absolute paths on the host, topmost first; NULL-terminated */
+    const char *space;        /* absolute path of a directory on the host, which holds ... */
+    const char *upper;        /* ... these two, by name */
+    const char *work;
+};
+
 struct sandbox_mount {
-    const char *source; /* absolute path on the host */
+    const char *source; /* absolute path on the host; NULL with an overlay */
     const char *target; /* absolute path in the sandbox */
     enum access access;
+    const struct sandbox_overlay *overlay; /* NULL: the source itself is mounted */
 };
 
 enum limit { LIMIT_MEMORY, LIMIT_PIDS, LIMIT_CPU, LIMIT_DISK, LIMIT_FILES, LIMIT_COUNT };

@@ -12,12 +12,17 @@
 #include "runtime/local/apply.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "runtime/local/mounts.h"
+#include "runtime/local/overlay.h"
 #include "runtime/local/plan.h"
 #include "runtime/local/sys.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#define SPACE_PATH                                                                             \
+    "/proc" /* of the host's root, where the private space is until we leave it */
 
 struct tree {
     const struct plan *plan;
@@ -35,68 +40,20 @@ static int fail(struct tree *tree, const char *doing, const char *path)
     return err_set_errno(tree->err, -errno, "%s '%s'", doing, path);
 }
 
-/* Restrictions that every mount gets; private, so that nothing propagates in or out. */
-static int restrict_mount(int fd, uint64_t attributes)
-{
-    struct mount_attr attr = {
-        .attr_set = attributes,
-        .propagation = MS_PRIVATE,
-    };
-
-    return mount_setattr(fd, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof(attr));
-}
-
-static int clone_tree(int dir, const char *path)
-{
-    unsigned flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE | AT_NO_AUTOMOUNT;
-
-    return open_tree(dir, path, *path ? flags : flags | AT_EMPTY_PATH);
-}
-
-static int attach(int mount, int dir, const char *path)
-{
-    unsigned flags = MOVE_MOUNT_F_EMPTY_PATH;
-
-    return move_mount(mount, "", dir, path, *path ? flags : flags | MOVE_MOUNT_T_EMPTY_PATH);
-}
-
 /*
  * Clones `source`, restricts it, attaches it at `path` of the new root. attr == 0: it has its
  * restrictions already, as part of our tmpfs.
  */
 static int bind(struct tree *tree, int dir, const char *source, uint64_t attr, const char *path)
 {
-    AUTO(fd_close) int mount = clone_tree(dir, source);
+    AUTO(fd_close) int mount = mounts_clone(dir, source);
     if (mount < 0)
         return fail(tree, "clone the mount of", source);
-    if (attr && restrict_mount(mount, attr) < 0)
+    if (attr && mounts_restrict(mount, attr) < 0)
         return fail(tree, "restrict the mount of", source);
-    if (attach(mount, tree->root, path) < 0)
+    if (mounts_attach(mount, tree->root, path) < 0)
         return fail(tree, "mount on", path);
     return 0;
-}
-
-struct option {
-    const char *key;
-    const char *value; /* NULL: a flag */
-};
-
-/* A new file system of `type`, detached. */
-static int make_fs(struct tree *tree, const char *type, const struct option *options, size_t n,
-        unsigned attr)
-{
-    AUTO(fd_close) int fs = fsopen(type, FSOPEN_CLOEXEC);
-    if (fs < 0)
-        return fail(tree, "open a file system of type", type);
-    for (size_t i = 0; i < n; i++) {
-        unsigned command = options[i].value ? FSCONFIG_SET_STRING : FSCONFIG_SET_FLAG;
-        if (fsconfig(fs, command, options[i].key, options[i].value, 0) < 0)
-            return fail(tree, "set file system option", options[i].key);
-    }
-    if (fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
-        return fail(tree, "create a file system of type", type);
-    int mount = fsmount(fs, FSMOUNT_CLOEXEC, attr);
-    return mount < 0 ? fail(tree, "mount a file system of type", type) : mount;
 }
 
 /*
@@ -105,7 +62,7 @@ static int make_fs(struct tree *tree, const char *type, const struct option *opt
  */
 static int open_space(struct tree *tree)
 {
-    const struct option options[] = {
+    const struct mount_option options[] = {
         { "size", tree->plan->space_bytes },
         { "nr_inodes", tree->plan->space_inodes },
         { "mode", "0755" },
@@ -113,12 +70,12 @@ static int open_space(struct tree *tree)
     struct stat st;
 
     AUTO(fd_close)
-    int space = make_fs(
-            tree, "tmpfs", options, ARRAY_LEN(options), MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+    int space = mounts_make("tmpfs", options, ARRAY_LEN(options),
+            MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, tree->err);
     if (space < 0)
         return space;
-    if (move_mount(space, "", AT_FDCWD, "/proc", MOVE_MOUNT_F_EMPTY_PATH) < 0)
-        return fail(tree, "attach the private space at", "/proc");
+    if (move_mount(space, "", AT_FDCWD, SPACE_PATH, MOVE_MOUNT_F_EMPTY_PATH) < 0)
+        return fail(tree, "attach the private space at", SPACE_PATH);
     if (fstat(space, &st) < 0)
         return fail(tree, "stat", "the private space");
     if (mkdirat(space, "root", 0755) < 0 || mkdirat(space, "space", 0700) < 0 ||
@@ -128,10 +85,10 @@ static int open_space(struct tree *tree)
     tree->places = openat(space, "space", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (tree->places < 0)
         return fail(tree, "open", "the private space");
-    AUTO(fd_close) int root = clone_tree(space, "root");
+    AUTO(fd_close) int root = mounts_clone(space, "root");
     if (root < 0)
         return fail(tree, "clone", "the new root");
-    if (attach(root, space, "root") < 0)
+    if (mounts_attach(root, space, "root") < 0)
         return fail(tree, "attach", "the new root");
     tree->dev = st.st_dev;
     tree->space = fd_steal(&space);
@@ -195,17 +152,18 @@ static int step_cover(struct tree *tree, const struct step *step)
 
 static int step_devpts(struct tree *tree, const struct step *step)
 {
-    const struct option options[] = {
+    const struct mount_option options[] = {
         { "newinstance", NULL }, { "ptmxmode", "0666" }, { "mode", "0620" },
         { "max", "64" }, /* else one sandbox could use up the host's terminals */
     };
 
     AUTO(fd_close)
-    int mount = make_fs(
-            tree, "devpts", options, ARRAY_LEN(options), MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+    int mount = mounts_make("devpts", options, ARRAY_LEN(options),
+            MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, tree->err);
     if (mount < 0)
         return mount;
-    return attach(mount, tree->root, step->path) < 0 ? fail(tree, "mount on", step->path) : 0;
+    return mounts_attach(mount, tree->root, step->path) < 0 ? fail(tree, "mount on", step->path)
+                                                            : 0;
 }
 
 /*
@@ -237,14 +195,15 @@ static int forbid_nesting(struct tree *tree, int proc)
 static int step_proc(struct tree *tree, const struct step *step)
 {
     AUTO(fd_close)
-    int mount = make_fs(
-            tree, "proc", NULL, 0, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+    int mount = mounts_make("proc", NULL, 0,
+            MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, tree->err);
     if (mount < 0)
         return mount;
     int r = forbid_nesting(tree, mount);
     if (r < 0)
         return r;
-    return attach(mount, tree->root, step->path) < 0 ? fail(tree, "mount on", step->path) : 0;
+    return mounts_attach(mount, tree->root, step->path) < 0 ? fail(tree, "mount on", step->path)
+                                                            : 0;
 }
 
 /*
@@ -309,12 +268,12 @@ static int step_mount(struct tree *tree, const struct step *step)
     uint64_t attr = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
     struct stat st;
 
+    const char *path = tree->plan->sources[mount->source].path;
+    int given = tree->mount_fds[mount->source];
     AUTO(fd_close)
-    int source = tree->mount_fds[step->index] >= 0
-                         ? fcntl(tree->mount_fds[step->index], F_DUPFD_CLOEXEC, 3)
-                         : clone_tree(AT_FDCWD, mount->source);
+    int source = given >= 0 ? fcntl(given, F_DUPFD_CLOEXEC, 3) : mounts_clone(AT_FDCWD, path);
     if (source < 0 || fstat(source, &st) < 0)
-        return fail(tree, "mount source", mount->source);
+        return fail(tree, "mount source", path);
     struct stat at;
     AUTO(fd_close) int target = open_target(tree, step->path, S_ISDIR(st.st_mode));
     if (target < 0)
@@ -323,14 +282,31 @@ static int step_mount(struct tree *tree, const struct step *step)
         return fail(tree, "mount target", step->path);
     if (S_ISDIR(at.st_mode) != S_ISDIR(st.st_mode))
         return err_set(tree->err, S_ISDIR(at.st_mode) ? -ENOTDIR : -EISDIR,
-                "mount source '%s' is %s, but the target '/%s' is %s", mount->source,
+                "mount source '%s' is %s, but the target '/%s' is %s", path,
                 S_ISDIR(st.st_mode) ? "a directory" : "not a directory", step->path,
                 S_ISDIR(at.st_mode) ? "one" : "a file");
-    if (restrict_mount(source, mount->is_writable ? attr : attr | MOUNT_ATTR_RDONLY) < 0)
-        return fail(tree, "restrict the mount of", mount->source);
-    if (attach(source, target, "") < 0)
+    if (mounts_restrict(source, mount->is_writable ? attr : attr | MOUNT_ATTR_RDONLY) < 0)
+        return fail(tree, "restrict the mount of", path);
+    if (mounts_attach(source, target, "") < 0)
         return fail(tree, "mount on", step->path);
     return 0;
+}
+
+static int step_overlay(struct tree *tree, const struct step *step)
+{
+    const struct plan_mount *mount = &tree->plan->mounts[step->index];
+
+    AUTO(fd_close)
+    int made = overlay_make(
+            tree->plan, mount, tree->mount_fds, tree->space, SPACE_PATH, tree->err);
+    if (made < 0)
+        return made;
+    AUTO(fd_close) int target = open_target(tree, step->path, 1);
+    if (target < 0)
+        return target;
+    if (!mount->is_writable && mounts_restrict(made, MOUNT_ATTR_RDONLY) < 0)
+        return fail(tree, "make read-only", step->path);
+    return mounts_attach(made, target, "") < 0 ? fail(tree, "mount on", step->path) : 0;
 }
 
 static int apply_step(struct tree *tree, const struct step *step)
@@ -369,6 +345,8 @@ static int apply_step(struct tree *tree, const struct step *step)
         return bind(tree, tree->root, step->path, fixed | MOUNT_ATTR_NOEXEC, step->path);
     case STEP_MOUNT:
         return step_mount(tree, step);
+    case STEP_OVERLAY:
+        return step_overlay(tree, step);
     }
     return err_set(tree->err, -EINVAL, "unknown step %d", (int)step->kind);
 }

@@ -6,7 +6,7 @@ struct plan;
 
 /*
  * Runs in the child, in its own user and mount namespace, with ids mapped; allocates nothing.
- * mount_fds[i] is a detached mount for the caller's mount i, or -1: it is opened here by its
+ * mount_fds[i] is a detached mount for the plan's source i, or -1: it is opened here by its
  * path. On success the process is in the new root and the old one has no path any more. Returns
  * a descriptor of the private writable space.
  */

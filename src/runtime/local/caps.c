@@ -41,6 +41,20 @@ int caps_keep(uint32_t keep, struct carrel_error *err)
     return r < 0 ? err_set_errno(err, r, "drop capabilities") : 0;
 }
 
+int caps_raise(struct carrel_error *err)
+{
+    struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+    struct __user_cap_data_struct data[2];
+
+    if (syscall(SYS_capget, &header, data) < 0)
+        return err_set_errno(err, -errno, "read capabilities");
+    for (int i = 0; i < 2; i++)
+        data[i].effective = data[i].permitted;
+    return syscall(SYS_capset, &header, data) < 0
+                   ? err_set_errno(err, -errno, "raise capabilities")
+                   : 0;
+}
+
 int caps_drop_all(void)
 {
     return set_caps(0);

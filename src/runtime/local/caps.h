@@ -10,5 +10,8 @@ struct carrel_error;
  */
 int caps_keep(uint32_t keep, struct carrel_error *err);
 
+/* Makes everything permitted effective again, after a change of the file system uid. */
+int caps_raise(struct carrel_error *err);
+
 /* For a program, before exec: nothing at all. Returns 0 or a negative errno. */
 int caps_drop_all(void);

@@ -222,7 +222,7 @@ static int by_target(const void *a, const void *b)
 
 static int check_target(const char *target, struct carrel_error *err)
 {
-    static const char *const reserved[] = { "/proc", "/dev", "/sys", "/run/carrel" };
+    static const char *const reserved[] = { "/proc", "/dev", "/sys" };
     char shown[128];
 
     if (!path_is_clean(target))
@@ -239,6 +239,44 @@ static int check_target(const char *target, struct carrel_error *err)
     return 0;
 }
 
+static void source(struct builder *b, const char *path, bool is_writable)
+{
+    struct plan_source *made = &b->plan->sources[b->plan->n_sources++];
+
+    made->path = text(b->plan, "%s", path);
+    made->is_writable = is_writable;
+    if (!made->path)
+        b->is_short = true;
+}
+
+static int plan_mount(struct builder *b, const struct sandbox_mount *mount,
+        struct plan_mount *out, struct carrel_error *err)
+{
+    const struct sandbox_overlay *overlay = mount->overlay;
+
+    *out = (struct plan_mount){
+        .target = text(b->plan, "%s", mount->target + 1),
+        .is_writable = mount->access == ACCESS_READ_WRITE,
+        .source = b->plan->n_sources,
+    };
+    if (!overlay) {
+        source(b, mount->source, out->is_writable);
+    } else {
+        for (; overlay->lower[out->n_lower]; out->n_lower++) {
+            if (out->n_lower == PLAN_MAX_LOWER)
+                return err_set(err, -E2BIG, "mount '%s' has more than %u layers", mount->target,
+                        PLAN_MAX_LOWER);
+            source(b, overlay->lower[out->n_lower], false);
+        }
+        source(b, overlay->space, true);
+        out->upper = text(b->plan, "%s", overlay->upper);
+        out->work = text(b->plan, "%s", overlay->work);
+    }
+    if (b->is_short || !out->target || (overlay && (!out->upper || !out->work)))
+        return err_set_errno(err, -ENOMEM, "plan mounts");
+    return 0;
+}
+
 static int plan_mounts(
         struct builder *b, const struct sandbox_spec *spec, struct carrel_error *err)
 {
@@ -247,20 +285,15 @@ static int plan_mounts(
     if (spec->n_mounts == 0)
         return 0;
     plan->mounts = calloc(spec->n_mounts, sizeof(*plan->mounts));
-    if (!plan->mounts)
+    plan->sources = calloc(spec->n_mounts * (PLAN_MAX_LOWER + 1), sizeof(*plan->sources));
+    if (!plan->mounts || !plan->sources)
         return err_set_errno(err, -ENOMEM, "plan mounts");
     for (size_t i = 0; i < spec->n_mounts; i++) {
-        const struct sandbox_mount *mount = &spec->mounts[i];
-        int r = check_target(mount->target, err);
+        int r = check_target(spec->mounts[i].target, err);
+        if (r == 0)
+            r = plan_mount(b, &spec->mounts[i], &plan->mounts[i], err);
         if (r < 0)
             return r;
-        plan->mounts[i] = (struct plan_mount){
-            .source = text(plan, "%s", mount->source),
-            .target = text(plan, "%s", mount->target + 1),
-            .is_writable = mount->access == ACCESS_READ_WRITE,
-        };
-        if (!plan->mounts[i].source || !plan->mounts[i].target)
-            return err_set_errno(err, -ENOMEM, "plan mounts");
     }
     plan->n_mounts = spec->n_mounts;
     qsort(plan->mounts, plan->n_mounts, sizeof(*plan->mounts), by_target);
@@ -268,7 +301,9 @@ static int plan_mounts(
         const struct plan_mount *mount = &plan->mounts[i];
         if (i > 0 && strcmp(mount->target, plan->mounts[i - 1].target) == 0)
             return err_set(err, -EINVAL, "two mounts have the target '/%s'", mount->target);
-        add(b, (struct step){ .kind = STEP_MOUNT, .path = mount->target, .index = i });
+        add(b, (struct step){ .kind = mount->n_lower ? STEP_OVERLAY : STEP_MOUNT,
+                       .path = mount->target,
+                       .index = i });
         if (mount->is_writable)
             writable(b, text(plan, "/%s", mount->target));
     }
@@ -316,7 +351,7 @@ int plan_set_source(struct plan *plan, size_t i, const char *source, struct carr
 
     if (!copy)
         return err_set_errno(err, -ENOMEM, "plan mounts");
-    plan->mounts[i].source = copy;
+    plan->sources[i].path = copy;
     return 0;
 }
 
@@ -382,6 +417,7 @@ void plan_free(struct plan *plan)
     free(plan->memory);
     free(plan->steps);
     free(plan->mounts);
+    free(plan->sources);
     free(plan->writable);
     free(plan);
 }

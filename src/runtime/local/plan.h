@@ -31,6 +31,7 @@ enum step_kind {
     STEP_MASK_DIR,  /* hides a directory of /proc */
     STEP_READ_ONLY, /* makes part of /proc read-only */
     STEP_MOUNT,     /* the caller's mount number `index`: nothing on the way may be a link */
+    STEP_OVERLAY,   /* the same for a copy-on-write tree */
 };
 
 struct step {
@@ -41,10 +42,18 @@ struct step {
     size_t index;
 };
 
+struct plan_source {
+    char *path;
+    bool is_writable;
+};
+
 struct plan_mount {
-    char *source;
     char *target; /* relative to the new root */
     bool is_writable;
+    size_t source;  /* index of what is mounted; of an overlay's topmost lower directory */
+    size_t n_lower; /* 0: not an overlay; else the source behind the lower ones holds ... */
+    char *upper;    /* ... these two */
+    char *work;
 };
 
 struct plan_rlimit {
@@ -58,6 +67,8 @@ struct plan {
     size_t n_steps;
     struct plan_mount *mounts; /* in the order in which they must be made */
     size_t n_mounts;
+    struct plan_source *sources; /* directories and files of the host behind the mounts */
+    size_t n_sources;
     const char **writable; /* absolute paths that programs may write to; NULL-terminated */
 
     /* Ids as the sandbox sees them. */
@@ -81,8 +92,9 @@ struct plan {
     size_t n_memory;
 };
 
-#define PLAN_RANGE 65536U /* ids in a range */
-#define PLAN_USER 1000U   /* the programs' user when ids come from a range */
+#define PLAN_MAX_LOWER 16U /* directories of one overlay */
+#define PLAN_RANGE 65536U  /* ids in a range */
+#define PLAN_USER 1000U    /* the programs' user when ids come from a range */
 #define PLAN_HOME "/home/agent"
 #define PLAN_WORKSPACE "/workspace"
 
@@ -95,7 +107,7 @@ int plan_make(const struct sandbox_spec *spec, const struct host *host, struct p
 void plan_free(struct plan *plan);
 DEFINE_AUTO(struct plan *, plan_free)
 
-/* Replaces the source of mount `i` by the same place under another name. */
+/* Replaces source `i` by the same place under another name. */
 int plan_set_source(struct plan *plan, size_t i, const char *source, struct carrel_error *err);
 
 /* Adds one resource limit for every program. */

@@ -239,11 +239,38 @@ TEST(another_root_keeps_its_own_etc)
     CHECK(find(plan, STEP_COVER, "etc/resolv.conf") >= 0);
 }
 
+TEST(an_overlay_is_one_step_with_its_layers_as_sources)
+{
+    const char *const lower[] = { "/cache/setup", "/cache/tree", NULL };
+    const struct sandbox_overlay overlay = {
+        .lower = lower, .space = "/state/run", .upper = "upper", .work = "work"
+    };
+    const struct sandbox_mount mounts[] = {
+        { .target = "/workspace", .access = ACCESS_READ_WRITE, .overlay = &overlay },
+        { .source = "/cache/tree/.git", .target = "/workspace/.git" },
+    };
+    struct sandbox_spec spec = spec_of();
+    struct host host = host_of(0);
+
+    spec.mounts = mounts;
+    spec.n_mounts = 2;
+    AUTO(plan_free) struct plan *plan = make(&spec, &host);
+    const struct plan_mount *mount =
+            &plan->mounts[plan->steps[find(plan, STEP_OVERLAY, "workspace")].index];
+    CHECK_EQ(mount->n_lower, 2);
+    CHECK_STR(plan->sources[mount->source].path, "/cache/setup");
+    CHECK_STR(plan->sources[mount->source + 1].path, "/cache/tree");
+    CHECK(!plan->sources[mount->source + 1].is_writable);
+    CHECK_STR(plan->sources[mount->source + 2].path, "/state/run");
+    CHECK(plan->sources[mount->source + 2].is_writable);
+    CHECK(find(plan, STEP_MOUNT, "workspace/.git") > find(plan, STEP_OVERLAY, "workspace"));
+}
+
 TEST(mounts_come_last_and_outer_ones_first)
 {
     const struct sandbox_mount mounts[] = {
-        { "/src/deep", "/data/a/b", ACCESS_READ_ONLY },
-        { "/src/top", "/data", ACCESS_READ_WRITE },
+        { .source = "/src/deep", .target = "/data/a/b", .access = ACCESS_READ_ONLY },
+        { .source = "/src/top", .target = "/data", .access = ACCESS_READ_WRITE },
     };
     struct sandbox_spec spec = spec_of();
     struct host host = host_of(0);
@@ -254,7 +281,7 @@ TEST(mounts_come_last_and_outer_ones_first)
     int top = find(plan, STEP_MOUNT, "data");
     CHECK_EQ(top, (int)plan->n_steps - 2);
     CHECK_EQ(find(plan, STEP_MOUNT, "data/a/b"), top + 1);
-    CHECK_STR(plan->mounts[plan->steps[top].index].source, "/src/top");
+    CHECK_STR(plan->sources[plan->mounts[plan->steps[top].index].source].path, "/src/top");
     CHECK(plan->mounts[plan->steps[top].index].is_writable);
     CHECK(!plan->mounts[plan->steps[top + 1].index].is_writable);
 
@@ -269,7 +296,7 @@ TEST(mounts_come_last_and_outer_ones_first)
 
 static void refuse_target(const char *target, const char *message)
 {
-    const struct sandbox_mount mount = { "/src", target, ACCESS_READ_ONLY };
+    const struct sandbox_mount mount = { .source = "/src", .target = target };
     struct sandbox_spec spec = spec_of();
     struct host host = host_of(0);
 
@@ -294,8 +321,8 @@ TEST(a_target_that_is_the_sandboxs_own_is_refused)
 TEST(two_mounts_on_one_target_are_refused)
 {
     const struct sandbox_mount mounts[] = {
-        { "/a", "/workspace", ACCESS_READ_ONLY },
-        { "/b", "/workspace", ACCESS_READ_ONLY },
+        { .source = "/a", .target = "/workspace", .access = ACCESS_READ_ONLY },
+        { .source = "/b", .target = "/workspace", .access = ACCESS_READ_ONLY },
     };
     struct sandbox_spec spec = spec_of();
     struct host host = host_of(0);

@@ -9,7 +9,7 @@ struct plan;
 /* Everything the child needs, prepared by the parent before the clone. */
 struct setup {
     const struct plan *plan;
-    const int *mount_fds; /* one for each of the plan's mounts; see apply.h */
+    const int *mount_fds; /* one for each of the plan's sources; see apply.h */
     int sock;             /* requests of the host, and our answers */
     int events;           /* our reports */
     int owner;            /* pidfd of the host process: readable when it is gone */

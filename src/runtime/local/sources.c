@@ -30,7 +30,7 @@ static int canonical(int fd, const char *given, char **path, struct carrel_error
  * Lets the source's owner appear as the program's user. A read-only source on a file system
  * that cannot do this is shown as it is, which gives the program less, never more.
  */
-static int map_owner(int mount, const struct plan_mount *m, const struct stat *st,
+static int map_owner(int mount, const struct plan_source *m, const struct stat *st,
         const struct plan *plan, uint32_t base, struct carrel_error *err)
 {
     AUTO(fd_close)
@@ -49,10 +49,10 @@ static int map_owner(int mount, const struct plan_mount *m, const struct stat *s
             "mount source '%s' cannot be written by the sandbox's user: its file system does "
             "not "
             "support id-mapped mounts (%s); mount it read-only (:ro) or use another directory",
-            m->source, strerrordesc_np(errno));
+            m->path, strerrordesc_np(errno));
 }
 
-static int open_mount(int fd, const struct plan_mount *m, const struct plan *plan,
+static int open_mount(int fd, const struct plan_source *m, const struct plan *plan,
         uint32_t base, struct carrel_error *err)
 {
     struct stat st;
@@ -61,7 +61,7 @@ static int open_mount(int fd, const struct plan_mount *m, const struct plan *pla
             OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE |
                     AT_NO_AUTOMOUNT);
     if (mount < 0 || fstat(fd, &st) < 0)
-        return err_set_errno(err, -errno, "mount source '%s'", m->source);
+        return err_set_errno(err, -errno, "mount source '%s'", m->path);
     int r = map_owner(mount, m, &st, plan, base, err);
     return r < 0 ? r : fd_steal(&mount);
 }
@@ -69,35 +69,35 @@ static int open_mount(int fd, const struct plan_mount *m, const struct plan *pla
 static int open_one(
         struct plan *plan, size_t i, uint32_t base, int *out, struct carrel_error *err)
 {
-    struct plan_mount *m = &plan->mounts[i];
+    const struct plan_source *m = &plan->sources[i];
     struct stat st;
     AUTO(free) char *path = NULL;
 
-    AUTO(fd_close) int fd = open(m->source, O_PATH | O_CLOEXEC);
+    AUTO(fd_close) int fd = open(m->path, O_PATH | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st) < 0)
-        return err_set_errno(err, -errno, "mount source '%s'", m->source);
+        return err_set_errno(err, -errno, "mount source '%s'", m->path);
     if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
         return err_set(
-                err, -EINVAL, "mount source '%s' is neither a directory nor a file", m->source);
+                err, -EINVAL, "mount source '%s' is neither a directory nor a file", m->path);
     if (plan->has_range) {
         *out = open_mount(fd, m, plan, base, err);
         return *out < 0 ? *out : 0;
     }
-    int r = canonical(fd, m->source, &path, err);
+    int r = canonical(fd, m->path, &path, err);
     return r < 0 ? r : plan_set_source(plan, i, path, err);
 }
 
 int sources_open(
         struct sources *sources, struct plan *plan, uint32_t base, struct carrel_error *err)
 {
-    if (plan->n_mounts == 0)
+    if (plan->n_sources == 0)
         return 0;
-    sources->fds = calloc(plan->n_mounts, sizeof(*sources->fds));
+    sources->fds = calloc(plan->n_sources, sizeof(*sources->fds));
     if (!sources->fds)
         return err_set_errno(err, -ENOMEM, "mounts");
-    for (; sources->n < plan->n_mounts; sources->n++)
+    for (; sources->n < plan->n_sources; sources->n++)
         sources->fds[sources->n] = -1;
-    for (size_t i = 0; i < plan->n_mounts; i++) {
+    for (size_t i = 0; i < plan->n_sources; i++) {
         int r = open_one(plan, i, base, &sources->fds[i], err);
         if (r < 0)
             return r;

@@ -6,7 +6,7 @@
 struct carrel_error;
 struct plan;
 
-/* fds[i] is a detached mount for the plan's mount i, or -1 where the child opens it itself. */
+/* fds[i] is a detached mount for the plan's source i, or -1 where the child opens it itself. */
 struct sources {
     int *fds;
     size_t n;

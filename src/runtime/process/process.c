@@ -102,6 +102,8 @@ static int check_spec(const struct sandbox_spec *spec, struct carrel_error *err)
     for (size_t i = 0; i < spec->n_mounts; i++) {
         if (strcmp(spec->mounts[i].target, "/workspace") != 0 || i > 0)
             return refuse("mount, only one directory as /workspace", err);
+        if (spec->mounts[i].overlay)
+            return refuse("copy-on-write tree", err);
         if (spec->mounts[i].access != ACCESS_READ_WRITE)
             return refuse("read-only mount", err);
     }

@@ -1,0 +1,29 @@
+/*
+ * mounts.h - detached mounts: made, restricted, and only then attached.
+ *
+ * Used in the child: allocates nothing. Functions return a descriptor or 0, and on failure -1
+ * with errno set, but for mounts_make(), which knows what it was doing.
+ */
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+struct carrel_error;
+
+/* A copy of the mount tree at `path` below `dir`; path may be "": the directory itself. */
+int mounts_clone(int dir, const char *path);
+
+/* Restrictions (MOUNT_ATTR_*) for it and all below; private, so that nothing propagates. */
+int mounts_restrict(int mount, uint64_t attributes);
+
+/* At `path` below `dir`; path may be "": on the directory or file itself. */
+int mounts_attach(int mount, int dir, const char *path);
+
+struct mount_option {
+    const char *key;
+    const char *value; /* NULL: a flag */
+};
+
+/* A new file system of `type`, detached. A negative errno on failure. */
+int mounts_make(const char *type, const struct mount_option *options, size_t n, unsigned attr,
+        struct carrel_error *err);
