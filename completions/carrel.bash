@@ -5,11 +5,28 @@ _carrel_options() { # _carrel_options COMMAND: its options, one word each
     case $1 in
     run)
         echo "-c --timeout --cpu --memory --disk --pids --files --max-output --env --env-file" \
-            "--cwd --mount --workdir --root --network --user --hostname --stdin --tty --json" \
+            "--cwd --mount --workdir --cow --workspace --repo --base --task --run --dirty" \
+            "--include --history --setup --setup-key --tree --on-success --on-failure" \
+            "--root --network --user --hostname --stdin --tty --json" \
             "--output --quiet --runtime --require --best-effort --help"
         ;;
     health | cleanup) echo "--json --help" ;;
     test) echo "--runtime --json --help" ;;
+    workspace)
+        echo "--all --stat --name-status --uncommitted --color --message -m --squash --merge" \
+            "--force --older-than --dry-run --at --reason --json --help"
+        ;;
+    "workspace list") echo "--all --json --help" ;;
+    "workspace diff") echo "--stat --name-status --uncommitted --color --json --help" ;;
+    "workspace log") echo "--color --json --help" ;;
+    "workspace commit") echo "--message -m --json --help" ;;
+    "workspace apply") echo "--squash --merge --json --help" ;;
+    "workspace discard") echo "--force --json --help" ;;
+    "workspace prune") echo "--all --older-than --dry-run --json --help" ;;
+    "workspace open") echo "--at --json --help" ;;
+    "workspace lock") echo "--reason --json --help" ;;
+    "workspace resume" | "workspace shell") _carrel_options run ;;
+    "workspace "*) echo "--json --help" ;;
     esac
 }
 
@@ -18,6 +35,11 @@ _carrel_value() { # _carrel_value OPTION WORD
     local before list
 
     case $1 in
+    --history) mapfile -t COMPREPLY < <(compgen -W "full cut" -- "$2") ;;
+    --tree) mapfile -t COMPREPLY < <(compgen -W "auto overlay fuse copy" -- "$2") ;;
+    --on-success) mapfile -t COMPREPLY < <(compgen -W "keep commit apply discard" -- "$2") ;;
+    --on-failure) mapfile -t COMPREPLY < <(compgen -W "keep discard" -- "$2") ;;
+    --color) mapfile -t COMPREPLY < <(compgen -W "auto always never" -- "$2") ;;
     --network) mapfile -t COMPREPLY < <(compgen -W "none host" -- "$2") ;;
     --runtime) mapfile -t COMPREPLY < <(compgen -W "local process" -- "$2") ;;
     --user) mapfile -t COMPREPLY < <(compgen -W "root agent nobody" -- "$2") ;;
@@ -33,11 +55,11 @@ _carrel_value() { # _carrel_value OPTION WORD
         compopt -o nospace 2>/dev/null
         mapfile -t COMPREPLY < <(compgen -P "$before" -W "$list" -- "${2##*,}")
         ;;
-    --workdir | --root | --mount)
+    --workdir | --root | --mount | --repo | --at)
         compopt -o filenames -o nospace 2>/dev/null
         mapfile -t COMPREPLY < <(compgen -d -- "$2")
         ;;
-    --env-file | --output)
+    --env-file | --output | --setup-key)
         compopt -o filenames 2>/dev/null
         mapfile -t COMPREPLY < <(compgen -f -- "$2")
         ;;
@@ -45,15 +67,34 @@ _carrel_value() { # _carrel_value OPTION WORD
         compopt -o nospace 2>/dev/null
         mapfile -t COMPREPLY < <(compgen -e -S = -- "$2")
         ;;
-    -c | --timeout | --cpu | --memory | --disk | --pids | --files | --max-output | --cwd | --hostname)
+    -c | --timeout | --cpu | --memory | --disk | --pids | --files | --max-output | --cwd | --hostname | \
+        --base | --task | --run | --include | --setup | --message | -m | --older-than | --reason)
         COMPREPLY=()
         ;;
     *) return 1 ;;
     esac
 }
 
+# carrel workspace SUBCOMMAND ...: names of workspaces come from carrel itself.
+_carrel_workspace() { # _carrel_workspace WORD
+    local subcommand=${COMP_WORDS[2]} before=${COMP_WORDS[COMP_CWORD - 1]} list
+
+    if [ "$COMP_CWORD" -eq 2 ]; then
+        list="list show status diff log patch commit apply merge cherry-pick discard open close
+            move shell resume lock unlock repair prune"
+        [[ $1 != -* ]] || list=$(_carrel_options workspace)
+    elif [[ $before == -* ]] && _carrel_value "$before" "$1"; then
+        return
+    elif [[ $1 == -* ]]; then
+        list=$(_carrel_options "workspace $subcommand")
+    else
+        list=$("${COMP_WORDS[0]}" workspace list 2>/dev/null | sed -n '2,$s/ .*//p')
+    fi
+    mapfile -t COMPREPLY < <(compgen -W "$list" -- "$1")
+}
+
 _carrel() {
-    local commands="run health test cleanup help version"
+    local commands="run workspace health test cleanup help version"
     local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]:-} i
 
     COMPREPLY=()
@@ -63,6 +104,10 @@ _carrel() {
     fi
     if [ "$command" = help ]; then
         [ "$COMP_CWORD" -ne 2 ] || mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$word")
+        return
+    fi
+    if [ "$command" = workspace ]; then
+        _carrel_workspace "$word"
         return
     fi
     # The words so far: options with their values, then the program.

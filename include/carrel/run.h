@@ -26,6 +26,42 @@ struct carrel_mount {
     bool is_writable;
 };
 
+enum carrel_outcome_action {
+    CARREL_KEEP,    /* the workspace stays as the run left it */
+    CARREL_COMMIT,  /* its work becomes commits on the run's branch */
+    CARREL_APPLY,   /* that, and its changes go into the user's checked-out files */
+    CARREL_DISCARD, /* the workspace and its branch are removed */
+};
+
+enum carrel_tree {
+    CARREL_TREE_AUTO,    /* the first of the following that works here */
+    CARREL_TREE_OVERLAY, /* the kernel's overlay */
+    CARREL_TREE_FUSE,    /* fuse-overlayfs */
+    CARREL_TREE_COPY,    /* a whole checkout */
+};
+
+/*
+ * A workspace for the run: a git worktree of its own as /workspace, or with `is_folder` a
+ * copy-on-write copy of a folder without git.
+ */
+struct carrel_workspace_options {
+    const char *repo;   /* a directory in the repository (or the folder); NULL: the current one */
+    const char *base;   /* revision; NULL: HEAD */
+    const char *task;   /* ids; NULL: made up */
+    const char *run;
+    const char *resume; /* "R" or "T/R": go on in that workspace; everything above is its own */
+    bool is_folder;
+    bool is_dirty;      /* start from the uncommitted work in the user's tree */
+    const char *const *include; /* patterns of ignored files to carry along; NULL-terminated */
+    bool is_history_cut;        /* the run sees the base commit alone */
+    const char *setup;          /* shell line whose result is kept as a layer; NULL: none */
+    const char *const *setup_keys; /* files that decide whether that layer is still right */
+    enum carrel_tree tree;
+    enum carrel_outcome_action on_success;
+    enum carrel_outcome_action on_failure; /* CARREL_KEEP or CARREL_DISCARD */
+    bool shows_progress; /* on stderr, when filling the cache takes more than a second */
+};
+
 /*
  * What to run. Start from CARREL_RUN_OPTIONS_INIT and set argv; everything else has a default.
  * A limit of 0 is the default value, held as well as this machine can; a limit that is given is
@@ -40,6 +76,7 @@ struct carrel_run_options {
     const char *root;        /* another root filesystem; NULL: the host's programs */
     const struct carrel_mount *mounts;
     size_t n_mounts;
+    const struct carrel_workspace_options *workspace; /* NULL: none */
     enum carrel_network network;
     const char *hostname; /* NULL: "carrel" */
     bool has_user;        /* uid and gid below count */
@@ -111,6 +148,12 @@ CARREL_PUBLIC const char *carrel_run_result_message(const struct carrel_run_resu
 
 /* What the caller should know of how limits were held; empty when all is as asked. */
 CARREL_PUBLIC const char *carrel_run_result_note(const struct carrel_run_result *result);
+
+/*
+ * What became of the workspace, for people: one or more lines about what changed, where it is and
+ * what can be done with it; empty without a workspace. Names that the run chose are escaped.
+ */
+CARREL_PUBLIC const char *carrel_run_result_summary(const struct carrel_run_result *result);
 
 /* The whole result as one JSON object without a newline. The text belongs to the result. */
 CARREL_PUBLIC const char *carrel_run_result_json(const struct carrel_run_result *result);

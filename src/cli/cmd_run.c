@@ -1,4 +1,5 @@
 /* cmd_run.c - carrel run. */
+#include "cli/cmd_run.h"
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/fd.h"
@@ -94,6 +95,17 @@ static void print_notes(const struct run_args *args, const struct carrel_run_res
         (void)fprintf(stderr, "carrel: %s\n", message);
 }
 
+/* What changed in the workspace, and what can be done with it; nothing without one. */
+static void print_summary(const struct run_args *args, const struct carrel_run_result *result)
+{
+    const char *text = carrel_run_result_summary(result);
+    size_t len = strlen(text);
+
+    if (args->is_quiet || args->is_json || len == 0)
+        return;
+    (void)fprintf(stderr, "%s%s", text, text[len - 1] == '\n' ? "" : "\n");
+}
+
 /* The caller that asked for JSON gets JSON, also when there was no run. */
 static int fail_run(const struct run_args *args, int status, const struct carrel_error *err)
 {
@@ -106,7 +118,7 @@ static int fail_run(const struct run_args *args, int status, const struct carrel
     return fail_with(status, err);
 }
 
-static int run(struct run_args *args)
+int run_program(struct run_args *args)
 {
     struct carrel_error err = { 0 };
     struct carrel_run_options *o = &args->options;
@@ -133,6 +145,7 @@ static int run(struct run_args *args)
     r = write_result(args, result, &err);
     if (r < 0)
         status = fail_with(STATUS_FAILED, &err);
+    print_summary(args, result);
     carrel_run_result_free(result);
     return status;
 }
@@ -146,6 +159,12 @@ static bool asks_for_json(int argc, char **argv)
     return false;
 }
 
+int run_refuse(struct run_args *args, int argc, char **argv, const struct carrel_error *err)
+{
+    args->is_json = asks_for_json(argc, argv);
+    return fail_run(args, STATUS_FAILED, err);
+}
+
 int cmd_run(int argc, char **argv)
 {
     struct carrel_error err = { 0 };
@@ -156,10 +175,9 @@ int cmd_run(int argc, char **argv)
     if (args.wants_help) {
         print_help();
     } else if (r < 0) {
-        args.is_json = asks_for_json(argc, argv);
-        status = fail_run(&args, STATUS_FAILED, &err);
+        status = run_refuse(&args, argc, argv, &err);
     } else {
-        status = run(&args);
+        status = run_program(&args);
     }
     run_args_finish(&args);
     return status;

@@ -19,6 +19,8 @@ static const struct {
     const char *help;
 } commands[] = {
     { "run", cmd_run, "run a program in its own sandbox" },
+    { "workspace", cmd_workspace,
+            "look at, take over or remove what runs made of a repository" },
     { "health", cmd_health, "say which protections work here, and what to do if not" },
     { "test", cmd_test, "try the sandbox: limits driven to their bounds, attempts to get out" },
     { "cleanup", cmd_cleanup, "remove what a crash left" },
@@ -53,7 +55,7 @@ static void print_help(void)
             printf("  %-10s %s\n", commands[i].name, commands[i].help);
     (void)puts("\nTry: carrel run -- echo hello\n"
                "'carrel COMMAND --help' explains a command; manual pages: carrel(1), "
-               "carrel-run(1).");
+               "carrel-run(1), carrel-workspace(1).");
 }
 
 static int run_command(const char *name, int argc, char **argv)

@@ -190,7 +190,9 @@ static int take_workdir(void *t, const char *v, struct carrel_error *err)
     (void)take_access(text, &is_writable);
     if (!text[0])
         return err_set(err, -EINVAL, "expected a directory on the host");
-    return add_mount(args_of(t), text, "/workspace", is_writable, err);
+    int r = add_mount(args_of(t), text, "/workspace", is_writable, err);
+    args_of(t)->workdir = args_of(t)->options.n_mounts;
+    return r;
 }
 
 static int take_root(void *t, const char *v, struct carrel_error *err)
@@ -369,6 +371,7 @@ const struct option_row run_rows[] = {
     { "mount", "SRC:DST[:ro|rw]", "show a host directory or file inside, read-only or not",
             take_mount },
     { "workdir", "DIR[:ro|rw]", "a host directory as /workspace, read-write", take_workdir },
+    RUN_WORKSPACE_ROWS,
     { "root", "DIR", "another root filesystem instead of the host's programs", take_root },
     { "network", "none|host", "none (default): loopback only", take_network },
     { "user", "UID[:GID]", "who the program is inside; also root, agent, nobody", take_user },
@@ -405,12 +408,10 @@ static int build_shell(struct run_args *args, int n, char **words, struct carrel
     return 0;
 }
 
-int run_args_parse(struct run_args *args, int argc, char **argv, struct carrel_error *err)
+/* What is left to do when all options are read: `words` is the program. */
+static int complete(
+        struct run_args *args, int n, char **words, const char *usage, struct carrel_error *err)
 {
-    *args = (struct run_args){ .options = CARREL_RUN_OPTIONS_INIT };
-    int at = options_parse(run_rows, n_run_rows, argc, argv, args, err);
-    if (at < 0 || args->wants_help)
-        return at < 0 ? at : 0;
     args->options.env = (const char *const *)args->env;
     args->options.cwd = args->cwd_absolute;
     if (args->is_json && args->options.has_tty)
@@ -418,12 +419,41 @@ int run_args_parse(struct run_args *args, int argc, char **argv, struct carrel_e
     if (args->is_capped && args->options.has_tty)
         return err_set(err, -EINVAL, "--max-output and --tty exclude each other");
     if (args->shell_line)
-        return build_shell(args, argc - at, argv + at, err);
-    if (at == argc)
+        return build_shell(args, n, words, err);
+    if (n == 0)
         return err_set(err, -EINVAL,
-                "no program; expected 'carrel run [options] -- PROGRAM [ARG...]' or -c 'LINE'");
-    args->options.argv = (const char *const *)(argv + at);
+                "no program; expected '%s [options] -- PROGRAM [ARG...]' or -c 'LINE'", usage);
+    args->options.argv = (const char *const *)words;
     return 0;
+}
+
+int run_args_parse(struct run_args *args, int argc, char **argv, struct carrel_error *err)
+{
+    *args = (struct run_args){ .options = CARREL_RUN_OPTIONS_INIT };
+    int at = options_parse(run_rows, n_run_rows, argc, argv, args, err);
+    if (at < 0 || args->wants_help)
+        return at < 0 ? at : 0;
+    int r = run_workspace_complete(args, err);
+    return r < 0 ? r : complete(args, argc - at, argv + at, "carrel run", err);
+}
+
+int run_args_parse_resume(struct run_args *args, int argc, char **argv, const char **name,
+        struct carrel_error *err)
+{
+    *name = NULL;
+    *args = (struct run_args){ .options = CARREL_RUN_OPTIONS_INIT };
+    int at = options_parse(run_rows, n_run_rows, argc, argv, args, err);
+    if (at >= 0 && at < argc && strcmp(argv[at - 1], "--") != 0) {
+        *name = argv[at];
+        int n = options_parse(run_rows, n_run_rows, argc - at, argv + at, args, err);
+        at = n < 0 ? n : at + n;
+    }
+    if (at < 0 || args->wants_help)
+        return at < 0 ? at : 0;
+    int r = run_workspace_resume(args, err);
+    if (r < 0)
+        return r;
+    return complete(args, argc - at, argv + at, "carrel workspace resume NAME", err);
 }
 
 void run_args_finish(struct run_args *args)
@@ -436,6 +466,7 @@ void run_args_finish(struct run_args *args)
         free((void *)(uintptr_t)args->mounts[i].target);
     }
     free(args->mounts);
+    run_workspace_finish(&args->workspace);
     free(args->cwd_absolute);
     free(args->argv);
     free((void *)(uintptr_t)args->options.require);

@@ -1,6 +1,7 @@
 /* run_args.h - the options of `carrel run`, as later commands will take them too. */
 #pragma once
 #include "cli/options.h"
+#include "cli/run_workspace_args.h"
 #include <carrel/run.h>
 
 struct run_args {
@@ -8,6 +9,8 @@ struct run_args {
     char **env; /* "K=V", NULL-terminated */
     size_t n_env;
     struct carrel_mount *mounts;
+    size_t workdir; /* which of them is --workdir, counted from 1; 0: none */
+    struct run_workspace_args workspace;
     const char *cwd; /* as given */
     char *cwd_absolute;
     const char *shell_line; /* -c */
@@ -25,4 +28,12 @@ extern const size_t n_run_rows;
 
 /* Reads the words of the command line. Everything is checked; nothing is done yet. */
 int run_args_parse(struct run_args *args, int argc, char **argv, struct carrel_error *err);
+
+/*
+ * The same for a command that goes on in a workspace: COMMAND [options] [NAME] [options] --
+ * PROGRAM. *name is NULL when "--", or nothing, comes in its place. The caller finds out which
+ * workspace is meant and puts it into workspace.options.resume.
+ */
+int run_args_parse_resume(struct run_args *args, int argc, char **argv, const char **name,
+        struct carrel_error *err);
 void run_args_finish(struct run_args *args);

@@ -154,3 +154,186 @@ TEST(what_is_wrong_is_named_with_what_was_expected)
     refused("run",
             "no program; expected 'carrel run [options] -- PROGRAM [ARG...]' or -c 'LINE'");
 }
+
+TEST(a_run_has_no_workspace_unless_an_option_asks_for_one)
+{
+    static const char *const asking[] = {
+        "run --workspace true",
+        "run --repo . true",
+        "run --base main true",
+        "run --task T-1 true",
+        "run --run R-1 true",
+        "run --dirty true",
+        "run --include .env true",
+        "run --history cut true",
+        "run --setup make true",
+        "run --tree copy true",
+        "run --on-success commit true",
+        "run --on-failure discard true",
+    };
+
+    CHECK_EQ(parse("run true"), 0);
+    CHECK(!args.options.workspace);
+    run_args_finish(&args);
+    for (size_t i = 0; i < ARRAY_LEN(asking); i++) {
+        CHECK_EQ(parse(asking[i]), 0);
+        CHECK(args.options.workspace);
+        CHECK(!args.options.workspace->is_folder);
+        CHECK(!args.options.workspace->resume);
+        run_args_finish(&args);
+    }
+}
+
+TEST(every_option_of_a_workspace_arrives)
+{
+    CHECK_EQ(parse("run --repo src --base v1 --task T-1 --run R-2 --include .env --include "
+                   "*.key "
+                   "--history cut --setup install --setup-key a.lock --setup-key b.lock "
+                   "--tree fuse --on-success apply --on-failure discard true"),
+            0);
+    const struct carrel_workspace_options *ws = args.options.workspace;
+    CHECK_STR(ws->repo, "src");
+    CHECK_STR(ws->base, "v1");
+    CHECK_STR(ws->task, "T-1");
+    CHECK_STR(ws->run, "R-2");
+    CHECK_STR(ws->include[0], ".env");
+    CHECK_STR(ws->include[1], "*.key");
+    CHECK(!ws->include[2]);
+    CHECK(ws->is_history_cut);
+    CHECK_STR(ws->setup, "install");
+    CHECK_STR(ws->setup_keys[1], "b.lock");
+    CHECK(!ws->setup_keys[2]);
+    CHECK_EQ(ws->tree, CARREL_TREE_FUSE);
+    CHECK_EQ(ws->on_success, CARREL_APPLY);
+    CHECK_EQ(ws->on_failure, CARREL_DISCARD);
+    CHECK(ws->shows_progress);
+    CHECK(!ws->is_dirty);
+    run_args_finish(&args);
+
+    CHECK_EQ(parse("run --dirty --quiet true"), 0);
+    CHECK(args.options.workspace->is_dirty);
+    CHECK(!args.options.workspace->shows_progress);
+    run_args_finish(&args);
+}
+
+TEST(a_folder_with_cow_is_a_workspace_and_no_mount)
+{
+    CHECK_EQ(parse("run --mount a:/a --workdir f --mount b:/b --cow true"), 0);
+    CHECK_EQ(args.options.n_mounts, 2);
+    CHECK_STR(args.mounts[0].target, "/a");
+    CHECK_STR(args.mounts[1].target, "/b");
+    CHECK(args.options.workspace->is_folder);
+    CHECK_STR(args.options.workspace->repo, "f");
+    run_args_finish(&args);
+
+    CHECK_EQ(parse("run --cow --workdir f --task t --on-success apply true"), 0);
+    CHECK_EQ(args.options.n_mounts, 0);
+    CHECK_STR(args.options.workspace->task, "t");
+    run_args_finish(&args);
+}
+
+TEST(options_of_workspaces_that_contradict_are_refused)
+{
+    refused("run --workdir . --repo . true", "--workdir and --repo exclude each other: both "
+                                             "would be /workspace (a folder without "
+                                             "git: --workdir DIR --cow)");
+    refused("run --workdir . --on-success apply true",
+            "--workdir and --on-success exclude each other: both would be /workspace (a folder "
+            "without git: --workdir DIR --cow)");
+    refused("run --workspace --mount a:/workspace true",
+            "two things cannot both be /workspace: the mount there and the workspace that "
+            "--workspace asks for");
+    refused("run --workdir a --workdir b --cow true",
+            "two things cannot both be /workspace: the mount there and the workspace that "
+            "--cow "
+            "asks for");
+    refused("run --cow true", "--cow needs --workdir DIR: the folder to work on");
+    refused("run --workdir a:ro --cow true",
+            "--workdir DIR:ro and --cow exclude each other: a copy is there to be changed");
+    refused("run --workdir a --cow --base x true",
+            "--base is for git repositories, --workdir DIR --cow for folders without git: give "
+            "one of them");
+    refused("run --workdir a --cow --on-success commit true",
+            "--on-success commit needs git; a folder has keep, apply and discard");
+    refused("run --setup-key a true",
+            "--setup-key needs --setup LINE: what to run when that file is another");
+    refused("run --dirty --base x true", "--dirty and --base exclude each other: uncommitted "
+                                         "work belongs to the commit that "
+                                         "is checked out");
+}
+
+TEST(choices_of_workspaces_are_named)
+{
+    refused("run --history all true", "--history: 'all' is not one of full, cut");
+    refused("run --tree btrfs true", "--tree: 'btrfs' is not one of auto, overlay, fuse, copy");
+    refused("run --on-success merge true",
+            "--on-success: 'merge' is not one of keep, commit, apply, discard");
+    refused("run --on-failure apply true", "--on-failure: 'apply' is not one of keep, discard");
+    refused("run --repo= true", "--repo: expected a directory in a git repository");
+    refused("run --task= true", "--task: expected an id, such as T-123");
+}
+
+static const char *resumed;
+
+static int parse_resume(const char *line)
+{
+    static char copy[512];
+    static char *words[64];
+    int n = 0;
+
+    (void)strcpy(copy, line);
+    for (char *word = strtok(copy, " "); word; word = strtok(NULL, " "))
+        words[n++] = word;
+    words[n] = NULL;
+    return run_args_parse_resume(&args, n, words, &resumed, &err);
+}
+
+TEST(resume_takes_a_name_with_options_on_both_sides)
+{
+    static const char *const named[] = {
+        "resume fix-1 -- make test",
+        "resume fix-1 make test",
+        "resume --timeout 5s fix-1 -- make test",
+        "resume fix-1 --timeout 5s make test",
+        "resume --pids 9 fix-1 --timeout 5s -- make test",
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(named); i++) {
+        CHECK_EQ(parse_resume(named[i]), 0);
+        CHECK_STR(resumed, "fix-1");
+        CHECK_STR(args.options.argv[0], "make");
+        CHECK_STR(args.options.argv[1], "test");
+        CHECK(args.options.workspace);
+        run_args_finish(&args);
+    }
+    CHECK_EQ(parse_resume("resume -- make test"), 0);
+    CHECK(!resumed);
+    CHECK_STR(args.options.argv[0], "make");
+    run_args_finish(&args);
+    CHECK_EQ(parse_resume("resume --quiet -- make test"), 0);
+    CHECK(!resumed);
+    run_args_finish(&args);
+    CHECK_EQ(parse_resume("resume -c make"), 0);
+    CHECK(!resumed);
+    CHECK_STR(args.options.argv[2], "make");
+    run_args_finish(&args);
+    CHECK_EQ(parse_resume("resume T-1/R-1 --on-success commit -c make"), 0);
+    CHECK_STR(resumed, "T-1/R-1");
+    CHECK_EQ(args.options.workspace->on_success, CARREL_COMMIT);
+    run_args_finish(&args);
+}
+
+TEST(resume_refuses_what_decides_how_a_workspace_is_made)
+{
+    CHECK_EQ(parse_resume("resume r --repo . -- true"), -EINVAL);
+    CHECK_STR(err.message, "--repo decides how a workspace is made; this one is there already, "
+                           "so leave it out, "
+                           "or make another with 'carrel run'");
+    run_args_finish(&args);
+    CHECK_EQ(parse_resume("resume r --workdir . -- true"), -EINVAL);
+    run_args_finish(&args);
+    CHECK_EQ(parse_resume("resume r"), -EINVAL);
+    CHECK_STR(err.message, "no program; expected 'carrel workspace resume NAME [options] -- "
+                           "PROGRAM [ARG...]' or -c 'LINE'");
+    run_args_finish(&args);
+}

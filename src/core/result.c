@@ -2,6 +2,7 @@
 #include "core/result.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "core/outcome.h"
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -184,7 +185,7 @@ int result_write_json(struct carrel_run_result *r)
 
     json_object(&json, NULL);
     json_str(&json, "run", r->run[0] ? r->run : NULL);
-    json_null(&json, "task");
+    json_str(&json, "task", r->task[0] ? r->task : NULL);
     json_bool(&json, "ok", r->reason == CARREL_EXITED && !has_failed(r));
     json_str(&json, "reason", reason_name(r->reason));
     write_status(&json, r);
@@ -217,6 +218,8 @@ int result_write_json(struct carrel_run_result *r)
     write_limits(&json, r);
     json_object(&json, "workspace");
     json_str(&json, "path", r->workspace);
+    if (r->outcome)
+        outcome_write_json(r->outcome, r->run, &json);
     json_end_object(&json);
     json_str(&json, "note", r->note[0] ? r->note : NULL);
     json_str(&json, "message", r->message);
@@ -253,6 +256,8 @@ void carrel_run_result_free(struct carrel_run_result *r)
     free(r->stdout_file);
     free(r->stderr_file);
     free(r->workspace);
+    outcome_free(r->outcome);
+    buf_finish(r->summary);
     free(r);
 }
 
@@ -291,6 +296,11 @@ const char *carrel_run_result_message(const struct carrel_run_result *r)
 const char *carrel_run_result_note(const struct carrel_run_result *r)
 {
     return r->note;
+}
+
+const char *carrel_run_result_summary(const struct carrel_run_result *r)
+{
+    return r->summary.data ? r->summary.data : "";
 }
 
 const char *carrel_run_result_json(const struct carrel_run_result *r)

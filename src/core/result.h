@@ -2,10 +2,14 @@
 #pragma once
 #include "base/buf.h"
 #include "runtime/runtime.h"
+#include "workspace/name.h"
 #include <carrel/run.h>
 
+struct outcome;
+
 struct carrel_run_result {
-    char run[20]; /* empty: there was no run */
+    char run[NAME_ID_MAX + 1];  /* empty: there was no run */
+    char task[NAME_ID_MAX + 1]; /* empty: none */
     enum carrel_reason reason;
     bool has_status;
     int wait_status; /* as waitpid() gives it */
@@ -26,7 +30,9 @@ struct carrel_run_result {
     uint64_t limits[LIMIT_COUNT];
     uint64_t timeout_ms;
     uint64_t output_bytes;
-    char *workspace;
+    char *workspace;         /* as the program sees it */
+    struct outcome *outcome; /* of the run's own workspace; NULL: it had none */
+    struct buf summary;      /* of that, for people */
     char message[512];
     char note[256];
     struct buf json;

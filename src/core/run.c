@@ -8,13 +8,17 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "core/disk_watch.h"
 #include "core/environment.h"
 #include "core/hint.h"
+#include "core/outcome.h"
 #include "core/pump.h"
 #include "core/result.h"
 #include "core/spec.h"
 #include "core/state.h"
+#include "core/workplace.h"
 #include "runtime/runtime.h"
+#include "workspace/renew.h"
 #include <carrel/run.h>
 #include <errno.h>
 #include <limits.h>
@@ -34,6 +38,9 @@
 struct run {
     const struct carrel_run_options *options;
     struct carrel_run_result *result;
+    struct workplace *place; /* NULL: the run has no workspace of its own */
+    struct disk_watch watch;
+    struct runtime *runtime;
     struct sandbox *box;
     struct process process;
     struct capture out, err_out;
@@ -64,16 +71,42 @@ static int not_the_program(int code, struct carrel_error *err)
     return err->code;
 }
 
+/* Makes or takes up the run's workspace; its mounts come after the caller's. */
+static int open_place(struct run *run, struct spec *spec, struct carrel_error *err)
+{
+    struct carrel_run_result *result = run->result;
+    const struct workplace_request request = {
+        .options = run->options->workspace,
+        .runtime = spec->runtime,
+        .spec = &spec->box,
+        .task = result->task,
+        .run = result->run,
+    };
+
+    int r = workplace_open(&request, &run->place, err);
+    if (r == 0)
+        r = spec_add_mounts(spec, run->place->mounts, run->place->n_mounts, err);
+    if (r == 0)
+        r = workspace_begin_use(run->place->ws, err);
+    if (r == 0)
+        r = disk_watch_begin(
+                &run->watch, run->place->ws->dir, spec->box.limits.value[LIMIT_DISK], err);
+    return r;
+}
+
 static int create(struct run *run, struct carrel_error *err)
 {
     struct carrel_run_result *result = run->result;
     AUTO(spec_finish) struct spec spec = { 0 };
 
     int r = spec_make(run->options, result->run, &spec, err);
+    if (r == 0 && run->options->workspace)
+        r = open_place(run, &spec, err);
     if (r == 0)
         r = sandbox_begin(spec.runtime, &spec.box, &run->box, err);
     if (r < 0)
         return r;
+    run->runtime = spec.runtime;
 
     result->runtime = runtime_name(spec.runtime);
     result->isolation = runtime_isolation(spec.runtime);
@@ -212,7 +245,9 @@ static int follow(struct run *run, struct carrel_error *err)
         watch[WATCH_BOX] = (struct pollfd){ .fd = run->box->event_fd, .events = POLLIN };
         watch[WATCH_SIGNAL] =
                 (struct pollfd){ .fd = run->options->signal_fd, .events = POLLIN };
-        int n = poll(watch, WATCHED, clock_poll_ms(run->deadline_ns));
+        uint64_t wake_ns =
+                run->deadline_ns < run->watch.next_ns ? run->deadline_ns : run->watch.next_ns;
+        int n = poll(watch, WATCHED, clock_poll_ms(wake_ns));
         if (n < 0 && errno != EINTR)
             return err_set_errno(err, -errno, "poll");
         if (n > 0) {
@@ -223,6 +258,11 @@ static int follow(struct run *run, struct carrel_error *err)
             int r = watch[WATCH_BOX].revents ? on_event(run, err) : 0;
             if (r < 0)
                 return r;
+        }
+        if (!run->is_over && clock_ns() >= run->watch.next_ns &&
+                disk_watch_is_over(&run->watch)) {
+            run->is_ending = run->is_over = true; /* at once: every moment costs the host */
+            run->result->reason = CARREL_DISK_LIMIT;
         }
         if (!run->is_over && clock_ns() >= run->deadline_ns) {
             if (run->is_ending)
@@ -251,6 +291,20 @@ static void flush(struct run *run)
     }
 }
 
+/* The sandbox is gone; what becomes of the workspace depends on how the program ended. */
+static int end_place(struct run *run, struct carrel_error *err)
+{
+    struct carrel_run_result *result = run->result;
+    bool is_success = result->reason == CARREL_EXITED && result->wait_status == 0;
+
+    int r = outcome_reach(run->place, run->runtime, run->options->workspace, is_success,
+            &result->outcome, err);
+    if (r < 0)
+        return r;
+    outcome_write_text(result->outcome, result->run, &result->summary);
+    return 0;
+}
+
 /* What the pipes still hold is the program's last word also when it was killed. */
 static int finish(struct run *run, uint64_t began_ns, struct carrel_error *err)
 {
@@ -266,6 +320,9 @@ static int finish(struct run *run, uint64_t began_ns, struct carrel_error *err)
     }
     flush(run);
     result_judge(result);
+    r = run->place ? end_place(run, err) : 0;
+    if (r < 0)
+        return r;
 
     capture_text(&run->out, &result->stdout_text);
     capture_text(&run->err_out, &result->stderr_text);
@@ -321,6 +378,8 @@ static struct run *run_new(const struct carrel_run_options *options)
             options->output_bytes ? options->output_bytes : DEFAULT_OUTPUT_BYTES;
     run->result->stdout_text = run->result->stderr_text = BUF_INIT(SIZE_MAX / 4);
     run->result->json = BUF_INIT(SIZE_MAX / 4);
+    run->result->summary = BUF_INIT(64U << 10);
+    run->watch = (struct disk_watch)DISK_WATCH_INIT;
     return run;
 }
 
@@ -332,12 +391,38 @@ static void run_free(struct run *run)
     fd_close(run->sinks[0]);
     fd_close(run->sinks[1]);
     sandbox_free(run->box);
+    workplace_free(run->place); /* after the sandbox: it holds the lock */
     capture_finish(&run->out);
     capture_finish(&run->err_out);
     carrel_run_result_free(run->result);
     free(run);
 }
 DEFINE_AUTO(struct run *, run_free)
+
+static int take_id(const char *given, const char *what, char prefix, char id[static 20],
+        size_t size, struct carrel_error *err)
+{
+    if (!given)
+        return state_new_id(prefix, id, err);
+    (void)snprintf(id, size, "%s", given);
+    return name_check_id(given, what, err);
+}
+
+/* The caller's ids, the workspace's when one is taken up again, or new ones. */
+static int name_run(struct run *run, struct carrel_error *err)
+{
+    const struct carrel_workspace_options *o = run->options->workspace;
+    struct carrel_run_result *result = run->result;
+
+    if (!o)
+        return state_new_id('R', result->run, err);
+    if (o->resume)
+        return workplace_find_ids(o->resume, result->task, result->run, err);
+    int r = take_id(o->task, "task", 'T', result->task, sizeof(result->task), err);
+    if (r == 0)
+        r = take_id(o->run, "run", 'R', result->run, sizeof(result->run), err);
+    return r;
+}
 
 int carrel_run(const struct carrel_run_options *options, struct carrel_run_result **out,
         struct carrel_error *err)
@@ -354,7 +439,7 @@ int carrel_run(const struct carrel_run_options *options, struct carrel_run_resul
     if (!run)
         return err_set_errno(err, -ENOMEM, "run");
 
-    r = state_new_id('R', run->result->run, err);
+    r = name_run(run, err);
     if (r == 0)
         r = prepare_captures(run, err);
     if (r == 0)

@@ -109,6 +109,7 @@ static int fill_mounts(
             r = make_absolute(o->mounts[i].source, &source, err);
         if (r < 0)
             return r;
+        spec->n_given++;
         spec->mounts[spec->n_mounts++] = (struct sandbox_mount){
             .source = source,
             .target = o->mounts[i].target,
@@ -153,9 +154,25 @@ int spec_make(const struct carrel_run_options *o, const char *id, struct spec *o
     return r;
 }
 
+int spec_add_mounts(struct spec *spec, const struct sandbox_mount *mounts, size_t n,
+        struct carrel_error *err)
+{
+    struct sandbox_mount *all =
+            reallocarray(spec->mounts, spec->n_mounts + n + 1, sizeof(*all));
+
+    if (!all)
+        return err_set_errno(err, -ENOMEM, "mounts");
+    memcpy(all + spec->n_mounts, mounts, n * sizeof(*all));
+    spec->mounts = all;
+    spec->n_mounts += n;
+    spec->box.mounts = all;
+    spec->box.n_mounts = spec->n_mounts;
+    return 0;
+}
+
 void spec_finish(struct spec spec)
 {
-    for (size_t i = 0; i < spec.n_mounts; i++)
+    for (size_t i = 0; i < spec.n_given; i++)
         free((void *)(uintptr_t)spec.mounts[i].source);
     free(spec.mounts);
     free(spec.root);

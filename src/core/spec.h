@@ -11,11 +11,15 @@ struct spec {
     struct sandbox_spec box;
     struct sandbox_mount *mounts; /* behind box.mounts */
     size_t n_mounts;
+    size_t n_given; /* of them, the caller's: their sources are ours to free */
     char *root;
 };
 
 /* Fills in defaults, checks bounds, makes paths absolute. `id` must outlive the spec. */
 int spec_make(const struct carrel_run_options *options, const char *id, struct spec *out,
+        struct carrel_error *err);
+/* Adds mounts of ours; they must outlive the spec. */
+int spec_add_mounts(struct spec *spec, const struct sandbox_mount *mounts, size_t n,
         struct carrel_error *err);
 void spec_finish(struct spec spec); /* also after a failure */
 DEFINE_AUTO(struct spec, spec_finish)

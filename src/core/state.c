@@ -2,9 +2,12 @@
 #include "core/state.h"
 #include "base/err.h"
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 int state_path(char *path, size_t size, struct carrel_error *err)
@@ -23,6 +26,22 @@ int state_path(char *path, size_t size, struct carrel_error *err)
         return err_set(err, -ENOENT, "neither XDG_STATE_HOME nor HOME is set");
     if (n < 0 || (size_t)n >= size)
         return err_set_errno(err, -ENAMETOOLONG, "state directory");
+    return 0;
+}
+
+int state_make(const char *path, struct carrel_error *err)
+{
+    char part[PATH_MAX];
+
+    if (mkdir(path, 0700) == 0 || errno == EEXIST)
+        return 0;
+    for (const char *slash = path + 1; (slash = strchr(slash, '/')); slash++) {
+        (void)snprintf(part, sizeof(part), "%.*s", (int)(slash - path), path);
+        if (mkdir(part, 0700) < 0 && errno != EEXIST)
+            return err_set_errno(err, -errno, "create '%s'", part);
+    }
+    if (mkdir(path, 0700) < 0 && errno != EEXIST)
+        return err_set_errno(err, -errno, "create '%s'", path);
     return 0;
 }
 

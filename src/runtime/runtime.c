@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <unistd.h>
 
 static struct runtime *const runtimes[] = {
     &local_runtime,
@@ -173,6 +174,15 @@ int runtime_health(struct runtime *rt, uint64_t missing, struct runtime_health *
         return fail(rt->ops, r, err);
     *health = got;
     return 0;
+}
+
+void runtime_identity(
+        struct runtime *rt, const struct sandbox_spec *spec, uid_t *uid, gid_t *gid)
+{
+    *uid = geteuid();
+    *gid = getegid();
+    if (rt->ops->identity)
+        rt->ops->identity(rt, spec, uid, gid);
 }
 
 int runtime_sweep(struct runtime *rt, struct carrel_error *err)

@@ -184,6 +184,8 @@ struct runtime_ops {
     int (*health)(struct runtime *rt, uint64_t missing, struct runtime_health *health,
             struct carrel_error *err);
     int (*sweep)(struct runtime *rt, struct carrel_error *err);
+    void (*identity)(
+            struct runtime *rt, const struct sandbox_spec *spec, uid_t *uid, gid_t *gid);
 };
 
 /* Embedded in the adapter's own struct. */
@@ -226,6 +228,13 @@ int runtime_health(struct runtime *rt, uint64_t missing, struct runtime_health *
  * many there were.
  */
 int runtime_sweep(struct runtime *rt, struct carrel_error *err);
+
+/*
+ * As whom programs of a sandbox with the user of `spec` see themselves, and the files that the
+ * caller owns.
+ */
+void runtime_identity(
+        struct runtime *rt, const struct sandbox_spec *spec, uid_t *uid, gid_t *gid);
 
 /*
  * Makes a sandbox that is ready for processes: every protection in box->protections is in

@@ -231,6 +231,11 @@ static int read_resolv_conf(
     return host->resolv_conf ? 0 : err_set_errno(err, -ENOMEM, "resolv.conf");
 }
 
+bool host_has_ranges(void)
+{
+    return host_is_privileged() && !is_nested();
+}
+
 int host_read(const struct sandbox_spec *spec, struct host **out, struct carrel_error *err)
 {
     int r = check_kernel(err);

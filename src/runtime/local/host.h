@@ -38,6 +38,7 @@ DEFINE_AUTO(struct host *, host_free)
 
 /* True when this process may map ranges of ids and make mounts for others. */
 bool host_is_privileged(void);
+bool host_has_ranges(void); /* that, and all ids of the host are ours to map */
 
 /* Does the kernel that calls itself `release` ("6.1.0-13-amd64") have all that we build on? */
 bool host_is_new_enough(const char *release);

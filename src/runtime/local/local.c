@@ -553,6 +553,13 @@ static int local_sweep(struct runtime *rt, struct carrel_error *err)
     return slot_sweep(&place, err);
 }
 
+static void local_identity(
+        struct runtime *rt, const struct sandbox_spec *spec, uid_t *uid, gid_t *gid)
+{
+    (void)rt;
+    plan_identity(spec, host_has_ranges(), uid, gid);
+}
+
 static const struct runtime_ops ops = {
     .name = "local",
     .isolation = ISOLATION_KERNEL,
@@ -569,6 +576,7 @@ static const struct runtime_ops ops = {
     .resume = local_resume,
     .health = local_health,
     .sweep = local_sweep,
+    .identity = local_identity,
 };
 
 struct runtime local_runtime = { .ops = &ops };

@@ -310,6 +310,14 @@ static int plan_mounts(
     return 0;
 }
 
+void plan_identity(const struct sandbox_spec *spec, bool has_range, uid_t *uid, gid_t *gid)
+{
+    if (spec->has_user || has_range) {
+        *uid = spec->has_user ? spec->uid : PLAN_USER;
+        *gid = spec->has_user ? spec->gid : PLAN_USER;
+    }
+}
+
 static int plan_ids(struct plan *plan, const struct sandbox_spec *spec, const struct host *host,
         struct carrel_error *err)
 {
@@ -319,8 +327,9 @@ static int plan_ids(struct plan *plan, const struct sandbox_spec *spec, const st
                 "from "
                 "itself; give carrel these capabilities or run it as an ordinary user");
     plan->has_range = host->is_root;
-    plan->uid = spec->has_user ? spec->uid : host->is_root ? PLAN_USER : host->uid;
-    plan->gid = spec->has_user ? spec->gid : host->is_root ? PLAN_USER : host->gid;
+    plan->uid = host->uid;
+    plan->gid = host->gid;
+    plan_identity(spec, host->is_root, &plan->uid, &plan->gid);
     if (plan->has_range && (plan->uid >= PLAN_RANGE || plan->gid >= PLAN_RANGE))
         return err_set(err, -EINVAL, "user %u:%u: ids in a sandbox go from 0 to %u",
                 (unsigned)plan->uid, (unsigned)plan->gid, PLAN_RANGE - 1);

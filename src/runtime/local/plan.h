@@ -107,6 +107,10 @@ int plan_make(const struct sandbox_spec *spec, const struct host *host, struct p
 void plan_free(struct plan *plan);
 DEFINE_AUTO(struct plan *, plan_free)
 
+/* The programs' user: as asked, else an ordinary one of the range, else (*uid, *gid) as given.
+ */
+void plan_identity(const struct sandbox_spec *spec, bool has_range, uid_t *uid, gid_t *gid);
+
 /* Replaces source `i` by the same place under another name. */
 int plan_set_source(struct plan *plan, size_t i, const char *source, struct carrel_error *err);
 

@@ -1,0 +1,16 @@
+/* sha1.h - SHA-1, for what git checks by it. It proves nothing about who made the bytes. */
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+#define SHA1_BYTES 20
+
+struct sha1 {
+    uint32_t state[5];
+    uint64_t len; /* bytes so far */
+    unsigned char block[64];
+};
+
+void sha1_init(struct sha1 *sha);
+void sha1_add(struct sha1 *sha, const void *data, size_t len);
+void sha1_finish(struct sha1 *sha, unsigned char digest[static SHA1_BYTES]);

@@ -1,0 +1,19 @@
+/* sha256.h - SHA-256. */
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+#define SHA256_BYTES 32
+
+struct sha256 {
+    uint32_t state[8];
+    uint64_t len; /* bytes so far */
+    unsigned char block[64];
+};
+
+void sha256_init(struct sha256 *sha);
+void sha256_add(struct sha256 *sha, const void *data, size_t len);
+void sha256_finish(struct sha256 *sha, unsigned char digest[static SHA256_BYTES]);
+
+/* The digest as 64 hex digits and a NUL. */
+void sha256_finish_hex(struct sha256 *sha, char hex[static 2 * SHA256_BYTES + 1]);

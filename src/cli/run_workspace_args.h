@@ -1,0 +1,72 @@
+/* run_workspace_args.h - the options of `carrel run` that give the run a workspace. */
+#pragma once
+#include "cli/options.h"
+#include <carrel/run.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct run_args;
+
+struct run_workspace_args {
+    struct carrel_workspace_options options;
+    char **include; /* behind options.include */
+    size_t n_include;
+    char **setup_keys;
+    size_t n_setup_keys;
+    char *folder; /* of --workdir, with --cow */
+    bool is_cow;
+    /* Names of options that were given, for messages and contradictions; NULL: none was. */
+    const char *asked_by;  /* the first that asks for a workspace */
+    const char *made_by;   /* the first that decides how one is made */
+    const char *needs_git; /* the first that means nothing without git */
+};
+
+int run_take_workspace(void *target, const char *value, struct carrel_error *err);
+int run_take_repo(void *target, const char *value, struct carrel_error *err);
+int run_take_base(void *target, const char *value, struct carrel_error *err);
+int run_take_task(void *target, const char *value, struct carrel_error *err);
+int run_take_run(void *target, const char *value, struct carrel_error *err);
+int run_take_dirty(void *target, const char *value, struct carrel_error *err);
+int run_take_include(void *target, const char *value, struct carrel_error *err);
+int run_take_history(void *target, const char *value, struct carrel_error *err);
+int run_take_setup(void *target, const char *value, struct carrel_error *err);
+int run_take_setup_key(void *target, const char *value, struct carrel_error *err);
+int run_take_tree(void *target, const char *value, struct carrel_error *err);
+int run_take_on_success(void *target, const char *value, struct carrel_error *err);
+int run_take_on_failure(void *target, const char *value, struct carrel_error *err);
+int run_take_cow(void *target, const char *value, struct carrel_error *err);
+
+/* Rows of the table in run_args.c. */
+/* clang-format off */
+#define RUN_WORKSPACE_ROWS                                                                     \
+    { "cow", NULL, "with --workdir: a copy-on-write copy, the host's stays as it is",          \
+            run_take_cow },                                                                    \
+    { "workspace", NULL, "a git worktree of its own as /workspace, of the repository here",    \
+            run_take_workspace },                                                              \
+    { "repo", "DIR", "the same, of the repository at DIR", run_take_repo },                    \
+    { "base", "REV", "what the worktree begins with: HEAD (default)", run_take_base },         \
+    { "task", "ID", "what the run is for; the branch is task-<task>-run-<run>",                \
+            run_take_task },                                                                   \
+    { "run", "ID", "name of the run and its workspace; made up by default", run_take_run },    \
+    { "dirty", NULL, "begin with the uncommitted work in your tree", run_take_dirty },         \
+    { "include", "PATTERN", "carry ignored files along, such as .env", run_take_include },     \
+    { "history", "full|cut", "what the run sees of the history: full (default)",               \
+            run_take_history },                                                                \
+    { "setup", "LINE", "shell line whose files are kept and put under later runs",             \
+            run_take_setup },                                                                  \
+    { "setup-key", "FILE", "run that line anew when this file of the tree is another",         \
+            run_take_setup_key },                                                              \
+    { "tree", "KIND", "auto (default), overlay, fuse or copy: how the tree is made",           \
+            run_take_tree },                                                                   \
+    { "on-success", "ACTION", "keep (default), commit, apply or discard the work",             \
+            run_take_on_success },                                                             \
+    { "on-failure", "ACTION", "keep (default) or discard the work", run_take_on_failure }
+/* clang-format on */
+
+/* After all options are read: looks for contradictions and sets options.workspace. */
+int run_workspace_complete(struct run_args *args, struct carrel_error *err);
+
+/* The same for going on in a workspace: refuses what decides how one is made. */
+int run_workspace_resume(struct run_args *args, struct carrel_error *err);
+
+void run_workspace_finish(struct run_workspace_args *workspace);

@@ -1,0 +1,249 @@
+/* workspace_args.c - one table for all subcommands: an option means the same in each. */
+#include "cli/workspace_args.h"
+#include "base/auto.h"
+#include "base/err.h"
+#include "base/str.h"
+#include <errno.h>
+#include <unistd.h>
+
+static struct workspace_args *args_of(void *target)
+{
+    return target;
+}
+
+static int take_all(void *t, const char *v, struct carrel_error *err)
+{
+    (void)v;
+    (void)err;
+    args_of(t)->is_all = true;
+    return 0;
+}
+
+static int take_stat(void *t, const char *v, struct carrel_error *err)
+{
+    (void)v;
+    (void)err;
+    args_of(t)->is_stat = true;
+    return 0;
+}
+
+static int take_name_status(void *t, const char *v, struct carrel_error *err)
+{
+    (void)v;
+    (void)err;
+    args_of(t)->is_names = true;
+    return 0;
+}
+
+static int take_uncommitted(void *t, const char *v, struct carrel_error *err)
+{
+    (void)v;
+    (void)err;
+    args_of(t)->is_uncommitted = true;
+    return 0;
+}
+
+static int take_color(void *t, const char *v, struct carrel_error *err)
+{
+    static const char *const names[] = {
+        [COLOR_AUTO] = "auto",
+        [COLOR_ALWAYS] = "always",
+        [COLOR_NEVER] = "never",
+    };
+    char shown[64];
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        if (strcmp(v, names[i]) != 0)
+            continue;
+        args_of(t)->color = (enum color_choice)i;
+        return 0;
+    }
+    return err_set(err, -EINVAL, "'%s' is not one of auto, always, never",
+            str_escape(v, strlen(v), shown, sizeof(shown)));
+}
+
+static int take_message(void *t, const char *v, struct carrel_error *err)
+{
+    if (!v[0])
+        return err_set(err, -EINVAL, "expected the text of a commit message");
+    args_of(t)->message = v;
+    return 0;
+}
+
+static int take_squash(void *t, const char *v, struct carrel_error *err)
+{
+    (void)v;
+    (void)err;
+    args_of(t)->is_squash = true;
+    return 0;
+}
+
+static int take_merge(void *t, const char *v, struct carrel_error *err)
+{
+    (void)v;
+    (void)err;
+    args_of(t)->is_merge = true;
+    return 0;
+}
+
+static int take_force(void *t, const char *v, struct carrel_error *err)
+{
+    (void)v;
+    (void)err;
+    args_of(t)->is_forced = true;
+    return 0;
+}
+
+/* As other times, and days: workspaces live that long. */
+static int take_older_than(void *t, const char *v, struct carrel_error *err)
+{
+    const uint64_t day_s = 24 * 3600;
+    size_t len = strlen(v);
+    uint64_t days;
+    uint64_t ms;
+
+    AUTO(free) char *text = strdup(v);
+    if (!text)
+        return err_set_errno(err, -ENOMEM, "time");
+    if (len > 1 && text[len - 1] == 'd') {
+        text[len - 1] = '\0';
+        if (str_parse_u64(text, &days) == 0 && days <= UINT32_MAX) {
+            args_of(t)->older_than_s = days * day_s;
+            return 0;
+        }
+    } else if (str_parse_duration(v, &ms, NULL) == 0) {
+        args_of(t)->older_than_s = ms / 1000;
+        return 0;
+    }
+    char shown[64];
+    return err_set(err, -EINVAL,
+            "'%s' is not a time; expected a number with an optional unit s, m, h or d, such as "
+            "30d",
+            str_escape(v, len, shown, sizeof(shown)));
+}
+
+static int take_dry_run(void *t, const char *v, struct carrel_error *err)
+{
+    (void)v;
+    (void)err;
+    args_of(t)->is_dry_run = true;
+    return 0;
+}
+
+static int take_at(void *t, const char *v, struct carrel_error *err)
+{
+    if (!v[0])
+        return err_set(err, -EINVAL, "expected a directory that does not exist yet");
+    args_of(t)->at = v;
+    return 0;
+}
+
+static int take_reason(void *t, const char *v, struct carrel_error *err)
+{
+    (void)err;
+    args_of(t)->reason = v;
+    return 0;
+}
+
+static int take_json(void *t, const char *v, struct carrel_error *err)
+{
+    (void)v;
+    (void)err;
+    args_of(t)->is_json = true;
+    return 0;
+}
+
+static int take_help(void *t, const char *v, struct carrel_error *err)
+{
+    (void)v;
+    (void)err;
+    args_of(t)->wants_help = true;
+    return 0;
+}
+
+const struct option_row workspace_rows[OPTION_COUNT] = {
+    [OPTION_ALL] = { "all", NULL, "of every repository, not only of the one here", take_all },
+    [OPTION_STAT] = { "stat", NULL, "only how much changed in each file", take_stat },
+    [OPTION_NAME_STATUS] = { "name-status", NULL, "only names, with A, M, D or T",
+            take_name_status },
+    [OPTION_UNCOMMITTED] = { "uncommitted", NULL, "only what the run did not commit itself",
+            take_uncommitted },
+    [OPTION_COLOR] = { "color", "WHEN", "auto (default: on a terminal), always, never",
+            take_color },
+    [OPTION_MESSAGE] = { "message", "TEXT", "commit message for the uncommitted work",
+            take_message },
+    [OPTION_M] = { "m", "TEXT", "the same", take_message },
+    [OPTION_SQUASH] = { "squash", NULL, "apply as staged changes, ready to commit",
+            take_squash },
+    [OPTION_MERGE] = { "merge", NULL, "apply by merging the run's branch", take_merge },
+    [OPTION_FORCE] = { "force", NULL, "also when its work is nowhere else: it is lost",
+            take_force },
+    [OPTION_OLDER_THAN] = { "older-than", "TIME", "spare younger ones: 30d, 12h",
+            take_older_than },
+    [OPTION_DRY_RUN] = { "dry-run", NULL, "say what would be done, and do nothing",
+            take_dry_run },
+    [OPTION_AT] = { "at", "DIR", "where to, instead of the usual place", take_at },
+    [OPTION_REASON] = { "reason", "TEXT", "why it is locked, for whoever asks later",
+            take_reason },
+    [OPTION_JSON] = { "json", NULL, "print one JSON object, and nothing else", take_json },
+    [OPTION_HELP] = { "help", NULL, "this text", take_help },
+};
+
+static size_t select_rows(unsigned options, struct option_row rows[static OPTION_COUNT])
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < OPTION_COUNT; i++)
+        if (options & OPTION_BIT(i))
+            rows[n++] = workspace_rows[i];
+    return n;
+}
+
+void workspace_args_print(unsigned options)
+{
+    struct option_row rows[OPTION_COUNT];
+
+    options_print(rows, select_rows(options, rows));
+}
+
+int workspace_args_parse(struct workspace_args *args, unsigned options, int argc, char **argv,
+        struct carrel_error *err)
+{
+    struct option_row rows[OPTION_COUNT];
+    const size_t n = select_rows(options, rows);
+    int at = 0;
+
+    *args = (struct workspace_args){ 0 };
+    args->words = calloc((size_t)argc + 1, sizeof(*args->words));
+    if (!args->words)
+        return err_set_errno(err, -ENOMEM, "arguments");
+    /* Options up to a word, from there on again, and so on: argv[at] is always behind us. */
+    while (at < argc) {
+        int r = options_parse(rows, n, argc - at, argv + at, args, err);
+        if (r < 0)
+            return r;
+        at += r;
+        bool is_rest = r > 1 && strcmp(argv[at - 1], "--") == 0;
+        do {
+            if (at < argc)
+                args->words[args->n_words++] = argv[at];
+        } while (is_rest && ++at < argc);
+    }
+    return 0;
+}
+
+void workspace_args_finish(struct workspace_args *args)
+{
+    free(args->words);
+}
+
+bool workspace_args_has_color(const struct workspace_args *args)
+{
+    const char *term = getenv("TERM");
+    const char *no_color = getenv("NO_COLOR");
+
+    if (args->color != COLOR_AUTO)
+        return args->color == COLOR_ALWAYS;
+    return isatty(STDOUT_FILENO) && term && strcmp(term, "dumb") != 0 &&
+           !(no_color && no_color[0]);
+}

@@ -1,0 +1,137 @@
+/* workspace_print.c - one way to print a workspace, one to write it as JSON. */
+#include "cli/workspace_print.h"
+#include "base/json.h"
+#include "base/str.h"
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <time.h>
+
+const char *workspace_age(int64_t created_s, char text[static 16])
+{
+    static const struct {
+        int64_t upto, unit;
+        char letter;
+    } steps[] = {
+        { 60, 1, 's' },
+        { 3600, 60, 'm' },
+        { INT64_C(48) * 3600, 3600, 'h' },
+        { INT64_MAX, INT64_C(24) * 3600, 'd' },
+    };
+    int64_t age = (int64_t)time(NULL) - created_s;
+    size_t i = 0;
+
+    if (age < 0)
+        age = 0; /* the clock was set back */
+    while (age >= steps[i].upto && i < ARRAY_LEN(steps) - 1)
+        i++;
+    (void)snprintf(text, 16, "%" PRId64 "%c", age / steps[i].unit % 100000, steps[i].letter);
+    return text;
+}
+
+const char *workspace_size(uint64_t bytes, char text[static 16])
+{
+    static const char *const units[] = { "bytes", "KB", "MB", "GB", "TB" };
+    size_t unit = 0;
+    double n = (double)bytes;
+
+    while (n >= 1000 && unit < ARRAY_LEN(units) - 1) {
+        n /= 1024;
+        unit++;
+    }
+    (void)snprintf(text, 16, unit > 1 && n < 100 ? "%.1f %s" : "%.0f %s", n, units[unit]);
+    return text;
+}
+
+const char *workspace_state_text(const struct workspace *ws, char text[static 64])
+{
+    (void)snprintf(text, 64, "%s%s%s", workspaces_state(ws),
+            ws->is_user_locked ? ",locked" : "", ws->is_opened ? ",open" : "");
+    return text;
+}
+
+void workspace_put(const char *text)
+{
+    char shown[4 * PATH_MAX];
+
+    (void)fputs(str_escape(text, strlen(text), shown, sizeof(shown)), stdout);
+}
+
+void workspace_put_summary(const struct harvest_summary *s)
+{
+    if (s->n_files == 0 && s->n_commits == 0) {
+        (void)fputs("nothing changed", stdout);
+        return;
+    }
+    printf("%zu file%s changed, +%" PRIu64 " -%" PRIu64, s->n_files, s->n_files == 1 ? "" : "s",
+            s->added, s->removed);
+    if (s->n_commits > 0)
+        printf(", %" PRIu64 " commit%s", s->n_commits, s->n_commits == 1 ? "" : "s");
+    if (s->is_rewritten)
+        (void)fputs(", history rewritten", stdout);
+}
+
+const char *workspace_oddity_text(enum oddity_kind kind)
+{
+    switch (kind) {
+    case ODDITY_REPOSITORY:
+        return "a git repository inside, left out";
+    case ODDITY_SPECIAL:
+        return "a pipe, socket or device, left out";
+    case ODDITY_GITLINK:
+        return "a change inside a submodule, left out";
+    case ODDITY_UNREADABLE:
+        return "could not be read, left out";
+    }
+    return "left out";
+}
+
+static void write_id(struct json *json, const char *key, const char *id)
+{
+    json_str(json, key, id[0] ? id : NULL);
+}
+
+void workspace_write(struct json *json, const struct workspace *ws)
+{
+    json_str(json, "run", ws->run);
+    json_str(json, "task", ws->task);
+    json_str(json, "state", workspaces_state(ws));
+    write_id(json, "branch", ws->branch);
+    write_id(json, "base", ws->base);
+    write_id(json, "tip", ws->tip);
+    write_id(json, "snapshot", ws->snapshot);
+    json_str(json, "repository", ws->repo);
+    json_str(json, "top", ws->top);
+    json_str(json, "path", ws->path);
+    json_str(json, "tree", workspace_mode_name(ws->mode));
+    json_bool(json, "folder", ws->is_folder);
+    json_bool(json, "locked", ws->is_user_locked);
+    json_bool(json, "open", ws->is_opened);
+    json_bool(json, "committed", ws->is_published);
+    json_i64(json, "created", ws->created_s);
+    json_str(json, "note", ws->note[0] ? ws->note : NULL);
+}
+
+void workspace_write_summary(
+        struct json *json, const char *key, const struct harvest_summary *summary)
+{
+    json_object(json, key);
+    json_u64(json, "added", summary->added);
+    json_u64(json, "removed", summary->removed);
+    json_u64(json, "commits", summary->n_commits);
+    json_bool(json, "rewritten", summary->is_rewritten);
+    json_array(json, "files");
+    for (size_t i = 0; i < summary->n_files; i++) {
+        const struct harvest_file *file = &summary->files[i];
+        json_object(json, NULL);
+        json_str(json, "path", file->path);
+        json_bytes(json, "status", &file->status, 1);
+        json_bool(json, "binary", file->is_binary);
+        json_u64(json, "added", file->added);
+        json_u64(json, "removed", file->removed);
+        json_str(json, "sensitive", file->sensitive);
+        json_end_object(json);
+    }
+    json_end_array(json);
+    json_end_object(json);
+}

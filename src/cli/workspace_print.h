@@ -1,0 +1,30 @@
+/* workspace_print.h - workspaces and their changes as text and as JSON. */
+#pragma once
+#include "core/workspaces.h"
+#include <stdint.h>
+
+struct json;
+
+/* "12s" "5m" "30h" "9d" */
+const char *workspace_age(int64_t created_s, char text[static 16]);
+
+/* "72 KB", rounded */
+const char *workspace_size(uint64_t bytes, char text[static 16]);
+
+/* State with what else holds: "kept", "kept,locked", "committed,open". */
+const char *workspace_state_text(const struct workspace *ws, char text[static 64]);
+
+/* Prints bytes that a run may have chosen, safe on a terminal and on one line. */
+void workspace_put(const char *text);
+
+/* "3 files changed, +10 -2, 1 commit" */
+void workspace_put_summary(const struct harvest_summary *summary);
+
+const char *workspace_oddity_text(enum oddity_kind kind);
+
+/* The fields of a workspace, into the object that is open. */
+void workspace_write(struct json *json, const struct workspace *ws);
+
+/* An object `key`: files, added, removed, commits, rewritten. */
+void workspace_write_summary(
+        struct json *json, const char *key, const struct harvest_summary *summary);

@@ -1,0 +1,114 @@
+/* inner.c - start, read, wait. */
+#include "core/inner.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "core/environment.h"
+#include "core/state.h"
+#include <errno.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define NS_PER_MS UINT64_C(1000000)
+
+void inner_finish(struct inner inner)
+{
+    process_close(inner.process);
+    sandbox_free(inner.box);
+}
+
+int inner_start(const struct inner_spec *spec, unsigned timeout_ms, struct inner *out,
+        struct carrel_error *err)
+{
+    char id[20];
+    AUTO(environment_free) char **env = NULL;
+    AUTO(inner_finish) struct inner inner = INNER_INIT;
+
+    int r = state_new_id('I', id, err);
+    if (r < 0)
+        return r;
+    const struct sandbox_spec box = {
+        .id = id,
+        .mounts = spec->mounts,
+        .n_mounts = spec->n_mounts,
+        .network = spec->network,
+        .has_user = spec->has_user,
+        .uid = spec->uid,
+        .gid = spec->gid,
+        .limits.value = {
+            [LIMIT_MEMORY] = UINT64_C(2) << 30,
+            [LIMIT_PIDS] = 512,
+            [LIMIT_CPU] = 4000,
+            [LIMIT_DISK] = spec->disk_bytes ? spec->disk_bytes : UINT64_C(1) << 30,
+            [LIMIT_FILES] = 1024,
+        },
+    };
+    r = sandbox_begin(spec->runtime, &box, &inner.box, err);
+    if (r == 0)
+        r = environment_make(inner.box, spec->env, false, &env, err);
+    if (r < 0)
+        return r;
+    const struct process_spec process = {
+        .argv = (const char *const[]){ "/bin/sh", "-c", spec->line, NULL },
+        .env = (const char *const *)env,
+        .ends_sandbox = true,
+    };
+    r = sandbox_start(inner.box, &process, &inner.process, err);
+    if (r < 0)
+        return r;
+    inner.deadline_ns = clock_ns() + timeout_ms * NS_PER_MS;
+    *out = inner;
+    inner = INNER_INIT;
+    return 0;
+}
+
+static int await(struct inner *inner, int fd, struct carrel_error *err)
+{
+    struct pollfd watch = { .fd = fd, .events = POLLIN };
+    int n;
+
+    do
+        n = poll(&watch, 1, clock_poll_ms(inner->deadline_ns));
+    while (n < 0 && errno == EINTR);
+    if (n == 0)
+        return err_set(err, -ETIMEDOUT, "git in the sandbox took too long");
+    return n < 0 ? err_set_errno(err, -errno, "poll") : 0;
+}
+
+int inner_read_line(struct inner *inner, char *line, size_t size, struct carrel_error *err)
+{
+    for (size_t used = 0; used < size; used++) {
+        int r = await(inner, inner->process.stdout_fd, err);
+        if (r < 0)
+            return r;
+        /* Byte by byte: what follows the line is for somebody else to read. */
+        ssize_t n = read(inner->process.stdout_fd, line + used, 1);
+        if (n <= 0)
+            return err_set(err, -EIO, "git in the sandbox ended without an answer");
+        if (line[used] == '\n') {
+            line[used] = '\0';
+            return 0;
+        }
+    }
+    return err_set(err, -EPROTO, "git in the sandbox gave a wrong answer");
+}
+
+int inner_wait(struct inner *inner, struct carrel_error *err)
+{
+    for (;;) {
+        struct sandbox_event event;
+        int r = sandbox_next_event(inner->box, &event, err);
+        if (r < 0)
+            return r;
+        if (event.kind == EVENT_GONE)
+            return err_set(err, -EIO, "the sandbox for git ended by itself");
+        if (event.kind == EVENT_EXITED)
+            return WIFEXITED(event.wait_status)
+                           ? WEXITSTATUS(event.wait_status)
+                           : err_set(err, -EIO, "git in the sandbox was killed");
+        r = await(inner, inner->box->event_fd, err);
+        if (r < 0)
+            return r;
+    }
+}

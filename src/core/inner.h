@@ -1,0 +1,46 @@
+/*
+ * inner.h - a small program of ours in a sandbox of its own, with a workspace in it.
+ *
+ * Git on what a run wrote is git under that run's configuration: it belongs into a sandbox,
+ * and a fresh one, where nothing the run started can be.
+ */
+#pragma once
+#include "base/auto.h"
+#include "runtime/runtime.h"
+
+struct carrel_error;
+
+struct inner_spec {
+    struct runtime *runtime;
+    const struct sandbox_mount *mounts;
+    size_t n_mounts;
+    enum network network;
+    bool has_user;
+    uid_t uid;
+    gid_t gid;
+    uint64_t disk_bytes;    /* of its private space; 0: a default */
+    const char *line;       /* for /bin/sh -c */
+    const char *const *env; /* NULL-terminated "K=V", added to a minimal environment */
+};
+
+struct inner {
+    struct sandbox *box;
+    struct process process; /* stdout_fd is the caller's to read; stderr is dropped */
+    uint64_t deadline_ns;
+};
+void inner_finish(struct inner inner);
+DEFINE_AUTO(struct inner, inner_finish)
+#define INNER_INIT                                                                             \
+    (struct inner)                                                                             \
+    {                                                                                          \
+        .process = PROCESS_INIT                                                                \
+    }
+
+int inner_start(const struct inner_spec *spec, unsigned timeout_ms, struct inner *out,
+        struct carrel_error *err);
+
+/* Reads one line of output, without its newline; it must end within the deadline and `size`. */
+int inner_read_line(struct inner *inner, char *line, size_t size, struct carrel_error *err);
+
+/* Waits for the end. Returns the exit status; -ETIMEDOUT, and -EIO when it was killed. */
+int inner_wait(struct inner *inner, struct carrel_error *err);

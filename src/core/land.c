@@ -1,0 +1,103 @@
+/* land.c - publishing and applying. */
+#include "core/land.h"
+#include "base/err.h"
+#include "core/workplace.h"
+#include "workspace/git.h"
+#include "workspace/harvest.h"
+#include "workspace/ref.h"
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+
+static int quarantine_of(
+        const struct workplace *place, char *path, size_t size, struct carrel_error *err)
+{
+    int n = snprintf(path, size, "%s/objects", place->ws->path);
+
+    return n < 0 || (size_t)n >= size
+                   ? err_set_errno(err, -ENAMETOOLONG, "'%s'", place->ws->path)
+                   : 0;
+}
+
+/* The snapshot again, with the caller's words. */
+static int reword(struct workplace *place, const char *quarantine, const char *message,
+        struct carrel_error *err)
+{
+    struct workspace *ws = place->ws;
+    struct git git = harvest_git(place->repo, quarantine);
+    char tree[OID_MAX + 8];
+    AUTO(buf_finish) struct buf out = BUF_INIT(OID_MAX + 1);
+    struct git_io io = GIT_IO_INIT;
+
+    if (!message || strcmp(ws->snapshot, ws->tip) == 0)
+        return 0; /* nothing of ours on top */
+    (void)snprintf(tree, sizeof(tree), "%s^{tree}", ws->snapshot);
+    io.input = message;
+    io.input_len = strlen(message);
+    io.output = &out;
+    int r = git_expect(&git,
+            GIT_ARGS("-c", "user.name=carrel", "-c", "user.email=carrel@localhost",
+                    "commit-tree", "-p", ws->tip, tree),
+            &io, err);
+    if (r < 0)
+        return r;
+    if (!out.data || !name_is_oid(out.data))
+        return err_set(err, -EPROTO, "git commit-tree gave no commit");
+    memcpy(ws->snapshot, out.data, out.len + 1);
+    return 0;
+}
+
+int land_commit(struct workplace *place, const char *message, char commit[static OID_MAX],
+        struct carrel_error *err)
+{
+    struct workspace *ws = place->ws;
+    char quarantine[PATH_MAX];
+    char branch[NAME_BRANCH_MAX + 16];
+    char old[OID_MAX];
+
+    if (ws->is_folder)
+        return err_set(err, -EINVAL,
+                "workspace '%s' is a folder without git: there is nothing to commit to; apply "
+                "it",
+                ws->run);
+    (void)snprintf(branch, sizeof(branch), "refs/heads/%s", ws->branch);
+    int r = quarantine_of(place, quarantine, sizeof(quarantine), err);
+    if (r == 0)
+        r = ref_read(place->repo, branch, old, err);
+    if (r < 0)
+        return err_wrap(err, r, "commit run '%s'", ws->run);
+    if (strcmp(old, ws->snapshot) != 0) {
+        r = reword(place, quarantine, message, err);
+        if (r == 0)
+            r = harvest_publish(
+                    place->repo, quarantine, branch, ws->snapshot, old, "carrel: run", err);
+    }
+    if (r == 0) {
+        ws->is_published = true;
+        r = workspace_save(ws, err);
+    }
+    if (r < 0)
+        return err_wrap(err, r, "commit run '%s'", ws->run);
+    (void)snprintf(commit, OID_MAX, "%s", ws->snapshot);
+    return 0;
+}
+
+int land_apply(struct workplace *place, enum apply_how how, struct apply_outcome *out,
+        struct carrel_error *err)
+{
+    struct workspace *ws = place->ws;
+    char quarantine[PATH_MAX];
+    char commit[OID_MAX];
+
+    if (!place->repo->top)
+        return err_set(err, -EINVAL,
+                "the repository '%s' is bare: it has no files to apply to; commit and fetch",
+                place->repo->common_dir);
+    int r = quarantine_of(place, quarantine, sizeof(quarantine), err);
+    if (r == 0 && how != APPLY_FILES)
+        r = land_commit(place, NULL, commit, err);
+    if (r == 0)
+        r = apply_result(place->repo, how == APPLY_FILES ? quarantine : NULL, ws->base,
+                ws->snapshot, how, out, err);
+    return r < 0 ? err_wrap(err, r, "apply run '%s'", ws->run) : 0;
+}

@@ -1,0 +1,18 @@
+/* land.h - from a workspace's picture to the user's repository and files. */
+#pragma once
+#include "workspace/apply.h"
+
+struct carrel_error;
+struct workplace;
+
+/*
+ * Puts the snapshot on the run's branch: objects into the repository, one ref moves. `message`:
+ * for the commit of what was not committed; NULL leaves it as it is. A workspace that changed
+ * nothing stays at base. The caller holds the lock and took a picture.
+ */
+int land_commit(struct workplace *place, const char *message, char commit[static OID_MAX],
+        struct carrel_error *err);
+
+/* Brings the changes into the user's work tree; see apply.h. Merges commit first. */
+int land_apply(struct workplace *place, enum apply_how how, struct apply_outcome *out,
+        struct carrel_error *err);

@@ -1,0 +1,239 @@
+/* outcome.c - the end of a run with a workspace. */
+#include "core/outcome.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "core/land.h"
+#include "core/picture.h"
+#include "core/workplace.h"
+#include "workspace/renew.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+
+#define FILES_IN_JSON 1000U
+#define LINES_IN_TEXT 8U
+
+void outcome_free(struct outcome *outcome)
+{
+    if (!outcome)
+        return;
+    harvest_summary_finish(&outcome->summary);
+    apply_outcome_finish(&outcome->applied);
+    for (size_t i = 0; i < outcome->n_oddities; i++)
+        free(outcome->oddities[i].path);
+    free(outcome->oddities);
+    free(outcome->path);
+    free(outcome);
+}
+
+static int sum_up(struct workplace *place, struct outcome *outcome, struct carrel_error *err)
+{
+    const struct harvest_limits limits = HARVEST_LIMITS_INIT;
+    const struct workspace *ws = place->ws;
+    char quarantine[PATH_MAX];
+
+    (void)snprintf(outcome->tip, sizeof(outcome->tip), "%s", ws->tip);
+    (void)snprintf(outcome->snapshot, sizeof(outcome->snapshot), "%s", ws->snapshot);
+    if (snprintf(quarantine, sizeof(quarantine), "%s/objects", ws->path) >=
+            (int)sizeof(quarantine))
+        return err_set_errno(err, -ENAMETOOLONG, "'%s'", ws->path);
+    if (strcmp(ws->snapshot, ws->base) == 0)
+        return 0;
+    int r = harvest_summarize(
+            place->repo, quarantine, ws->base, ws->snapshot, &limits, &outcome->summary, err);
+    if (r == 0 && strcmp(ws->snapshot, ws->tip) != 0 && outcome->summary.n_commits > 0)
+        outcome->summary.n_commits--; /* the one that we made of what was not committed */
+    return r;
+}
+
+static int act(struct workplace *place, enum carrel_outcome_action action,
+        struct outcome *outcome, struct carrel_error *err)
+{
+    char commit[OID_MAX];
+    bool is_changed = strcmp(place->ws->snapshot, place->ws->base) != 0;
+    int r = 0;
+
+    outcome->state = "kept";
+    switch (action) {
+    case CARREL_KEEP:
+        return 0;
+    case CARREL_DISCARD:
+        r = workspace_discard(place->state, place->ws, true, err);
+        outcome->state = "discarded";
+        return r;
+    case CARREL_COMMIT:
+        r = is_changed ? land_commit(place, NULL, commit, err) : 0;
+        if (is_changed)
+            outcome->state = "committed";
+        return r;
+    case CARREL_APPLY:
+        r = is_changed ? land_apply(place, APPLY_FILES, &outcome->applied, err) : 0;
+        if (r == 0 && is_changed)
+            outcome->state = outcome->applied.n_conflicts ? "conflict" : "applied";
+        return r;
+    }
+    return err_set(err, -EINVAL, "unknown action %d", (int)action);
+}
+
+int outcome_reach(struct workplace *place, struct runtime *runtime,
+        const struct carrel_workspace_options *options, bool is_success, struct outcome **out,
+        struct carrel_error *err)
+{
+    struct workspace *ws = place->ws;
+    enum carrel_outcome_action action = is_success ? options->on_success : options->on_failure;
+    struct picture picture = { 0 };
+
+    AUTO(outcome_free) struct outcome *outcome = calloc(1, sizeof(*outcome));
+    if (!outcome)
+        return err_set_errno(err, -ENOMEM, "outcome");
+    outcome->tree = workspace_mode_name(ws->mode);
+    outcome->path = strdup(ws->path);
+    (void)snprintf(outcome->task, sizeof(outcome->task), "%s", ws->task);
+    (void)snprintf(outcome->branch, sizeof(outcome->branch), "%s", ws->branch);
+    (void)snprintf(outcome->base, sizeof(outcome->base), "%s", ws->base);
+
+    /* The work directories are made anew first: git may have to look from inside. */
+    int r = workspace_renew(ws, err);
+    if (r == 0)
+        r = picture_take(place, runtime, &picture, err);
+    if (r < 0)
+        return r;
+    outcome->oddities = ptr_steal(&picture.oddities);
+    outcome->n_oddities = picture.n_oddities;
+    r = sum_up(place, outcome, err);
+    if (r == 0 && action != CARREL_DISCARD)
+        r = workspace_end_use(ws, picture.is_changed, err);
+    if (r == 0)
+        r = act(place, action, outcome, err);
+    if (r < 0)
+        return r;
+    *out = ptr_steal(&outcome);
+    return 0;
+}
+
+static void write_files(const struct outcome *outcome, struct json *json)
+{
+    const struct harvest_summary *summary = &outcome->summary;
+    size_t n = summary->n_files < FILES_IN_JSON ? summary->n_files : FILES_IN_JSON;
+
+    json_array(json, "files");
+    for (size_t i = 0; i < n; i++) {
+        const struct harvest_file *file = &summary->files[i];
+        const char status[2] = { file->status, '\0' };
+        json_object(json, NULL);
+        json_str(json, "path", file->path);
+        json_str(json, "status", status);
+        if (file->is_binary) {
+            json_null(json, "added");
+            json_null(json, "removed");
+        } else {
+            json_u64(json, "added", file->added);
+            json_u64(json, "removed", file->removed);
+        }
+        json_str(json, "sensitive", file->sensitive);
+        json_end_object(json);
+    }
+    json_end_array(json);
+}
+
+static void write_conflicts(const struct outcome *outcome, struct json *json)
+{
+    json_array(json, "conflicts");
+    for (size_t i = 0; i < outcome->applied.n_conflicts; i++) {
+        json_object(json, NULL);
+        json_str(json, "path", outcome->applied.conflicts[i].path);
+        json_str(json, "why", outcome->applied.conflicts[i].why);
+        json_end_object(json);
+    }
+    json_end_array(json);
+}
+
+void outcome_write_json(const struct outcome *outcome, const char *run, struct json *json)
+{
+    const struct harvest_summary *summary = &outcome->summary;
+
+    json_str(json, "run", run);
+    json_str(json, "directory", outcome->path);
+    json_str(json, "branch", outcome->branch[0] ? outcome->branch : NULL);
+    json_str(json, "base", outcome->base);
+    json_str(json, "tip", outcome->tip);
+    json_str(json, "snapshot", outcome->snapshot);
+    json_str(json, "tree", outcome->tree);
+    json_str(json, "state", outcome->state);
+    json_u64(json, "changed", summary->n_files);
+    json_u64(json, "added", summary->added);
+    json_u64(json, "removed", summary->removed);
+    json_u64(json, "commits", summary->n_commits);
+    json_u64(json, "sensitive", summary->n_sensitive);
+    json_bool(json, "rewritten", summary->is_rewritten);
+    write_files(outcome, json);
+    write_conflicts(outcome, json);
+}
+
+static void write_path(struct buf *text, const char *mark, const char *path, const char *why)
+{
+    char shown[512];
+
+    buf_addf(text, "  %s %s  (%s)\n", mark,
+            str_escape(path, strlen(path), shown, sizeof(shown)), why);
+}
+
+static const char *oddity_why(enum oddity_kind kind)
+{
+    switch (kind) {
+    case ODDITY_REPOSITORY:
+        return "a repository of its own; not part of the result";
+    case ODDITY_SPECIAL:
+        return "not a file; not part of the result";
+    case ODDITY_GITLINK:
+        return "changes inside a submodule";
+    case ODDITY_UNREADABLE:
+        return "could not be read; not part of the result";
+    }
+    return "not part of the result";
+}
+
+static void write_listed(const struct outcome *outcome, struct buf *text)
+{
+    const struct harvest_summary *summary = &outcome->summary;
+    size_t shown = 0;
+
+    for (size_t i = 0; i < summary->n_files; i++)
+        if (summary->files[i].sensitive && shown++ < LINES_IN_TEXT)
+            write_path(text, "!", summary->files[i].path, summary->files[i].sensitive);
+    if (shown > LINES_IN_TEXT)
+        buf_addf(text, "  ! and %zu more that the host would execute or obey\n",
+                shown - LINES_IN_TEXT);
+    for (size_t i = 0; i < outcome->n_oddities && i < LINES_IN_TEXT; i++)
+        write_path(text, "?", outcome->oddities[i].path, oddity_why(outcome->oddities[i].kind));
+    for (size_t i = 0; i < outcome->applied.n_conflicts && i < LINES_IN_TEXT; i++)
+        write_path(text, "x", outcome->applied.conflicts[i].path,
+                outcome->applied.conflicts[i].why);
+}
+
+void outcome_write_text(const struct outcome *outcome, const char *run, struct buf *text)
+{
+    const struct harvest_summary *summary = &outcome->summary;
+
+    if (summary->n_files == 0) {
+        buf_addf(text, "workspace %s: nothing changed\n", run);
+    } else {
+        buf_addf(text, "workspace %s: %zu file%s changed, +%" PRIu64 " -%" PRIu64, run,
+                summary->n_files, summary->n_files == 1 ? "" : "s", summary->added,
+                summary->removed);
+        buf_addf(text, ", %" PRIu64 " commit%s", summary->n_commits,
+                summary->n_commits == 1 ? "" : "s");
+        buf_addf(text, "%s\n", summary->is_rewritten ? ", history rewritten" : "");
+    }
+    write_listed(outcome, text);
+    if (strcmp(outcome->state, "committed") == 0)
+        buf_addf(text, "committed to branch %s\n", outcome->branch);
+    else if (strcmp(outcome->state, "kept") != 0)
+        buf_addf(text, "%s\n",
+                strcmp(outcome->state, "conflict") == 0
+                        ? "not applied: the files above are in the way; nothing was changed"
+                        : outcome->state);
+    if (summary->n_files > 0 && strcmp(outcome->state, "discarded") != 0)
+        buf_addf(text, "  carrel workspace diff %s | apply %s | discard %s\n", run, run, run);
+}

@@ -1,0 +1,44 @@
+/* outcome.h - what becomes of a run's workspace when the run is over. */
+#pragma once
+#include "base/buf.h"
+#include "base/json.h"
+#include "workspace/apply.h"
+#include "workspace/harvest.h"
+#include "workspace/upper.h"
+#include "workspace/workspace.h"
+#include <carrel/run.h>
+
+struct carrel_error;
+struct runtime;
+struct workplace;
+
+struct outcome {
+    char task[NAME_ID_MAX + 1];
+    char branch[NAME_BRANCH_MAX]; /* empty: a folder */
+    char base[OID_MAX];
+    char tip[OID_MAX];
+    char snapshot[OID_MAX];
+    char *path; /* of the workspace's directory */
+    const char *tree;
+    const char *state; /* "kept" "committed" "applied" "discarded" "conflict" */
+    struct harvest_summary summary;
+    struct oddity *oddities;
+    size_t n_oddities;
+    struct apply_outcome applied;
+};
+void outcome_free(struct outcome *outcome);
+DEFINE_AUTO(struct outcome *, outcome_free)
+
+/*
+ * The sandbox is gone: takes the picture, sums it up, and does what the options say for a run
+ * that went well or did not. On failure the workspace is there and whole.
+ */
+int outcome_reach(struct workplace *place, struct runtime *runtime,
+        const struct carrel_workspace_options *options, bool is_success, struct outcome **out,
+        struct carrel_error *err);
+
+/* As the result's "workspace" member. */
+void outcome_write_json(const struct outcome *outcome, const char *run, struct json *json);
+
+/* A few lines for people. */
+void outcome_write_text(const struct outcome *outcome, const char *run, struct buf *text);

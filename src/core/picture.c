@@ -1,0 +1,282 @@
+/* picture.c - harvesting a workspace, from outside where possible and from inside where not. */
+#include "core/picture.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "core/inner.h"
+#include "core/workplace.h"
+#include "workspace/git.h"
+#include "workspace/harvest.h"
+#include "workspace/private.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#define INSIDE_TIMEOUT_MS 300000U
+#define MAX_EXCLUDE (1U << 20)
+#define MAX_NAMES (256U << 20)
+
+struct taking {
+    struct workplace *place;
+    struct runtime *runtime;
+    char quarantine[PATH_MAX];
+    struct harvest_limits limits;
+    char tip[OID_MAX];
+    char snapshot[OID_MAX];
+    struct changes changes;
+};
+
+void picture_finish(struct picture *picture)
+{
+    for (size_t i = 0; i < picture->n_oddities; i++)
+        free(picture->oddities[i].path);
+    free(picture->oddities);
+    *picture = (struct picture){ 0 };
+}
+
+/*
+ * The program of the sandbox that looks from inside. $all: also what is not committed. Answers
+ * with a line "tip snapshot" and a pack of both over the base. A branch that the run removed is
+ * as if it had never committed.
+ */
+static const char inside_line[] =
+        "exec 2>/dev/null; cd /workspace || exit 1; "
+        "tip=$(git rev-parse -q --verify \"refs/heads/$branch^{commit}\") || tip=$base; "
+        "snapshot=$tip; "
+        "if [ \"$all\" = 1 ]; then "
+        "  cp \"$(git rev-parse --git-dir)/index\" /tmp/index && export "
+        "GIT_INDEX_FILE=/tmp/index; "
+        "  git -c core.hooksPath=/dev/null add -A . || exit 1; "
+        "  tree=$(git write-tree) || exit 1; "
+        "  if [ \"$tree\" != \"$(git rev-parse \"$tip^{tree}\")\" ]; then "
+        "    snapshot=$(echo \"$message\" | git commit-tree -p \"$tip\" \"$tree\") || exit 1; "
+        "  fi; "
+        "fi; "
+        "echo \"$tip $snapshot\"; "
+        "printf '%s\\n^%s\\n' \"$snapshot\" \"$base\" | "
+        "git pack-objects --revs --thin --stdout --delta-base-offset -q";
+
+static int look_from_inside(struct taking *t, bool has_all, struct carrel_error *err)
+{
+    const struct workspace *ws = t->place->ws;
+    AUTO(inner_finish) struct inner inner = INNER_INIT;
+    char branch[NAME_BRANCH_MAX + 16];
+    char base[OID_MAX + 16];
+    char line[2 * OID_MAX + 4];
+
+    (void)snprintf(branch, sizeof(branch), "branch=%s", ws->branch);
+    (void)snprintf(base, sizeof(base), "base=%s", ws->base);
+    const char *const env[] = { branch, base, has_all ? "all=1" : "all=0",
+        "message=" HARVEST_MESSAGE, "GIT_AUTHOR_NAME=carrel",
+        "GIT_AUTHOR_EMAIL=carrel@localhost", "GIT_COMMITTER_NAME=carrel",
+        "GIT_COMMITTER_EMAIL=carrel@localhost", NULL };
+    const struct inner_spec spec = {
+        .runtime = t->runtime,
+        .mounts = t->place->mounts,
+        .n_mounts = t->place->n_mounts,
+        .line = inside_line,
+        .env = env,
+    };
+    int r = inner_start(&spec, INSIDE_TIMEOUT_MS, &inner, err);
+    if (r == 0)
+        r = inner_read_line(&inner, line, sizeof(line), err);
+    if (r < 0)
+        return r;
+    char *space = strchr(line, ' ');
+    if (space)
+        *space = '\0';
+    if (!space || !name_is_oid(line) || !name_is_oid(space + 1))
+        return err_set(err, -EPROTO, "git in the sandbox gave a wrong answer");
+    memcpy(t->tip, line, strlen(line) + 1); /* name_is_oid(): they fit */
+    memcpy(t->snapshot, space + 1, strlen(space + 1) + 1);
+    return harvest_take_pack(t->place->repo, t->quarantine, inner.process.stdout_fd,
+            t->snapshot, ws->base, &t->limits, err);
+}
+
+/* Sorted names, NUL-separated, as git gave them. */
+struct names {
+    struct buf text;
+    const char **list;
+    size_t n;
+};
+
+static void names_finish(struct names names)
+{
+    buf_finish(names.text);
+    free(names.list);
+}
+DEFINE_AUTO(struct names, names_finish)
+
+static int split_names(struct names *names, struct carrel_error *err)
+{
+    for (size_t i = 0; i < names->text.len; i++)
+        names->n += names->text.data[i] == '\0';
+    names->list = calloc(names->n + 1, sizeof(*names->list));
+    if (!names->list)
+        return err_set_errno(err, -ENOMEM, "names");
+    const char *at = names->text.data;
+    for (size_t i = 0; i < names->n; i++) {
+        names->list[i] = at;
+        at += strlen(at) + 1;
+    }
+    return 0;
+}
+
+/* What the run's own commits added is tracked, also where an ignore rule matches it. */
+static int list_added(struct taking *t, struct names *names, struct carrel_error *err)
+{
+    const struct workspace *ws = t->place->ws;
+    struct git git = harvest_git(t->place->repo, t->quarantine);
+    struct git_io io = GIT_IO_INIT;
+
+    if (strcmp(t->tip, ws->base) == 0)
+        return 0;
+    io.output = &names->text;
+    int r = git_expect(&git,
+            GIT_ARGS("diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=A",
+                    ws->base, t->tip),
+            &io, err);
+    return r < 0 ? r : split_names(names, err);
+}
+
+static int read_whole(const char *path, struct buf *text, struct carrel_error *err)
+{
+    char chunk[4096];
+
+    AUTO(fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT ? 0 : err_set_errno(err, -errno, "open '%s'", path);
+    for (;;) {
+        ssize_t n = fd_read_all(fd, chunk, sizeof(chunk));
+        if (n < 0)
+            return err_set_errno(err, (int)n, "read '%s'", path);
+        if (n == 0)
+            break;
+        buf_add(text, chunk, (size_t)n);
+    }
+    return text->is_short ? err_set_errno(err, -EFBIG, "'%s'", path) : 0;
+}
+
+static int walk(struct taking *t, struct carrel_error *err)
+{
+    const struct upper_limits limits = UPPER_LIMITS_INIT;
+    const struct checkout *checkout = t->place->checkout;
+    AUTO(names_finish) struct names added = { .text = BUF_INIT(MAX_NAMES) };
+    AUTO(names_finish) struct names gitlinks = { .text = BUF_INIT(MAX_NAMES) };
+    AUTO(buf_finish) struct buf exclude = BUF_INIT(MAX_EXCLUDE);
+    char path[PATH_MAX];
+
+    (void)snprintf(path, sizeof(path), "%s/info/exclude", checkout->git);
+    int r = t->place->ws->is_folder ? 0 : read_whole(path, &exclude, err);
+    (void)snprintf(path, sizeof(path), "%s/gitlinks", checkout->path);
+    if (r == 0)
+        r = read_whole(path, &gitlinks.text, err);
+    if (r == 0)
+        r = split_names(&gitlinks, err);
+    if (r == 0)
+        r = list_added(t, &added, err);
+    if (r < 0)
+        return r;
+    const struct upper_base base = {
+        .lower = (const char *const *)checkout->lower,
+        .exclude = exclude.data ? exclude.data : "",
+        .tracked = added.list,
+        .n_tracked = added.n,
+        .gitlinks = gitlinks.list,
+        .n_gitlinks = gitlinks.n,
+        .has_no_rules = t->place->ws->is_folder,
+    };
+    AUTO(fd_close)
+    int upper =
+            openat(t->place->ws->dir, "upper", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (upper < 0)
+        return err_set_errno(err, -errno, "open '%s/upper'", t->place->ws->path);
+    return upper_walk(upper, &base, &limits, &t->changes, err);
+}
+
+/* Is our own code enough to say what git would commit? */
+static bool needs_git(const struct taking *t)
+{
+    const struct checkout *checkout = t->place->checkout;
+    bool has_gitlink = false;
+
+    for (size_t i = 0; i < t->changes.n_oddities; i++)
+        has_gitlink = has_gitlink || t->changes.oddities[i].kind == ODDITY_GITLINK;
+    return checkout->has_filters || (checkout->has_line_ends && t->changes.has_cr) ||
+           t->changes.has_attributes || has_gitlink;
+}
+
+static int commit_outside(struct taking *t, struct carrel_error *err)
+{
+    const struct harvest_author author = {
+        .name = "carrel", .email = "carrel@localhost", .when_s = (int64_t)time(NULL)
+    };
+
+    AUTO(fd_close)
+    int upper =
+            openat(t->place->ws->dir, "upper", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (upper < 0)
+        return err_set_errno(err, -errno, "open '%s/upper'", t->place->ws->path);
+    if (t->changes.n == 0 && strcmp(t->tip, t->place->ws->base) == 0) {
+        (void)snprintf(t->snapshot, sizeof(t->snapshot), "%s", t->tip);
+        return 0;
+    }
+    return harvest_commit_changes(t->place->repo, t->quarantine, upper, &t->changes,
+            t->place->checkout->tree, t->tip, HARVEST_MESSAGE, &author, t->snapshot, err);
+}
+
+static int take_overlay(struct taking *t, struct carrel_error *err)
+{
+    const struct workspace *ws = t->place->ws;
+    int r = 0;
+
+    (void)snprintf(t->tip, sizeof(t->tip), "%s", ws->base);
+    if (!ws->is_folder) {
+        AUTO(fd_close)
+        int git = openat(ws->dir, "gitupper", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (git < 0)
+            return err_set_errno(err, -errno, "open '%s/gitupper'", ws->path);
+        if (!private_is_untouched(git, ws->branch, ws->base))
+            r = look_from_inside(t, false, err);
+    }
+    if (r == 0)
+        r = walk(t, err);
+    if (r == 0)
+        r = !ws->is_folder && needs_git(t) && t->changes.n > 0 ? look_from_inside(t, true, err)
+                                                               : commit_outside(t, err);
+    return r;
+}
+
+int picture_take(struct workplace *place, struct runtime *runtime, struct picture *out,
+        struct carrel_error *err)
+{
+    struct workspace *ws = place->ws;
+    struct taking t = { .place = place, .runtime = runtime, .limits = HARVEST_LIMITS_INIT };
+
+    if (snprintf(t.quarantine, sizeof(t.quarantine), "%s/objects", ws->path) >=
+            (int)sizeof(t.quarantine))
+        return err_set_errno(err, -ENAMETOOLONG, "'%s'", ws->path);
+    int r = harvest_open(t.quarantine, err);
+    if (r == 0)
+        r = ws->mode == WORKSPACE_OVERLAY ? take_overlay(&t, err)
+                                          : look_from_inside(&t, true, err);
+    if (r == 0) {
+        memcpy(ws->tip, t.tip, sizeof(ws->tip));
+        memcpy(ws->snapshot, t.snapshot, sizeof(ws->snapshot));
+        ws->is_published = false;
+        ws->phase = WORKSPACE_FINISHED;
+        r = workspace_save(ws, err);
+    }
+    if (r == 0) {
+        *out = (struct picture){
+            .oddities = ptr_steal(&t.changes.oddities),
+            .n_oddities = t.changes.n_oddities,
+            .is_changed = strcmp(ws->snapshot, ws->base) != 0,
+        };
+        t.changes.n_oddities = 0;
+    }
+    changes_finish(&t.changes);
+    return r < 0 ? err_wrap(err, r, "read the result of run '%s'", ws->run) : 0;
+}

@@ -1,0 +1,215 @@
+/*
+ * setup_layer.c - what a setup command makes (dependencies, builds), made once and laid under
+ * every later run.
+ *
+ *   <state>/layers/<key>/upper
+ *
+ * The key is over the command and the files that decide its result, as they are in the commit.
+ * It runs in a sandbox like any run, but without the agent: a layer is never made from what an
+ * agent could have written.
+ */
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/sha256.h"
+#include "base/tree.h"
+#include "core/inner.h"
+#include "core/prepare.h"
+#include "core/workplace.h"
+#include "workspace/private.h"
+#include "workspace/upper.h"
+#include <carrel/run.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SETUP_TIMEOUT_MS (30U * 60 * 1000)
+#define SETUP_DISK (UINT64_C(8) << 30)
+
+/* When the caller names none: lock files, of which a commit usually has one. */
+static const char *const usual_keys[] = { "package-lock.json", "npm-shrinkwrap.json",
+    "yarn.lock", "pnpm-lock.yaml", "bun.lock", "requirements.txt", "poetry.lock", "uv.lock",
+    "Pipfile.lock", "Cargo.lock", "go.sum", "Gemfile.lock", "composer.lock", NULL };
+
+/* Ids of the key files in the commit; without any, the whole tree is the key. */
+static int read_keys(const struct workplace_request *q, const struct workplace *place,
+        const char *commit, struct buf *text, struct carrel_error *err)
+{
+    const char *const *keys = q->options->setup_keys ? q->options->setup_keys : usual_keys;
+    const char *args[64] = { "ls-tree", "-z", "--full-tree", commit, "--" };
+    size_t n = 5;
+    struct git git = repo_git(place->repo);
+    struct git_io io = GIT_IO_INIT;
+
+    for (size_t i = 0; keys[i]; i++) {
+        if (n == ARRAY_LEN(args) - 1)
+            return err_set(err, -E2BIG, "more than %zu files as keys of a setup", n - 5);
+        args[n++] = keys[i];
+    }
+    io.output = text;
+    int r = git_expect(&git, args, &io, err);
+    if (r < 0)
+        return r;
+    size_t found = 0;
+    for (size_t i = 0; i < text->len; i++)
+        found += text->data[i] == '\0';
+    if (q->options->setup_keys && found < n - 5)
+        return err_set(err, -ENOENT,
+                "a file named by --setup-key is not in commit %.12s; git ls-tree shows what is",
+                commit);
+    if (found == 0)
+        buf_add_str(text, place->checkout->tree);
+    return 0;
+}
+
+static int make_key(const struct workplace_request *q, const struct workplace *place,
+        const char *commit, char key[static OID_MAX], struct carrel_error *err)
+{
+    AUTO(buf_finish) struct buf text = BUF_INIT(1U << 20);
+    struct sha256 sha;
+    uid_t uid;
+    gid_t gid;
+
+    runtime_identity(q->runtime, q->spec, &uid, &gid);
+    int r = read_keys(q, place, commit, &text, err);
+    if (r < 0)
+        return r;
+    buf_addf(&text, "\n%s\n%u:%u\n%s\n", q->spec->root ? q->spec->root : "host", (unsigned)uid,
+            (unsigned)gid, place->repo->key);
+    buf_add_str(&text, q->options->setup);
+    if (text.is_short)
+        return err_set_errno(err, -ENOMEM, "setup key");
+    sha256_init(&sha);
+    sha256_add(&sha, text.data, text.len);
+    sha256_finish_hex(&sha, key);
+    return 0;
+}
+
+/* Runs the command over the pristine tree; what it writes is in <dir>/upper. */
+static int run_setup(const struct workplace_request *q, const struct workplace *place,
+        const char *space, struct carrel_error *err)
+{
+    AUTO(inner_finish) struct inner inner = INNER_INIT;
+    AUTO(free) char *line = NULL;
+    char words[400] = "";
+
+    if (asprintf(&line,
+                "( %s\n) >/tmp/.setup 2>&1 </dev/null || { tail -n 1 /tmp/.setup; exit 1; }",
+                q->options->setup) < 0)
+        return err_set_errno(err, -ENOMEM, "setup");
+    const struct sandbox_overlay overlay = {
+        .lower = (const char *const *)place->checkout->lower,
+        .space = space,
+        .upper = "upper",
+        .work = "work",
+    };
+    const struct sandbox_mount mount = {
+        .target = PRIVATE_WORK_TREE, .access = ACCESS_READ_WRITE, .overlay = &overlay
+    };
+    const struct inner_spec spec = {
+        .runtime = q->runtime,
+        .mounts = &mount,
+        .n_mounts = 1,
+        .network = q->spec->network,
+        .has_user = q->spec->has_user,
+        .uid = q->spec->uid,
+        .gid = q->spec->gid,
+        .disk_bytes = SETUP_DISK,
+        .line = line,
+    };
+    int r = inner_start(&spec, SETUP_TIMEOUT_MS, &inner, err);
+    if (r == 0)
+        r = inner_wait(&inner, err);
+    if (r <= 0)
+        return r;
+    (void)inner_read_line(&inner, words, sizeof(words), NULL);
+    return err_set(err, -EIO, "the setup command failed with status %d: %s", r, words);
+}
+
+/* A layer lies over trees of other commits too: it may add, not change. */
+static int check_layer(const struct workplace *place, int space, struct carrel_error *err)
+{
+    const struct upper_limits limits = UPPER_LIMITS_INIT;
+    const struct upper_base base = { .lower = (const char *const *)place->checkout->lower,
+        .exclude = "",
+        .has_no_rules = true };
+    struct changes changes = { 0 };
+    struct stat st;
+
+    AUTO(fd_close) int upper = openat(space, "upper", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int r = upper < 0 ? err_set_errno(err, -errno, "open the setup layer")
+                      : upper_walk(upper, &base, &limits, &changes, err);
+    for (size_t i = 0; r == 0 && i < changes.n; i++) {
+        bool is_tracked = changes.items[i].kind == CHANGE_REMOVE;
+        for (size_t j = 0; !is_tracked && place->checkout->lower[j]; j++) {
+            AUTO(fd_close)
+            int lower = open(place->checkout->lower[j], O_PATH | O_DIRECTORY | O_CLOEXEC);
+            is_tracked = fstatat(lower, changes.items[i].path, &st, AT_SYMLINK_NOFOLLOW) == 0;
+        }
+        if (is_tracked)
+            r = err_set(err, -EINVAL,
+                    "the setup command changed the tracked file '%s'; a setup may only add "
+                    "files",
+                    changes.items[i].path);
+    }
+    changes_finish(&changes);
+    return r;
+}
+
+static int make_layer(const struct workplace_request *q, const struct workplace *place,
+        int layers, const char *key, struct carrel_error *err)
+{
+    static const char *const parts[] = { "upper", "work" };
+    char draft[OID_MAX + 8];
+    char path[PATH_MAX];
+
+    (void)snprintf(draft, sizeof(draft), ".%s", key);
+    if (snprintf(path, sizeof(path), "%s/layers/%s", place->state, draft) >= (int)sizeof(path))
+        return err_set_errno(err, -ENAMETOOLONG, "'%s'", place->state);
+    int r = tree_remove(layers, draft, err); /* of one that was killed: we hold the lock */
+    if (r == 0 && mkdirat(layers, draft, 0755) < 0)
+        r = err_set_errno(err, -errno, "create '%s'", path);
+    AUTO(fd_close) int space = openat(layers, draft, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (size_t i = 0; r == 0 && i < ARRAY_LEN(parts); i++)
+        if (mkdirat(space, parts[i], 0755) < 0)
+            r = err_set_errno(err, -errno, "create '%s/%s'", path, parts[i]);
+    if (r == 0)
+        r = run_setup(q, place, path, err);
+    if (r == 0)
+        r = check_layer(place, space, err);
+    if (r == 0)
+        r = tree_remove(space, "work", err);
+    if (r == 0 && renameat(layers, draft, layers, key) < 0)
+        r = err_set_errno(err, -errno, "keep the setup layer");
+    if (r < 0)
+        (void)tree_remove(layers, draft, NULL); /* the next attempt does it again */
+    return r;
+}
+
+int prepare_setup(const struct workplace_request *q, struct workplace *place,
+        const char *commit, char key[static OID_MAX], struct carrel_error *err)
+{
+    char path[PATH_MAX];
+    struct stat st;
+
+    int r = make_key(q, place, commit, key, err);
+    if (r < 0)
+        return r;
+    (void)snprintf(path, sizeof(path), "%s/layers", place->state);
+    if (mkdir(path, 0700) < 0 && errno != EEXIST)
+        return err_set_errno(err, -errno, "create '%s'", path);
+    AUTO(fd_close) int layers = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (layers < 0)
+        return err_set_errno(err, -errno, "open '%s'", path);
+    if (fstatat(layers, key, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        return 0;
+    if (flock(layers, LOCK_EX) < 0) /* one setup at a time */
+        return err_set_errno(err, -errno, "lock '%s'", path);
+    if (fstatat(layers, key, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        return 0;
+    r = make_layer(q, place, layers, key, err);
+    return r < 0 ? err_wrap(err, r, "--setup") : 0;
+}

@@ -1,0 +1,327 @@
+/* workplace.c - making and reopening a run's place to work. */
+#include "core/workplace.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "core/prepare.h"
+#include "core/state.h"
+#include "workspace/dirty.h"
+#include "workspace/folder.h"
+#include "workspace/name.h"
+#include "workspace/private.h"
+#include "workspace/renew.h"
+#include <carrel/run.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Text that lives as long as the workplace. NULL when memory is gone. */
+static char *text(struct workplace *place, const char *fmt, ...)
+        __attribute__((format(printf, 2, 3)));
+static char *text(struct workplace *place, const char *fmt, ...)
+{
+    char *string = NULL;
+    va_list ap;
+
+    char **strings =
+            reallocarray(place->strings, place->n_strings + 1, sizeof(*place->strings));
+    if (!strings)
+        return NULL;
+    place->strings = strings;
+    va_start(ap, fmt);
+    int len = vasprintf(&string, fmt, ap);
+    va_end(ap);
+    if (len < 0)
+        return NULL;
+    return place->strings[place->n_strings++] = string;
+}
+
+static int add_mount(
+        struct workplace *place, struct sandbox_mount mount, struct carrel_error *err)
+{
+    struct sandbox_mount *mounts =
+            reallocarray(place->mounts, place->n_mounts + 1, sizeof(*place->mounts));
+
+    if (mounts)
+        place->mounts = mounts;
+    if (!mounts || !mount.target || (!mount.source && !mount.overlay))
+        return err_set_errno(err, -ENOMEM, "workspace mounts");
+    mounts[place->n_mounts++] = mount;
+    return 0;
+}
+
+static int bind(struct workplace *place, const char *source, const char *target,
+        enum access access, struct carrel_error *err)
+{
+    return add_mount(place,
+            (struct sandbox_mount){ .source = source, .target = target, .access = access },
+            err);
+}
+
+/*
+ * An object directory may name others by paths of the host, which mean nothing inside and which
+ * we mount ourselves; git would complain of each. So its list is covered by an empty file.
+ */
+static int cover_alternates(struct workplace *place, const char *objects, const char *target,
+        struct carrel_error *err)
+{
+    struct stat st;
+    char *list = text(place, "%s/info/alternates", objects);
+    char *empty = text(place, "%s/empty", place->ws->path);
+
+    if (!list || !empty)
+        return err_set_errno(err, -ENOMEM, "workspace mounts");
+    if (stat(list, &st) < 0)
+        return errno == ENOENT ? 0 : err_set_errno(err, -errno, "'%s'", list);
+    AUTO(fd_close)
+    int fd = openat(place->ws->dir, "empty", O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return err_set_errno(err, -errno, "'%s'", empty);
+    return bind(place, empty, text(place, "%s/info/alternates", target), ACCESS_READ_ONLY, err);
+}
+
+static int mount_objects(struct workplace *place, struct carrel_error *err)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && place->repo->objects[i]; i++) {
+        const char *target = i == 0 ? PRIVATE_OBJECTS : text(place, PRIVATE_OBJECTS "-%zu", i);
+        r = bind(place, place->repo->objects[i], target, ACCESS_READ_ONLY, err);
+        if (r == 0)
+            r = cover_alternates(place, place->repo->objects[i], target, err);
+    }
+    return r;
+}
+
+static int overlay(struct workplace *place, struct sandbox_overlay *made, const char *target,
+        const char *const *lower, const char *upper, const char *work, struct carrel_error *err)
+{
+    *made = (struct sandbox_overlay){
+        .lower = lower, .space = place->ws->path, .upper = upper, .work = work
+    };
+    return add_mount(place,
+            (struct sandbox_mount){
+                    .target = target, .access = ACCESS_READ_WRITE, .overlay = made },
+            err);
+}
+
+static int mount_tree(struct workplace *place, struct carrel_error *err)
+{
+    const struct workspace *ws = place->ws;
+    size_t n = 0;
+
+    while (place->checkout->lower[n])
+        n++;
+    place->lower = calloc(n + 2, sizeof(*place->lower));
+    if (!place->lower)
+        return err_set_errno(err, -ENOMEM, "workspace mounts");
+    size_t first = 0;
+    if (ws->setup[0]) {
+        place->lower[first++] = text(place, "%s/layers/%s/upper", place->state, ws->setup);
+        if (!place->lower[0])
+            return err_set_errno(err, -ENOMEM, "workspace mounts");
+    }
+    for (size_t i = 0; i < n; i++)
+        place->lower[first + i] = place->checkout->lower[i];
+    if (ws->mode != WORKSPACE_OVERLAY)
+        return bind(place, text(place, "%s/tree", ws->path), PRIVATE_WORK_TREE,
+                ACCESS_READ_WRITE, err);
+    return overlay(place, &place->tree, PRIVATE_WORK_TREE, place->lower, "upper", "work", err);
+}
+
+static int mount_git(struct workplace *place, struct carrel_error *err)
+{
+    const struct workspace *ws = place->ws;
+    size_t bottom = 0;
+
+    while (place->checkout->lower[bottom + 1])
+        bottom++;
+    place->git_lower[0] = place->checkout->git;
+    int r = ws->mode == WORKSPACE_OVERLAY
+                    ? overlay(place, &place->git, PRIVATE_GIT_DIR, place->git_lower, "gitupper",
+                              "gitwork", err)
+                    : bind(place, text(place, "%s/gitupper", ws->path), PRIVATE_GIT_DIR,
+                              ACCESS_READ_WRITE, err);
+    if (r == 0)
+        r = mount_objects(place, err);
+    if (r == 0)
+        r = bind(place, text(place, "%s/.git", place->checkout->lower[bottom]),
+                PRIVATE_WORK_TREE "/.git", ACCESS_READ_ONLY, err);
+    return r;
+}
+
+static int make_mounts(struct workplace *place, struct carrel_error *err)
+{
+    int r = mount_tree(place, err);
+
+    return r == 0 && !place->ws->is_folder ? mount_git(place, err) : r;
+}
+
+static struct workplace *place_new(struct carrel_error *err)
+{
+    struct workplace *place = calloc(1, sizeof(*place));
+
+    if (!place)
+        (void)err_set_errno(err, -ENOMEM, "workspace");
+    else if (state_path(place->state, sizeof(place->state), err) < 0 ||
+             state_make(place->state, err) < 0)
+        workplace_free(ptr_steal(&place));
+    return place;
+}
+
+/* The commit to start from: a revision, or the user's uncommitted work as a commit. */
+static int find_base(const struct repo *repo, const struct carrel_workspace_options *o,
+        char base[static OID_MAX], struct carrel_error *err)
+{
+    if (o->is_dirty && o->base)
+        return err_set(err, -EINVAL,
+                "a run starts from uncommitted work (--dirty) or from a revision (--base), not "
+                "both");
+    return o->is_dirty ? dirty_commit(repo, base, err) : repo_resolve(repo, o->base, base, err);
+}
+
+static int open_new(
+        const struct workplace_request *q, struct workplace *place, struct carrel_error *err)
+{
+    const struct carrel_workspace_options *o = q->options;
+    char base[OID_MAX];
+    char setup[OID_MAX] = "";
+    struct workspace_request request = {
+        .state = place->state,
+        .task = o->task ? o->task : q->task,
+        .run = o->run ? o->run : q->run,
+        .base = base,
+        .is_folder = o->is_folder,
+        .setup = setup,
+    };
+
+    int r = name_check_id(request.task, "task", err);
+    if (r == 0)
+        r = name_check_id(request.run, "run", err);
+    if (r == 0)
+        r = o->is_folder ? folder_snapshot(place->state, o->repo ? o->repo : ".", &place->repo,
+                                   base, err)
+                         : repo_open(o->repo ? o->repo : ".", &place->repo, err);
+    if (r == 0 && !o->is_folder)
+        r = find_base(place->repo, o, base, err);
+    if (r == 0)
+        r = prepare_mode(q, place->state, &request.mode, err);
+    if (r == 0)
+        r = prepare_checkout(q, place->state, place->repo, base, &place->checkout, err);
+    if (r == 0 && o->setup)
+        r = prepare_setup(q, place, base, setup, err);
+    if (r < 0)
+        return r;
+    request.repo = place->repo;
+    request.checkout = place->checkout;
+    r = workspace_create(&request, &place->ws, err);
+    if (r == 0)
+        r = prepare_tree(q, place, err);
+    if (r == 0)
+        r = make_mounts(place, err);
+    if (r < 0 && place->ws) /* the first failure is the one to report */
+        (void)workspace_discard(place->state, place->ws, true, NULL);
+    return r;
+}
+
+/* Ends what the last sandbox left, so that the next one can have the directories. */
+static int renew(struct workspace *ws, struct carrel_error *err)
+{
+    int r = workspace_take_lock(ws, err);
+
+    if (r == 0 && ws->phase == WORKSPACE_CREATING)
+        return err_set(
+                err, -ENOENT, "run '%s' was never made; carrel cleanup removes it", ws->run);
+    if (r == 0 && ws->is_opened)
+        return err_set(err, -EBUSY,
+                "workspace '%s' is open on the host; close it first: carrel workspace close %s",
+                ws->run, ws->run);
+    if (r == 0)
+        r = workspace_renew(ws, err);
+    return r;
+}
+
+int workplace_reopen(struct workspace *ws, struct workplace **out, struct carrel_error *err)
+{
+    AUTO(workplace_free) struct workplace *place = place_new(err);
+
+    if (!place) {
+        workspace_free(ws);
+        return err->code;
+    }
+    place->ws = ws;
+    int r = workspace_repo(ws, &place->repo, err);
+    if (r == 0)
+        r = checkout_find(place->state, place->repo, ws->base, &place->checkout, err);
+    if (r == 0)
+        r = make_mounts(place, err);
+    if (r < 0)
+        return err_wrap(err, r, "workspace '%s'", ws->run);
+    *out = ptr_steal(&place);
+    return 0;
+}
+
+static int open_old(
+        const struct workplace_request *q, struct workplace **out, struct carrel_error *err)
+{
+    AUTO(workspace_free) struct workspace *ws = NULL;
+    char state[PATH_MAX];
+
+    int r = state_path(state, sizeof(state), err);
+    if (r == 0)
+        r = workspace_find(state, q->options->resume, &ws, err);
+    if (r == 0)
+        r = renew(ws, err);
+    if (r == 0)
+        r = prepare_again(q, state, ws, err);
+    return r < 0 ? r : workplace_reopen(ptr_steal(&ws), out, err);
+}
+
+int workplace_find_ids(const char *name, char task[static NAME_ID_MAX + 1],
+        char run[static NAME_ID_MAX + 1], struct carrel_error *err)
+{
+    AUTO(workspace_free) struct workspace *ws = NULL;
+    char state[PATH_MAX];
+
+    int r = state_path(state, sizeof(state), err);
+    if (r == 0)
+        r = workspace_find(state, name, &ws, err);
+    if (r < 0)
+        return r;
+    memcpy(task, ws->task, NAME_ID_MAX + 1);
+    memcpy(run, ws->run, NAME_ID_MAX + 1);
+    return 0;
+}
+
+int workplace_open(const struct workplace_request *request, struct workplace **out,
+        struct carrel_error *err)
+{
+    if (request->options->resume)
+        return open_old(request, out, err);
+    AUTO(workplace_free) struct workplace *place = place_new(err);
+    if (!place)
+        return err->code;
+    int r = open_new(request, place, err);
+    if (r < 0)
+        return r;
+    *out = ptr_steal(&place);
+    return 0;
+}
+
+void workplace_free(struct workplace *place)
+{
+    if (!place)
+        return;
+    for (size_t i = 0; i < place->n_strings; i++)
+        free(place->strings[i]);
+    free(place->strings);
+    free(place->mounts);
+    free(place->lower);
+    workspace_free(place->ws);
+    checkout_free(place->checkout);
+    repo_free(place->repo);
+    free(place);
+}

@@ -1,0 +1,57 @@
+/*
+ * workplace.h - a workspace as a sandbox sees it.
+ *
+ * core joins the nouns here: the repository, its pristine tree from the cache, the workspace,
+ * and the mounts that show them to a program.
+ */
+#pragma once
+#include "base/auto.h"
+#include "runtime/runtime.h"
+#include "workspace/checkout.h"
+#include "workspace/repo.h"
+#include "workspace/workspace.h"
+#include <limits.h>
+
+struct carrel_error;
+struct carrel_workspace_options;
+
+struct workplace {
+    char state[PATH_MAX];
+    struct repo *repo;
+    struct checkout *checkout;
+    struct workspace *ws;
+    struct sandbox_overlay tree;
+    struct sandbox_overlay git;
+    const char **lower; /* of the tree */
+    const char *git_lower[2];
+    struct sandbox_mount *mounts;
+    size_t n_mounts;
+    char **strings; /* what the mounts point to */
+    size_t n_strings;
+};
+void workplace_free(struct workplace *place);
+DEFINE_AUTO(struct workplace *, workplace_free)
+
+/* What a workspace is made for. */
+struct workplace_request {
+    const struct carrel_workspace_options *options;
+    struct runtime *runtime;
+    const struct sandbox_spec *spec; /* whose user the files must belong to */
+    const char *task;                /* used when the options name none */
+    const char *run;
+};
+
+/*
+ * Makes a workspace, or takes up an old one (options->resume); the caller holds its lock. The
+ * first run of a commit fills the cache.
+ */
+int workplace_open(const struct workplace_request *request, struct workplace **out,
+        struct carrel_error *err);
+
+/* The ids of the workspace that `name` ("R" or "T/R") means. */
+int workplace_find_ids(const char *name, char task[static NAME_ID_MAX + 1],
+        char run[static NAME_ID_MAX + 1], struct carrel_error *err);
+
+/* The same for a workspace that is there: its repository, its tree and the mounts. Takes over
+ * `ws`, also on failure. */
+int workplace_reopen(struct workspace *ws, struct workplace **out, struct carrel_error *err);

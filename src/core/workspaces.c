@@ -1,0 +1,432 @@
+/* workspaces.c - verbs on workspaces whose run is over, or on all of them. */
+#include "core/workspaces.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "core/land.h"
+#include "core/picture.h"
+#include "core/state.h"
+#include "core/workplace.h"
+#include "workspace/admin.h"
+#include "workspace/opened.h"
+#include "workspace/ref.h"
+#include "workspace/renew.h"
+#include "workspace/upper.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+const char *workspaces_state(const struct workspace *ws)
+{
+    if (ws->lock < 0 && workspace_is_in_use(ws)) /* else it is we who look at it */
+        return "running";
+    switch (ws->phase) {
+    case WORKSPACE_CREATING:
+        return "creating";
+    case WORKSPACE_READY:
+        return "interrupted";
+    case WORKSPACE_FINISHED:
+        break;
+    }
+    return ws->is_published ? "committed" : "kept";
+}
+
+void workspace_list_free(struct workspace_list *list)
+{
+    if (!list)
+        return;
+    for (size_t i = 0; i < list->n; i++)
+        workspace_free(list->items[i]);
+    free(list->items);
+    free(list);
+}
+
+static int collect(struct workspace **ws, void *context)
+{
+    struct workspace_list *list = context;
+    struct workspace **items = reallocarray(list->items, list->n + 1, sizeof(*items));
+
+    if (!items)
+        return -ENOMEM;
+    list->items = items;
+    items[list->n++] = ptr_steal(ws);
+    return 0;
+}
+
+static int by_age(const void *a, const void *b)
+{
+    const struct workspace *x = *(struct workspace *const *)a;
+    const struct workspace *y = *(struct workspace *const *)b;
+
+    if (x->created_s != y->created_s)
+        return x->created_s < y->created_s ? -1 : 1;
+    return strcmp(x->run, y->run);
+}
+
+int workspaces_list(const char *repo_dir, struct workspace_list **out, struct carrel_error *err)
+{
+    char state[PATH_MAX];
+    AUTO(repo_free) struct repo *repo = NULL;
+    AUTO(workspace_list_free) struct workspace_list *list = calloc(1, sizeof(*list));
+
+    if (!list)
+        return err_set_errno(err, -ENOMEM, "workspaces");
+    int r = state_path(state, sizeof(state), err);
+    if (r == 0 && repo_dir)
+        r = repo_open(repo_dir, &repo, err);
+    if (r == 0)
+        r = workspace_each(state, repo, collect, list, err);
+    if (r < 0)
+        return r;
+    if (list->n > 1)
+        qsort(list->items, list->n, sizeof(list->items[0]), by_age);
+    *out = ptr_steal(&list);
+    return 0;
+}
+
+/* The workspace, held by us. */
+static int hold(const char *name, struct workspace **out, struct carrel_error *err)
+{
+    char state[PATH_MAX];
+    AUTO(workspace_free) struct workspace *ws = NULL;
+
+    int r = state_path(state, sizeof(state), err);
+    if (r == 0)
+        r = workspace_find(state, name, &ws, err);
+    if (r == 0)
+        r = workspace_take_lock(ws, err);
+    if (r < 0)
+        return r;
+    *out = ptr_steal(&ws);
+    return 0;
+}
+
+/* That, with its repository and tree; and a picture, when its run was killed before one. */
+static int hold_place(const char *name, struct workplace **out, struct oddity **oddities,
+        size_t *n_oddities, struct carrel_error *err)
+{
+    AUTO(workspace_free) struct workspace *ws = NULL;
+    AUTO(workplace_free) struct workplace *place = NULL;
+    struct picture picture = { 0 };
+    struct runtime *runtime;
+
+    int r = hold(name, &ws, err);
+    if (r == 0 && ws->phase == WORKSPACE_CREATING)
+        return err_set(err, -ENOENT,
+                "workspace '%s' was never finished; carrel cleanup removes it", name);
+    if (r == 0)
+        r = workplace_reopen(ptr_steal(&ws), &place, err);
+    if (r == 0)
+        r = runtime_find("local", &runtime, err);
+    if (r == 0 && !place->ws->is_opened &&
+            (place->ws->phase != WORKSPACE_FINISHED || oddities)) {
+        r = workspace_renew(place->ws, err);
+        if (r == 0)
+            r = picture_take(place, runtime, &picture, err);
+        if (r == 0)
+            r = workspace_end_use(place->ws, false, err);
+    }
+    if (r == 0 && oddities) {
+        *oddities = ptr_steal(&picture.oddities);
+        *n_oddities = picture.n_oddities;
+        picture.n_oddities = 0;
+    }
+    picture_finish(&picture);
+    if (r < 0)
+        return r;
+    *out = ptr_steal(&place);
+    return 0;
+}
+
+static int quarantine(const struct workplace *place, char path[static PATH_MAX])
+{
+    return snprintf(path, PATH_MAX, "%s/objects", place->ws->path) < PATH_MAX ? 0
+                                                                              : -ENAMETOOLONG;
+}
+
+void workspace_report_free(struct workspace_report *report)
+{
+    if (!report)
+        return;
+    workspace_free(report->ws);
+    harvest_summary_finish(&report->committed);
+    harvest_summary_finish(&report->total);
+    harvest_summary_finish(&report->uncommitted);
+    for (size_t i = 0; i < report->n_oddities; i++)
+        free(report->oddities[i].path);
+    free(report->oddities);
+    free(report);
+}
+
+static int sum_up(const struct workplace *place, const char *from, const char *to,
+        struct harvest_summary *out, struct carrel_error *err)
+{
+    const struct harvest_limits limits = HARVEST_LIMITS_INIT;
+    char path[PATH_MAX];
+
+    if (strcmp(from, to) == 0)
+        return 0;
+    if (quarantine(place, path) < 0)
+        return err_set_errno(err, -ENAMETOOLONG, "'%s'", place->ws->path);
+    return harvest_summarize(place->repo, path, from, to, &limits, out, err);
+}
+
+int workspaces_report(const char *name, struct workspace_report **out, struct carrel_error *err)
+{
+    AUTO(workplace_free) struct workplace *place = NULL;
+    AUTO(workspace_report_free)
+    struct workspace_report *report = calloc(1, sizeof(*report));
+    uint64_t inodes;
+
+    if (!report)
+        return err_set_errno(err, -ENOMEM, "report");
+    int r = hold_place(name, &place, &report->oddities, &report->n_oddities, err);
+    if (r < 0)
+        return r;
+    const struct workspace *ws = place->ws;
+    r = sum_up(place, ws->base, ws->tip, &report->committed, err);
+    if (r == 0)
+        r = sum_up(place, ws->base, ws->snapshot, &report->total, err);
+    if (r == 0)
+        r = sum_up(place, ws->tip, ws->snapshot, &report->uncommitted, err);
+    report->uncommitted.n_commits = 0; /* the one between them is ours, not the run's */
+    report->total.n_commits = report->committed.n_commits;
+    if (r == 0)
+        r = upper_usage(ws->dir, &report->disk_bytes, &inodes, err);
+    if (r < 0)
+        return r;
+    report->ws = ptr_steal(&place->ws);
+    *out = ptr_steal(&report);
+    return 0;
+}
+
+/* Git's own words about two commits, on `fd`. */
+static int show(const char *name, const char *const *args, size_t n, bool is_range,
+        bool is_uncommitted, int fd, struct carrel_error *err)
+{
+    AUTO(workplace_free) struct workplace *place = NULL;
+    const char *all[24];
+    char range[2 * OID_MAX + 4];
+    char path[PATH_MAX];
+    struct git_io io = GIT_IO_INIT;
+
+    int r = hold_place(name, &place, NULL, NULL, err);
+    if (r < 0)
+        return r;
+    const struct workspace *ws = place->ws;
+    const char *from = is_uncommitted ? ws->tip : ws->base;
+    if (quarantine(place, path) < 0)
+        return err_set_errno(err, -ENAMETOOLONG, "'%s'", ws->path);
+    memcpy(all, args, n * sizeof(*args));
+    (void)snprintf(range, sizeof(range), "%s..%s", from, ws->snapshot);
+    if (is_range) {
+        all[n++] = range;
+    } else {
+        all[n++] = from;
+        all[n++] = ws->snapshot;
+    }
+    all[n++] = "--";
+    all[n] = NULL;
+    struct git git = harvest_git(place->repo, path);
+    io.output_fd = fd;
+    return git_expect(&git, all, &io, err);
+}
+
+int workspaces_diff(
+        const char *name, const struct diff_options *options, int fd, struct carrel_error *err)
+{
+    const char *args[] = { "-c", "core.quotePath=true", "diff-tree", "-r", "--no-ext-diff",
+        "--no-textconv", "--find-renames",
+        options->is_stat    ? "--stat"
+        : options->is_names ? "--name-status"
+                            : "--patch",
+        options->has_color ? "--color=always" : "--color=never" };
+
+    return show(name, args, ARRAY_LEN(args), false, options->is_uncommitted, fd, err);
+}
+
+int workspaces_log(const char *name, bool has_color, int fd, struct carrel_error *err)
+{
+    const char *args[] = { "log", "--no-ext-diff", "--no-textconv", "--no-show-signature",
+        "--no-mailmap", "--stat", has_color ? "--color=always" : "--color=never" };
+
+    return show(name, args, ARRAY_LEN(args), true, false, fd, err);
+}
+
+int workspaces_patch(const char *name, int fd, struct carrel_error *err)
+{
+    const char *args[] = { "format-patch", "--stdout", "--binary", "--no-ext-diff",
+        "--no-textconv" };
+
+    return show(name, args, ARRAY_LEN(args), true, false, fd, err);
+}
+
+int workspaces_commit(const char *name, const char *message, char commit[static OID_MAX],
+        struct carrel_error *err)
+{
+    AUTO(workplace_free) struct workplace *place = NULL;
+
+    int r = hold_place(name, &place, NULL, NULL, err);
+    return r < 0 ? r : land_commit(place, message, commit, err);
+}
+
+int workspaces_apply(const char *name, enum apply_how how, struct apply_outcome *out,
+        struct carrel_error *err)
+{
+    AUTO(workplace_free) struct workplace *place = NULL;
+
+    int r = hold_place(name, &place, NULL, NULL, err);
+    return r < 0 ? r : land_apply(place, how, out, err);
+}
+
+/* True when everything the run made is on its branch, or it made nothing. */
+static bool is_safe_to_drop(const struct workspace *ws)
+{
+    return ws->is_published || strcmp(ws->snapshot, ws->base) == 0;
+}
+
+int workspaces_discard(const char *name, bool force, struct carrel_error *err)
+{
+    char state[PATH_MAX];
+    AUTO(workspace_free) struct workspace *ws = NULL;
+    AUTO(workplace_free) struct workplace *place = NULL;
+
+    int r = state_path(state, sizeof(state), err);
+    if (r == 0 && !force) {
+        r = hold_place(name, &place, NULL, NULL, err);
+        if (r < 0)
+            return err_wrap(
+                    err, r, "what run '%s' changed is not known (--force discards it)", name);
+        if (!is_safe_to_drop(place->ws))
+            return err_set(err, -ENOTEMPTY,
+                    "run '%s' has work that is nowhere else; commit or apply it, or discard it "
+                    "with --force",
+                    name);
+        return workspace_discard(state, place->ws, false, err);
+    }
+    if (r == 0)
+        r = hold(name, &ws, err);
+    return r < 0 ? r : workspace_discard(state, ws, force, err);
+}
+
+int workspaces_open(
+        const char *name, const char *at, char *path, size_t size, struct carrel_error *err)
+{
+    AUTO(workplace_free) struct workplace *place = NULL;
+
+    int r = hold_place(name, &place, NULL, NULL, err);
+    if (r < 0)
+        return r;
+    if (place->ws->is_folder)
+        return err_set(err, -ENOTSUP, "a folder without git cannot be opened; apply it");
+    char commit[OID_MAX];
+    r = strcmp(place->ws->snapshot, place->ws->base) == 0
+                ? 0
+                : land_commit(place, NULL, commit, err);
+    if (r == 0)
+        r = opened_open(place->ws, place->repo, place->checkout, at, path, size, err);
+    return r;
+}
+
+int workspaces_close(const char *name, struct carrel_error *err)
+{
+    AUTO(workspace_free) struct workspace *ws = NULL;
+    AUTO(repo_free) struct repo *repo = NULL;
+
+    int r = hold(name, &ws, err);
+    if (r == 0)
+        r = workspace_repo(ws, &repo, err);
+    return r < 0 ? r : opened_close(ws, repo, err);
+}
+
+int workspaces_move(const char *name, const char *to, struct carrel_error *err)
+{
+    char path[PATH_MAX];
+    int r = workspaces_close(name, err);
+
+    return r < 0 ? r : workspaces_open(name, to, path, sizeof(path), err);
+}
+
+static int set_lock(
+        const char *name, bool is_locked, const char *reason, struct carrel_error *err)
+{
+    AUTO(workspace_free) struct workspace *ws = NULL;
+
+    int r = hold(name, &ws, err);
+    if (r < 0)
+        return r;
+    ws->is_user_locked = is_locked;
+    (void)snprintf(ws->note, sizeof(ws->note), "%s", reason ? reason : "");
+    return workspace_save(ws, err);
+}
+
+int workspaces_lock(const char *name, const char *reason, struct carrel_error *err)
+{
+    return set_lock(name, true, reason, err);
+}
+
+int workspaces_unlock(const char *name, struct carrel_error *err)
+{
+    return set_lock(name, false, NULL, err);
+}
+
+int workspaces_repair(const char *name, struct carrel_error *err)
+{
+    AUTO(workspace_free) struct workspace *ws = NULL;
+    AUTO(repo_free) struct repo *repo = NULL;
+    char branch[NAME_BRANCH_MAX + 16];
+    char at[OID_MAX];
+    int mended = 0;
+
+    int r = hold(name, &ws, err);
+    if (r == 0)
+        r = workspace_repo(ws, &repo, err);
+    if (r < 0 || ws->is_folder)
+        return r;
+    (void)snprintf(branch, sizeof(branch), "refs/heads/%s", ws->branch);
+    r = ref_read(repo, branch, at, err);
+    if (r == -ENOENT) {
+        r = ref_create(repo, branch, ws->base, err);
+        ws->is_published = false;
+        if (r == 0)
+            r = workspace_save(ws, err);
+        mended++;
+    }
+    if (r < 0)
+        return r;
+    char path[PATH_MAX];
+    r = workspace_opened_path(ws, path, sizeof(path) - 8, err);
+    if (r < 0)
+        return r;
+    (void)strcat(path, "/.git");
+    r = admin_create(repo, ws->task, ws->run, path, ws->branch, err);
+    return r == -EEXIST ? mended : r < 0 ? r : mended + 1;
+}
+
+int workspaces_prune(const char *repo_dir, uint64_t age_s, bool is_dry_run,
+        void (*each)(const struct workspace *ws, void *context), void *context,
+        struct carrel_error *err)
+{
+    AUTO(workspace_list_free) struct workspace_list *list = NULL;
+    int64_t limit = (int64_t)time(NULL) - (int64_t)age_s;
+    int n = 0;
+
+    int r = workspaces_list(repo_dir, &list, err);
+    for (size_t i = 0; r == 0 && i < list->n; i++) {
+        const struct workspace *ws = list->items[i];
+        char name[2 * NAME_ID_MAX + 4];
+        if (ws->phase != WORKSPACE_FINISHED || ws->is_user_locked || ws->is_opened ||
+                ws->created_s > limit || !is_safe_to_drop(ws) || workspace_is_in_use(ws))
+            continue;
+        (void)snprintf(name, sizeof(name), "%s/%s", ws->task, ws->run);
+        if (!is_dry_run)
+            r = workspaces_discard(name, false, err);
+        if (r == 0 && each)
+            each(ws, context);
+        n += r == 0;
+    }
+    return r < 0 ? r : n;
+}

@@ -1,0 +1,41 @@
+/*
+ * admin.h - what the repository knows of a workspace: worktrees/<id>/, locked for life.
+ *
+ * Without a worktree directory and without an index this state is accepted by git's list,
+ * prune, repair, gc and fsck. `id` is "carrel-<task>+<run>": no id holds a plus, so the two can
+ * be told apart again, and tasks may number their runs as they like.
+ */
+#pragma once
+#include "workspace/repo.h"
+
+/*
+ * Writes locked ("carrel run <run>") first, so that no prune takes it, then commondir and HEAD,
+ * and gitdir (path of the future .git file) last: git looks at no worktree without one, so it
+ * never sees half of ours. -EEXIST: the id is taken. On failure nothing is left.
+ */
+int admin_create(const struct repo *repo, const char *task, const char *run,
+        const char *worktree_git_file, const char *branch, struct carrel_error *err);
+
+/* Removes it, file by file, and `worktrees` itself when that was the last. Gone is fine. */
+int admin_remove(
+        const struct repo *repo, const char *task, const char *run, struct carrel_error *err);
+
+/* Path of the admin dir. */
+int admin_path(const struct repo *repo, const char *task, const char *run, char *path,
+        size_t size, struct carrel_error *err);
+
+/*
+ * Where its worktree's .git file is or will be; empty when a crash came before that was
+ * written. -ENOENT: there is no such admin dir.
+ */
+int admin_gitdir(const struct repo *repo, const char *task, const char *run, char *path,
+        size_t size, struct carrel_error *err);
+
+/* The admin dirs of ours here: calls `each` with task and run of every one, until it fails. */
+int admin_list(const struct repo *repo,
+        int (*each)(const char *task, const char *run, void *context), void *context,
+        struct carrel_error *err);
+
+/* Whether HEAD of some worktree, the main one or a linked one, is on `branch` (a short name).
+ */
+bool admin_is_checked_out(const struct repo *repo, const char *branch);

@@ -1,0 +1,465 @@
+#include "base/err.h"
+#include "workspace/apply.h"
+#include "workspace/git_fixture.h"
+#include "workspace/swap.h"
+#include <errno.h>
+
+static struct carrel_error err;
+static struct apply_outcome outcome;
+
+/*
+ * user/ is the user's repository, run/ a clone in which the run works: what it commits on
+ * branch `run` is fetched into user/ as task-T-run-R.
+ */
+static struct repo *set_up(void)
+{
+    struct repo *repo = NULL;
+
+    SHELL("git init -q user; cd user; mkdir -p dir/sub; seq 1 20 > a; echo b > dir/b;"
+          "echo c > dir/sub/c; ln -s a link; echo x > tool; chmod +x tool; git add .;"
+          "git commit -q -m base; git tag base; cd ..; git clone -q user run; cd run;"
+          "git checkout -q -b run");
+    CHECK_EQ(repo_open("user", &repo, &err), 0);
+    return repo;
+}
+
+static void oid_of(const char *rev, char oid[static OID_MAX])
+{
+    (void)snprintf(oid, OID_MAX, "%s", printed("git -C user rev-parse %s^{commit}", rev));
+}
+
+/* What is in run/ becomes one more commit, and reaches the repository as a branch. */
+static void deliver(void)
+{
+    SHELL("cd run; git add -A; git commit -q -m 'work of the run' || :;"
+          "cd ../user; git fetch -q ../run +run:task-T-run-R");
+}
+
+static int apply(struct repo *repo, enum apply_how how)
+{
+    char base[OID_MAX];
+    char tip[OID_MAX];
+
+    oid_of("base", base);
+    oid_of("task-T-run-R", tip);
+    apply_outcome_finish(&outcome);
+    return apply_result(repo, NULL, base, tip, how, &outcome, &err);
+}
+
+static void check_conflict(const char *path, const char *why)
+{
+    CHECK_EQ(outcome.n_conflicts, 1);
+    CHECK_STR(outcome.conflicts[0].path, path);
+    CHECK_STR(outcome.conflicts[0].why, why);
+    CHECK_EQ(outcome.n_files, 0);
+    apply_outcome_finish(&outcome);
+}
+
+/* Nothing of ours is left, and git is content. */
+static void check_tidy(void)
+{
+    SHELL("cd user; test ! -e .git/carrel-apply; test ! -e .git/index.lock;"
+          "test -z \"$(find . -name '.carrel*')\"; git fsck --strict 2>&1 | grep -v dangling "
+          "|| :");
+}
+
+static const char *status_of(void)
+{
+    return printed("cd user; git status --porcelain | tr '\\n' ';'");
+}
+
+#define SET_UP()                                                                               \
+    AUTO(fixture_close) struct fixture at = fixture_open();                                    \
+    AUTO(repo_free) struct repo *repo = set_up()
+
+TEST(files_get_the_result_and_nothing_is_committed)
+{
+    SET_UP();
+    SHELL("cd run; echo more >> a; rm dir/b; mkdir new; echo n > new/file; chmod -x tool;"
+          "ln -sf tool link; echo run > dir/exe; chmod +x dir/exe");
+    deliver();
+    CHECK_EQ(apply(repo, APPLY_FILES), 0);
+    CHECK_EQ(outcome.n_conflicts, 0);
+    CHECK_EQ(outcome.n_files, 6);
+    CHECK_STR(outcome.commit, "");
+    CHECK_STR(status_of(), " M a; D dir/b; M link; M tool;?? dir/exe;?? new/;");
+    SHELL("cd user; git add -A; test $(git write-tree) = $(git rev-parse task-T-run-R^{tree})");
+    check_tidy();
+    CHECK_EQ(apply(repo, APPLY_FILES), 0); /* once more: all is there already */
+    CHECK_EQ(outcome.n_files, 0);
+    CHECK_EQ(outcome.n_conflicts, 0);
+}
+
+TEST(a_file_becomes_a_directory_and_a_directory_a_file)
+{
+    SET_UP();
+    SHELL("cd run; rm a; mkdir -p a/deep; echo 1 > a/deep/er; rm -r dir; echo 2 > dir;"
+          "rm link; mkdir link; echo 3 > link/x");
+    deliver();
+    CHECK_EQ(apply(repo, APPLY_FILES), 0);
+    CHECK_EQ(outcome.n_conflicts, 0);
+    SHELL("cd user; git add -A; test $(git write-tree) = $(git rev-parse task-T-run-R^{tree})");
+    check_tidy();
+}
+
+TEST(changes_that_the_user_committed_meanwhile_are_merged)
+{
+    SET_UP();
+    SHELL("cd run; sed -i 's/^20$/twenty/' a; echo r > r");
+    deliver();
+    SHELL("cd user; sed -i 's/^1$/one/' a; git commit -qam 'the user goes on'");
+    CHECK_EQ(apply(repo, APPLY_FILES), 0);
+    CHECK_EQ(outcome.n_conflicts, 0);
+    SHELL("cd user; grep -qx one a; grep -qx twenty a; test -f r");
+    check_tidy();
+}
+
+TEST(changes_of_both_to_one_line_are_a_conflict_and_nothing_happens)
+{
+    SET_UP();
+    SHELL("cd run; sed -i 's/^1$/eins/' a; echo r > r");
+    deliver();
+    SHELL("cd user; sed -i 's/^1$/one/' a; git commit -qam 'the user goes on'");
+    static const enum apply_how all[] = { APPLY_FILES, APPLY_MERGE, APPLY_SQUASH,
+        APPLY_CHERRY_PICK };
+    for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+        CHECK_EQ(apply(repo, all[i]), 0);
+        check_conflict("a", "does not apply");
+        CHECK_STR(status_of(), "");
+        check_tidy();
+    }
+}
+
+TEST(a_dirty_file_is_never_overwritten)
+{
+    SET_UP();
+    SHELL("cd run; echo r >> a; echo r > r");
+    deliver();
+    SHELL("cd user; echo mine >> a");
+    CHECK_EQ(apply(repo, APPLY_MERGE), 0);
+    check_conflict("a", "changed in your tree");
+    CHECK_EQ(apply(repo, APPLY_FILES), 0);
+    check_conflict("a", "does not apply");
+    SHELL("cd user; git add a");
+    CHECK_EQ(apply(repo, APPLY_SQUASH), 0);
+    check_conflict("a", "changed in your index");
+    SHELL("cd user; git reset -q; git update-index --assume-unchanged a");
+    CHECK_EQ(apply(repo, APPLY_MERGE), 0);
+    check_conflict("a", "changed in your tree");
+    SHELL("cd user; tail -1 a | grep -qx mine; test ! -e r");
+    check_tidy();
+}
+
+TEST(a_dirty_file_that_merges_by_lines_is_still_dirty)
+{
+    SET_UP();
+    SHELL("cd run; sed -i 's/^20$/twenty/' a");
+    deliver();
+    SHELL("cd user; sed -i 's/^1$/one/' a");
+    CHECK_EQ(apply(repo, APPLY_FILES), 0);
+    check_conflict("a", "changed in your tree");
+}
+
+TEST(a_dirty_file_elsewhere_does_no_harm_and_stays)
+{
+    SET_UP();
+    SHELL("cd run; echo r >> a; echo r > r");
+    deliver();
+    SHELL("cd user; echo mine >> dir/b; echo staged > tool; git add tool; echo u > untracked");
+    CHECK_EQ(apply(repo, APPLY_FILES), 0);
+    CHECK_EQ(outcome.n_conflicts, 0);
+    CHECK_STR(status_of(), " M a; M dir/b;M  tool;?? r;?? untracked;");
+    SHELL("cd user; git checkout -q a; rm r");
+    CHECK_EQ(apply(repo, APPLY_MERGE), 0);
+    CHECK_EQ(outcome.n_conflicts, 0);
+    CHECK_STR(status_of(), " M dir/b;M  tool;?? untracked;");
+    check_tidy();
+}
+
+TEST(uncommitted_work_that_the_run_started_from_is_taken_further)
+{
+    SET_UP();
+    SHELL("cd user; echo mine >> a; git commit -qam dirty; git tag -f base; git reset -q HEAD~;"
+          "cd ../run; git fetch -q -f --tags ../user; git reset -q --hard base; echo r >> a");
+    deliver();
+    CHECK_EQ(apply(repo, APPLY_FILES), 0);
+    CHECK_EQ(outcome.n_conflicts, 0);
+    CHECK_EQ(outcome.n_files, 1);
+    SHELL("cd user; tail -2 a | tr '\\n' ' ' | grep -qx 'mine r '");
+}
+
+TEST(an_untracked_or_ignored_file_in_the_way_stays)
+{
+    SET_UP();
+    SHELL("cd run; echo r > r; echo s > s");
+    deliver();
+    SHELL("cd user; echo mine > r; echo s > s; echo r > .git/info/exclude");
+    CHECK_EQ(apply(repo, APPLY_FILES), 0);
+    check_conflict("r", "does not apply");
+    CHECK_EQ(apply(repo, APPLY_MERGE), 0);
+    check_conflict("r", "untracked file in the way");
+    SHELL("cd user; grep -qx mine r; rm r"); /* s is as in the result: no conflict */
+    CHECK_EQ(apply(repo, APPLY_MERGE), 0);
+    CHECK_EQ(outcome.n_conflicts, 0);
+    CHECK_STR(status_of(), "");
+}
+
+TEST(an_untracked_directory_in_the_way_stays)
+{
+    SET_UP();
+    SHELL("cd run; echo r > r; echo q > q");
+    deliver();
+    SHELL("cd user; mkdir -p r/mine q; echo precious > r/mine/file");
+    CHECK_EQ(apply(repo, APPLY_FILES), 0);
+    check_conflict("r", "something in your tree is in its way");
+    SHELL("cd user; test -f r/mine/file; test ! -f q");
+    check_tidy();
+    SHELL("cd user; rm -r r"); /* q is an empty directory: nothing to git */
+    CHECK_EQ(apply(repo, APPLY_FILES), 0);
+    CHECK_EQ(outcome.n_files, 2);
+}
+
+TEST(a_linked_directory_in_the_users_tree_leads_nowhere)
+{
+    SET_UP();
+    SHELL("cd run; echo r > dir/sub/new; echo r >> dir/sub/c; mkdir out; echo r > out/file");
+    deliver();
+    SHELL("mkdir outside; echo precious > outside/c; cp -r user/dir/sub real; cd user;"
+          "rm -r dir/sub; ln -s ../../real dir/sub; ln -s ../outside out");
+    CHECK_EQ(apply(repo, APPLY_FILES), 0);
+    CHECK(outcome.n_conflicts > 0);
+    CHECK_EQ(apply(repo, APPLY_MERGE), 0);
+    CHECK(outcome.n_conflicts > 0);
+    CHECK_STR(printed("ls outside real | tr '\\n' ' '"), "outside: c  real: c");
+    SHELL("grep -qx c real/c; test -L user/dir/sub");
+    check_tidy();
+}
+
+TEST(a_merge_moves_head_and_runs_no_hook)
+{
+    SET_UP();
+    SHELL("cd run; echo r >> a; rm dir/sub/c");
+    deliver();
+    SHELL("cd user; for h in post-merge pre-commit commit-msg reference-transaction "
+          "post-checkout post-index-change pre-merge-commit; do "
+          "printf '#!/bin/sh\\ntouch %s/HOOK\\n' > .git/hooks/$h; chmod +x .git/hooks/$h; done",
+            at.path);
+    CHECK_EQ(apply(repo, APPLY_MERGE), 0); /* fast-forward */
+    CHECK_STR(outcome.commit, printed("git -C user rev-parse task-T-run-R"));
+    CHECK_EQ(access("HOOK", F_OK), -1);
+    SHELL("rm -f user/.git/hooks/*");
+    CHECK_STR(status_of(), "");
+    CHECK_STR(printed("git -C user symbolic-ref HEAD"), "refs/heads/main");
+    CHECK_STR(printed("git -C user rev-parse HEAD main | uniq | wc -l"), "1");
+    SHELL("cd user; test ! -e dir/sub; git reflog -1 | grep -q 'carrel merge'");
+    check_tidy();
+    CHECK_EQ(apply(repo, APPLY_MERGE), 0); /* already there */
+    CHECK_EQ(outcome.n_files, 0);
+    CHECK_STR(outcome.commit, printed("git -C user rev-parse HEAD"));
+}
+
+TEST(a_merge_of_two_histories_has_two_parents)
+{
+    SET_UP();
+    SHELL("cd run; echo r > r");
+    deliver();
+    SHELL("cd user; echo u > u; git add u; git commit -qm u; git rev-parse HEAD > ../before");
+    CHECK_EQ(apply(repo, APPLY_MERGE), 0);
+    CHECK_EQ(outcome.n_conflicts, 0);
+    CHECK_STR(printed("cd user; git log -1 --format='%%s|%%an|%%P'"),
+            printed("cd user; echo \"Merge branch 'task-T-run-R'|Tester|$(cat ../before) "
+                    "$(git rev-parse task-T-run-R)\""));
+    CHECK_STR(status_of(), "");
+    check_tidy();
+}
+
+TEST(a_squash_is_staged)
+{
+    SET_UP();
+    SHELL("cd run; echo r > r; git add r; git commit -qm one; rm -r dir; echo d > dir");
+    deliver();
+    SHELL("cd user; echo u > u; git add u; git commit -qm u; git rev-parse HEAD > ../before");
+    CHECK_EQ(apply(repo, APPLY_SQUASH), 0);
+    CHECK_EQ(outcome.n_conflicts, 0);
+    CHECK_STR(outcome.commit, "");
+    CHECK_STR(status_of(), "A  dir;D  dir/b;D  dir/sub/c;A  r;");
+    SHELL("cd user; test $(git rev-parse HEAD) = $(cat ../before)");
+    check_tidy();
+}
+
+TEST(picked_commits_keep_their_authors)
+{
+    SET_UP();
+    SHELL("cd run; echo 1 > one; git add one; git -c user.name=Agent commit -qm "
+          "'first\n\nbody';"
+          "echo 2 > two; git add two; git -c user.name=Agent commit -qm second;"
+          "echo u > u; git add u; git commit -qm 'the user has that'");
+    deliver();
+    SHELL("cd user; echo u > u; git add u; git commit -qm u");
+    CHECK_EQ(apply(repo, APPLY_CHERRY_PICK), 0);
+    CHECK_EQ(outcome.n_conflicts, 0);
+    CHECK_EQ(outcome.n_files, 2);
+    CHECK_STR(printed("cd user; git log -3 --format='%%s/%%an/%%cn' | tr '\\n' ' '"),
+            "second/Agent/Tester first/Agent/Tester u/Tester/Tester ");
+    CHECK_STR(printed("cd user; git log -1 --format=%%b HEAD~"), "body");
+    CHECK_STR(status_of(), "");
+    check_tidy();
+}
+
+TEST(a_merge_among_the_commits_cannot_be_picked)
+{
+    SET_UP();
+    SHELL("cd run; git checkout -qb side; echo s > s; git add s; git commit -qm s;"
+          "git checkout -q run; echo t > t; git add t; git commit -qm t; git merge -q -m m "
+          "side");
+    deliver();
+    CHECK_EQ(apply(repo, APPLY_CHERRY_PICK), -ENOTSUP);
+    CHECK(strstr(err.message, "is a merge, which cannot be picked"));
+    check_tidy();
+}
+
+TEST(an_unfinished_merge_of_the_user_is_left_alone)
+{
+    SET_UP();
+    SHELL("cd run; echo r > r");
+    deliver();
+    SHELL("cd user; git rev-parse HEAD > .git/MERGE_HEAD");
+    CHECK_EQ(apply(repo, APPLY_FILES), -EBUSY);
+    CHECK(strstr(err.message, "a merge is not finished"));
+    check_tidy();
+}
+
+TEST(git_at_work_in_the_tree_is_waited_for_and_then_said)
+{
+    SET_UP();
+    SHELL("cd run; echo r > r");
+    deliver();
+    SHELL("touch user/.git/index.lock");
+    CHECK_EQ(apply(repo, APPLY_FILES), -EBUSY);
+    CHECK(strstr(err.message, "git is at work in this tree"));
+    SHELL("test -e user/.git/index.lock; rm user/.git/index.lock");
+    check_tidy();
+}
+
+/* Sentinels: the same attributes do run the programs when the user's git is used. */
+TEST(no_filter_and_no_driver_sees_what_the_run_made)
+{
+    SET_UP();
+    SHELL("cd user; git config filter.evil.clean 'touch %s/RAN; cat';"
+          "git config filter.evil.smudge 'touch %s/RAN; cat'; git config filter.evil.required "
+          "1;"
+          "git config merge.evil.driver 'touch %s/RAN; true %%O %%A %%B'",
+            at.path, at.path, at.path);
+    SHELL("cd run; echo '* filter=evil merge=evil' > .gitattributes; sed -i 's/^20$/twenty/' a;"
+          "printf 'x\\r\\ny\\n' > crlf");
+    deliver();
+    SHELL("cd user; sed -i 's/^1$/one/' a; git commit -qam 'the user goes on'; touch a");
+    static const enum apply_how all[] = { APPLY_SQUASH, APPLY_CHERRY_PICK, APPLY_MERGE };
+    SHELL("cd user; git config core.autocrlf true; git rev-parse HEAD > ../before");
+    CHECK_EQ(apply(repo, APPLY_FILES), 0);
+    CHECK_EQ(outcome.n_conflicts, 0);
+    CHECK_EQ(outcome.n_files, 3);
+    CHECK_EQ(access("RAN", F_OK), -1);
+    SHELL("cd user; grep -qx twenty a; cmp crlf ../run/crlf");
+    SHELL("cd user; rm .gitattributes crlf; git reset -q --hard");
+    for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+        CHECK_EQ(access("RAN", F_OK), -1);
+        CHECK_EQ(apply(repo, all[i]), 0);
+        CHECK_EQ(outcome.n_conflicts, 0);
+        CHECK_EQ(access("RAN", F_OK), -1);
+        SHELL("cd user; grep -qx twenty a; cmp crlf ../run/crlf; git status --porcelain "
+              ">/dev/null;"
+              "rm -f ../RAN .gitattributes; git read-tree $(cat ../before);"
+              "git update-ref HEAD $(cat ../before); rm -f crlf a; git checkout -qf; rm -f "
+              "../RAN");
+    }
+    SHELL("cd user; git merge -q task-T-run-R; test -e ../RAN"); /* the attack is real */
+}
+
+TEST(a_path_that_looks_like_a_git_dir_is_refused)
+{
+    SET_UP();
+    SHELL("cd run; b=$(echo evil | git hash-object -w --stdin);"
+          "s=$(printf '100644 blob %%s\\tconfig\\n' $b | git mktree);"
+          "r=$( (git ls-tree HEAD; printf '040000 tree %%s\\t.GIT\\n' $s) | git mktree);"
+          "c=$(git commit-tree -m evil -p HEAD $r); git update-ref refs/heads/run $c;"
+          "cd ../user; git -c fetch.fsckObjects=false fetch -q ../run +run:task-T-run-R");
+    static const enum apply_how all[] = { APPLY_FILES, APPLY_MERGE, APPLY_SQUASH,
+        APPLY_CHERRY_PICK };
+    for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+        CHECK(apply(repo, all[i]) < 0);
+        CHECK_STR(status_of(), "");
+    }
+    SHELL("cd user; test ! -e .GIT");
+}
+
+TEST(a_linked_worktree_of_the_user_is_applied_to)
+{
+    SET_UP();
+    SHELL("cd run; echo r >> a");
+    deliver();
+    SHELL("cd user; git worktree add -q ../linked -b linked");
+    AUTO(repo_free) struct repo *linked = NULL;
+    CHECK_EQ(repo_open("linked", &linked, &err), 0);
+    CHECK_EQ(apply(linked, APPLY_MERGE), 0);
+    CHECK_EQ(outcome.n_conflicts, 0);
+    CHECK_STR(printed("git -C user rev-parse linked"), outcome.commit);
+    CHECK_STR(printed("cd linked; git status --porcelain; git log -1 --format=%%s"),
+            "work of the run");
+    CHECK_STR(printed("git -C user log -1 --format=%%s main"), "base");
+}
+
+TEST(objects_may_still_be_in_quarantine)
+{
+    SET_UP();
+    char tip[OID_MAX];
+    char base[OID_MAX];
+    char objects[128];
+
+    SHELL("cd run; echo r >> a; git commit -qam r");
+    (void)snprintf(tip, sizeof(tip), "%s", printed("git -C run rev-parse HEAD"));
+    (void)snprintf(objects, sizeof(objects), "%s/run/.git/objects", at.path);
+    oid_of("base", base);
+    CHECK_EQ(apply_result(repo, objects, base, tip, APPLY_FILES, &outcome, &err), 0);
+    CHECK_EQ(outcome.n_files, 1);
+    CHECK_EQ(shell("git -C user cat-file -e %s 2>/dev/null", tip), 128);
+    CHECK_STR(status_of(), " M a;");
+}
+
+TEST(names_of_any_bytes_work)
+{
+    SET_UP();
+    SHELL("cd run; printf x > \"$(printf 'new\\nline')\"; printf x > ' lead'; printf x > "
+          "'\"q\"';"
+          "printf x > \"$(printf 'tab\\there')\"; printf x > -- '-rf'; printf x > '*'");
+    deliver();
+    CHECK_EQ(apply(repo, APPLY_FILES), 0);
+    CHECK_EQ(outcome.n_conflicts, 0);
+    SHELL("cd user; git add -A; test $(git write-tree) = $(git rev-parse task-T-run-R^{tree})");
+}
+
+TEST(what_a_sparse_checkout_leaves_out_stays_out)
+{
+    SET_UP();
+    SHELL("cd run; echo r >> dir/sub/c; echo r >> a");
+    deliver();
+    SHELL("cd user; git sparse-checkout set --no-cone '/*' '!/dir/sub/'; test ! -e dir/sub");
+    CHECK_EQ(apply(repo, APPLY_FILES), 0);
+    check_conflict("dir/sub/c", "not in your sparse checkout");
+    CHECK_EQ(apply(repo, APPLY_MERGE), 0);
+    CHECK_EQ(outcome.n_conflicts, 0);
+    CHECK_EQ(outcome.n_files, 1);
+    CHECK_STR(status_of(), "");
+    SHELL("cd user; test ! -e dir/sub; git sparse-checkout disable; grep -qx r dir/sub/c");
+}
+
+TEST(a_bare_repository_has_nothing_to_apply_to)
+{
+    SET_UP();
+    deliver();
+    SHELL("git clone -q --bare user bare");
+    AUTO(repo_free) struct repo *bare = NULL;
+    CHECK_EQ(repo_open("bare", &bare, &err), 0);
+    CHECK_EQ(apply(bare, APPLY_FILES), -EINVAL);
+    CHECK_EQ(apply_recover(bare, &err), 0);
+}

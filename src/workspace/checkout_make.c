@@ -1,0 +1,313 @@
+/*
+ * checkout_make.c - making entries of the cache and publishing them.
+ *
+ * One process at a time makes an entry, under a lock per commit, in a draft that nobody else
+ * looks at; a rename publishes it.
+ */
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/tree.h"
+#include "workspace/checkout.h"
+#include "workspace/checkout_facts.h"
+#include "workspace/fill.h"
+#include "workspace/index.h"
+#include "workspace/name.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void remove_draft(char *path)
+{
+    char *slash = strrchr(path, '/');
+
+    *slash = '\0';
+    AUTO(fd_close) int place = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    *slash = '/';
+    if (place >= 0)
+        (void)tree_remove(place, slash + 1, NULL); /* what stays, the sweep takes */
+}
+
+void checkout_draft_free(struct checkout_draft *draft)
+{
+    if (!draft)
+        return;
+    if (draft->path)
+        remove_draft(draft->path);
+    checkout_free(draft->below);
+    if (draft->lock >= 0 && draft->lock_path)
+        (void)unlink(draft->lock_path); /* while it is held: see lock_commit() */
+    fd_close(draft->lock);
+    free(draft->lock_path);
+    free(draft->path);
+    free(draft->commit);
+    free(draft);
+}
+
+/* Makes every directory of `path` that is missing, for nobody but us. */
+static int make_directories(char *path)
+{
+    for (char *slash = strchr(path + 1, '/');; slash = strchr(slash + 1, '/')) {
+        if (slash)
+            *slash = '\0';
+        int r = mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
+        if (slash)
+            *slash = '/';
+        if (r < 0 || !slash)
+            return r;
+    }
+}
+
+/*
+ * Waits until nobody else makes this entry. The holder removes the file before it lets go, so a
+ * lock on a file that lost its name is worth nothing and is asked for again. The file keeps the
+ * directory from being swept.
+ */
+static int lock_commit(char *place, struct checkout_draft *draft)
+{
+    for (;;) {
+        struct stat by_name;
+        struct stat by_fd;
+        int r = make_directories(place);
+        if (r < 0)
+            return r;
+        AUTO(fd_close)
+        int fd = open(draft->lock_path, O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (fd < 0 && errno == ENOENT)
+            continue; /* swept between the two */
+        if (fd < 0 || flock(fd, LOCK_EX) < 0 || fstat(fd, &by_fd) < 0)
+            return -errno;
+        if (stat(draft->lock_path, &by_name) < 0 || by_name.st_ino != by_fd.st_ino)
+            continue;
+        draft->lock = fd_steal(&fd);
+        return 0;
+    }
+}
+
+/*
+ * An entry that is there but cannot be held is being evicted, or is not whole. Its exclusive
+ * lease is the right to move it away; the evictor's is waited for.
+ */
+static int clear_place(const char *place, const char *commit)
+{
+    AUTO(fd_close) int dir = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    char lease[OID_MAX + 8];
+    char trash[NAME_MAX + 1];
+
+    (void)snprintf(lease, sizeof(lease), "%s/lease", commit);
+    AUTO(fd_close) int fd = openat(dir, lease, O_RDONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return errno == ENOENT ? 0 : -errno;
+    if (flock(fd, LOCK_EX) < 0)
+        return -errno;
+    int r = checkout_trash(dir, commit, trash, sizeof(trash));
+    return r == -ENOENT ? 0 : r;
+}
+
+static int tree_of(const struct repo *repo, const char *commit, char tree[static OID_MAX],
+        struct carrel_error *err)
+{
+    const struct git git = { .git_dir = repo->common_dir, .trust = GIT_AS_USER };
+    AUTO(buf_finish) struct buf text = BUF_INIT(256);
+    AUTO(free) char *rev = checkout_format("%s^{tree}", commit);
+    struct git_io io = GIT_IO_INIT;
+
+    if (!rev)
+        return err_set_errno(err, -ENOMEM, "check out");
+    io.output = &text;
+    int r = fill_git(&git, GIT_ARGS("rev-parse", "--verify", "--quiet", rev), &io, err);
+    if (r < 0)
+        return err_set(err, -ENOENT, "commit %s is not in the repository", commit);
+    (void)snprintf(tree, OID_MAX, "%.64s", text.data ? text.data : "");
+    tree[strcspn(tree, "\n")] = '\0';
+    return name_is_oid(tree) ? 0 : err_set(err, -EBADMSG, "git named no tree for %s", commit);
+}
+
+/* A layer where one will do, else the whole tree. */
+static int fill_either(struct fill *fill, const char *state, struct checkout_draft *draft,
+        struct carrel_error *err)
+{
+    int r = conversion_of_settings(fill->repo, &fill->settings, err);
+    if (r == 0)
+        r = tree_of(fill->repo, fill->commit, fill->facts.tree, err);
+    if (r < 0)
+        return r;
+    (void)snprintf(fill->facts.conversion, sizeof(fill->facts.conversion), "%s",
+            fill->settings.digest);
+    fill->facts.uid = fill->owner.uid;
+    fill->facts.gid = fill->owner.gid;
+    checkout_boot_id(fill->facts.boot);
+
+    r = fill_layer(fill, state, &draft->below, err);
+    if (r < 0) {
+        /* A file system without whiteouts, say. The whole tree costs more and is as good. */
+        struct checkout_facts facts = fill->facts;
+        (void)tree_remove(fill->dir, "layer", NULL);
+        (void)tree_remove(fill->dir, "git", NULL);
+        buf_clear(&fill->indexes);
+        facts.files = facts.bytes = 0;
+        fill->facts = facts;
+    }
+    if (r <= 0)
+        r = fill_base(fill, err);
+    return r < 0 ? r : 0;
+}
+
+static int fill_draft(struct fill *fill, const char *state, struct checkout_draft *draft,
+        struct carrel_error *err)
+{
+    int r = fill_either(fill, state, draft, err);
+    if (r == 0)
+        r = fill_settle(fill, err);
+    if (r == 0)
+        r = checkout_facts_write(fill->dir, &fill->facts, err);
+    if (r < 0)
+        return r;
+    AUTO(fd_close) int lease = openat(fill->dir, "lease", O_RDONLY | O_CREAT | O_CLOEXEC, 0600);
+    return lease < 0 ? err_set_errno(err, -errno, "make a lease") : 0;
+}
+
+static int make_draft(
+        const char *place, const char *commit, struct checkout_draft *draft, int *dir)
+{
+    AUTO(free)
+    char *path = checkout_format(
+            "%s/" CHECKOUT_DRAFT "%s-%d-%" PRIx64, place, commit, (int)getpid(), clock_ns());
+    if (!path)
+        return -ENOMEM;
+    if (mkdir(path, 0755) < 0)
+        return -errno;
+    draft->path = ptr_steal(&path);
+    *dir = open(draft->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return *dir < 0 ? -errno : 0;
+}
+
+/* The lock, then a look whether somebody else was quicker. */
+static int begin(const char *state, const struct repo *repo, char *place,
+        struct checkout_draft *draft, struct carrel_error *err)
+{
+    AUTO(checkout_free) struct checkout *found = NULL;
+
+    int r = lock_commit(place, draft);
+    if (r < 0)
+        return err_set_errno(err, r, "lock the checkout of %s in '%s'", draft->commit, place);
+    if (checkout_find(state, repo, draft->commit, &found, NULL) == 0)
+        return err_set(err, -EEXIST, "commit %s is in the cache by now", draft->commit);
+    r = clear_place(place, draft->commit);
+    return r < 0 ? err_set_errno(err, r, "move a broken checkout away") : 0;
+}
+
+static int fill_with_umask(const char *state, const struct repo *repo, const char *commit,
+        struct fill *fill, struct checkout_draft **out, struct carrel_error *err)
+{
+    AUTO(checkout_draft_free) struct checkout_draft *draft = calloc(1, sizeof(*draft));
+    AUTO(free) char *place = checkout_place(state, repo, NULL);
+    AUTO(fd_close) int dir = -1;
+    if (!draft || !place)
+        return err_set_errno(err, -ENOMEM, "check out");
+
+    draft->lock = -1;
+    draft->commit = strdup(commit);
+    draft->lock_path = checkout_format("%s/%s" CHECKOUT_LOCK, place, commit);
+    if (!draft->commit || !draft->lock_path)
+        return err_set_errno(err, -ENOMEM, "check out");
+    int r = begin(state, repo, place, draft, err);
+    if (r < 0)
+        return r;
+    r = make_draft(place, commit, draft, &dir);
+    if (r < 0)
+        return err_set_errno(err, r, "make a directory in '%s'", place);
+    fill->place = place;
+    fill->path = draft->path;
+    fill->dir = dir;
+    r = fill_draft(fill, state, draft, err);
+    if (r < 0)
+        return err_wrap(err, r, "check out %s", commit);
+    *out = ptr_steal(&draft);
+    return 0;
+}
+
+int checkout_fill(const char *state, const struct repo *repo, const char *commit,
+        struct checkout_owner owner,
+        void (*progress)(uint64_t done, uint64_t total, void *context), void *context,
+        struct checkout_draft **out, struct carrel_error *err)
+{
+    struct fill fill = {
+        .repo = repo,
+        .commit = commit,
+        .owner = owner,
+        .dir = -1,
+        .progress = progress,
+        .context = context,
+        .indexes = BUF_INIT((size_t)1 << 20),
+    };
+
+    if (!name_is_oid(commit))
+        return err_set(err, -EINVAL, "check out: this is not the id of a commit");
+    /* The tree is the same whoever fills it, and a run under another id must be able to read.
+     */
+    mode_t old = umask(022);
+    int r = fill_with_umask(state, repo, commit, &fill, out, err);
+    (void)umask(old);
+    buf_finish(fill.indexes);
+    return r;
+}
+
+/* A better index comes from a sandbox: it must be sound, and hold exactly the commit. */
+static int take_index(const struct repo *repo, struct checkout_draft *draft, int fd,
+        int git_dir, struct carrel_error *err)
+{
+    AUTO(index_free) struct index *index = NULL;
+    AUTO(free) char *path = checkout_format("%s/git/index.offered", draft->path);
+    struct git git = repo_git(repo);
+    struct git_io io = GIT_IO_INIT;
+    struct stat st;
+
+    int r = index_read(fd, repo->is_sha256, &index, err);
+    if (r < 0)
+        return r;
+    if (!path || fstat(fd, &st) < 0)
+        return err_set_errno(err, -ENOMEM, "take an index");
+    r = index_write(index, git_dir, "index.offered", err);
+    if (r < 0)
+        return r;
+    git.index_file = path;
+    r = git_run(
+            &git, GIT_ARGS("diff-index", "--cached", "--quiet", draft->commit, "--"), &io, err);
+    const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, st.st_mtim };
+    if (r > 0)
+        r = err_set(err, -EBADMSG, "the offered index is not that of the commit");
+    if (r == 0 && (utimensat(git_dir, "index.offered", times, 0) < 0 ||
+                          renameat(git_dir, "index.offered", git_dir, "index") < 0))
+        r = err_set_errno(err, -errno, "take an index");
+    if (r < 0)
+        (void)unlinkat(git_dir, "index.offered", 0); /* the draft's own is still there */
+    return r;
+}
+
+int checkout_publish(const char *state, const struct repo *repo, struct checkout_draft *draft,
+        int index, struct checkout **out, struct carrel_error *err)
+{
+    AUTO(free) char *entry = checkout_place(state, repo, draft->commit);
+    AUTO(fd_close) int dir = open(draft->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    AUTO(fd_close) int git_dir = openat(dir, "git", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    AUTO(fd_close) int lease = openat(dir, "lease", O_RDONLY | O_CLOEXEC);
+    if (!entry || git_dir < 0 || lease < 0)
+        return err_set_errno(err, -ENOENT, "publish the checkout of %s", draft->commit);
+
+    int r = index >= 0 ? take_index(repo, draft, index, git_dir, err) : 0;
+    if (r < 0)
+        return err_wrap(err, r, "publish the checkout of %s", draft->commit);
+    /* Held before it has its name, so that no sweep comes between the two. */
+    if (flock(lease, LOCK_SH | LOCK_NB) < 0 ||
+            renameat2(AT_FDCWD, draft->path, AT_FDCWD, entry, RENAME_NOREPLACE) < 0)
+        return err_set_errno(err, -errno, "publish the checkout of %s", draft->commit);
+    free(ptr_steal(&draft->path));
+    return checkout_find(state, repo, draft->commit, out, err);
+}

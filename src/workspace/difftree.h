@@ -1,0 +1,34 @@
+/* difftree.h - the difference of two commits, path by path, as git diff-tree tells it. */
+#pragma once
+#include "workspace/git.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct carrel_error;
+
+struct difftree_entry {
+    unsigned old_mode, new_mode; /* 0: not there */
+    char status;                 /* A M D T */
+    const char *path;
+};
+struct difftree_lines {
+    bool is_binary;
+    uint64_t added, removed;
+    const char *path;
+};
+
+/*
+ * Calls `each` for every path that differs, in git's order; then, if `lines` is not NULL, `lines`
+ * for every one of them in the same order. What they return below 0 (with err set) ends it.
+ * Renames are not looked for. -EBADMSG for a path of more than 64 KiB.
+ */
+struct difftree {
+    const char *from, *to; /* object ids */
+    int (*each)(void *context, const struct difftree_entry *entry, struct carrel_error *err);
+    int (*lines)(void *context, const struct difftree_lines *lines, struct carrel_error *err);
+    void *context;
+    unsigned timeout_ms;
+    uint64_t max_memory_bytes;
+};
+int difftree_run(
+        const struct git *git, const struct difftree *difftree, struct carrel_error *err);

@@ -1,0 +1,59 @@
+/*
+ * fill.h - making the content of a cache entry: a whole tree, or a layer over another entry.
+ *
+ * Who calls has locked the commit and made an empty draft directory; nobody else sees it.
+ */
+#pragma once
+#include "base/buf.h"
+#include "workspace/checkout_facts.h"
+#include "workspace/git.h"
+
+struct carrel_error;
+
+struct fill {
+    const struct repo *repo;
+    const char *place; /* directory of the repository's entries */
+    const char *commit;
+    struct checkout_owner owner;
+    const char *path; /* of the draft */
+    int dir;          /* the same, open */
+    void (*progress)(uint64_t done, uint64_t total, void *context);
+    void *context;
+    struct conversion settings;  /* of the user, now */
+    struct checkout_facts facts; /* becomes complete */
+    struct buf indexes;          /* every index file in the draft, each ended by NUL */
+};
+
+/* tree/ with all files of the commit, and git/. */
+int fill_base(struct fill *fill, struct carrel_error *err);
+
+/*
+ * layer/ and git/ over an entry that differs little from the commit. Returns 1 and the held
+ * entry in *below, or 0 when there is none that would do.
+ */
+int fill_layer(struct fill *fill, const char *state, struct checkout **below,
+        struct carrel_error *err);
+
+/*
+ * git as the user runs it, but for the index it writes: plain, whole, with every field that the
+ * run's own git will compare.
+ */
+int fill_git(const struct git *git, const char *const *args, struct git_io *io,
+        struct carrel_error *err);
+
+/* Makes the directory `name` in the draft and in it a template git dir. */
+int fill_template(
+        struct fill *fill, const struct repo *repo, const char *name, struct carrel_error *err);
+
+/*
+ * The index at `name` in the draft gets the run's owner. Adds to facts.files, and to
+ * facts.bytes what files not older than `since_s` take.
+ */
+int fill_own_index(
+        struct fill *fill, const char *name, int64_t since_s, struct carrel_error *err);
+
+/* Last of all: makes every index newer than the files. */
+int fill_settle(struct fill *fill, struct carrel_error *err);
+
+/* Submodules: see modules.c. `gitlinks`: "<oid> <path>" items, each ended by NUL. */
+int fill_modules(struct fill *fill, const struct buf *gitlinks, struct carrel_error *err);

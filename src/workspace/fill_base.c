@@ -1,0 +1,257 @@
+/* fill_base.c - a whole commit as files, by git itself, with the user's filters. */
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "workspace/fill.h"
+#include "workspace/private.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LISTING_MAX ((size_t)2 << 30)
+#define ATTRIBUTES_MAX ((size_t)1 << 20)
+#define PROGRESS_AFTER_MS 1000
+#define PROGRESS_EVERY_MS 200
+
+/* The paths of a commit, in the order in which git writes them. */
+struct listing {
+    struct buf text;
+    const char **paths;
+    size_t n;
+    struct buf gitlinks; /* "<oid> <path>", each ended by NUL */
+};
+
+static void listing_finish(struct listing listing)
+{
+    buf_finish(listing.text);
+    buf_finish(listing.gitlinks);
+    free(listing.paths);
+}
+DEFINE_AUTO(struct listing, listing_finish)
+
+/* "100644 blob <oid>\tpath" */
+static int take_item(struct listing *listing, const char *item)
+{
+    const char *tab = strchr(item, '\t');
+    const char *oid = tab;
+
+    if (!tab || !tab[1])
+        return -EBADMSG;
+    while (oid > item && oid[-1] != ' ')
+        oid--;
+    if (strncmp(item, "160000 ", 7) == 0) {
+        buf_add(&listing->gitlinks, oid, (size_t)(tab - oid));
+        buf_add(&listing->gitlinks, " ", 1);
+        buf_add(&listing->gitlinks, tab + 1, strlen(tab + 1) + 1);
+    }
+    listing->paths[listing->n++] = tab + 1;
+    return 0;
+}
+
+static int list(struct fill *fill, struct listing *out, struct carrel_error *err)
+{
+    /* As the user: of a partial clone it may have to fetch. */
+    const struct git git = { .git_dir = fill->repo->common_dir, .trust = GIT_AS_USER };
+    struct git_io io = GIT_IO_INIT;
+    size_t n = 0;
+
+    io.output = &out->text;
+    int r = fill_git(
+            &git, GIT_ARGS("ls-tree", "-r", "-z", "--full-tree", fill->commit), &io, err);
+    if (r < 0)
+        return r;
+    for (size_t at = 0; at < out->text.len; at += strlen(out->text.data + at) + 1)
+        n++;
+    out->paths = calloc(n ? n : 1, sizeof(out->paths[0]));
+    if (!out->paths)
+        return err_set_errno(err, -ENOMEM, "list the files");
+    for (size_t at = 0; at < out->text.len; at += strlen(out->text.data + at) + 1)
+        if (take_item(out, out->text.data + at) < 0)
+            return err_set(err, -EBADMSG, "git listed the files in an unknown form");
+    return out->gitlinks.is_short ? err_set_errno(err, -ENOMEM, "list the files") : 0;
+}
+
+static int write_files(struct fill *fill, struct carrel_error *err)
+{
+    AUTO(free) char *tree = checkout_format("%s/tree", fill->path);
+    AUTO(free) char *index = checkout_format("%s/git/index", fill->path);
+    const struct git git = {
+        .git_dir = fill->repo->common_dir,
+        .work_tree = tree,
+        .index_file = index,
+        .trust = GIT_AS_USER,
+    };
+    struct git_io io = GIT_IO_INIT;
+
+    if (!tree || !index)
+        return err_set_errno(err, -ENOMEM, "check out");
+    return fill_git(&git,
+            GIT_ARGS("read-tree", "--no-sparse-checkout", "-m", "-u", fill->commit), &io, err);
+}
+
+/*
+ * How many of the files are there. git writes them in order, so the first one that is missing
+ * tells; a few questions find it.
+ */
+static uint64_t count_done(int tree, const struct listing *listing)
+{
+    size_t low = 0;
+    size_t high = listing->n;
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (faccessat(tree, listing->paths[mid], F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+struct outcome {
+    int result;
+    struct carrel_error err;
+};
+
+/* Reports until the other process has sent its outcome or is gone. */
+static int watch(
+        struct fill *fill, const struct listing *listing, int pipe, struct outcome *out)
+{
+    AUTO(fd_close) int tree = openat(fill->dir, "tree", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    uint64_t start = clock_ns();
+
+    for (;;) {
+        struct pollfd wait = { .fd = pipe, .events = POLLIN };
+        int ready = poll(&wait, 1, PROGRESS_EVERY_MS);
+        if (ready < 0 && errno != EINTR)
+            return -errno;
+        if (ready > 0)
+            break;
+        if (clock_ns() - start >= PROGRESS_AFTER_MS * UINT64_C(1000000))
+            fill->progress(count_done(tree, listing), listing->n, fill->context);
+    }
+    ssize_t n = fd_read_all(pipe, out, sizeof(*out));
+    return n == (ssize_t)sizeof(*out) ? 0 : -EIO;
+}
+
+/* git tells its progress to terminals only, so a second process waits for it and this one
+ * looks at how far it came. */
+static int write_files_watched(
+        struct fill *fill, const struct listing *listing, struct carrel_error *err)
+{
+    struct outcome outcome = { 0 };
+    int ends[2];
+
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return err_set_errno(err, -errno, "check out: make a pipe");
+    AUTO(fd_close) int from = ends[0];
+    AUTO(fd_close) int to = ends[1];
+    pid_t pid = fork();
+    if (pid < 0)
+        return err_set_errno(err, -errno, "check out: start a process");
+    if (pid == 0) {
+        outcome.result = write_files(fill, &outcome.err);
+        (void)fd_write_all(to, &outcome, sizeof(outcome)); /* else the end says it all */
+        _exit(0);
+    }
+    fd_close(fd_steal(&to));
+    int r = watch(fill, listing, from, &outcome);
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    if (r < 0)
+        return err_set(err, r, "check out: the process that does it was killed");
+    if (outcome.result < 0 && err)
+        *err = outcome.err;
+    return outcome.result;
+}
+
+/* The attributes that the commit itself holds, as they lie in the tree. */
+static void take_attributes(int tree, const struct listing *listing, struct conversion *out)
+{
+    static const char name[] = ".gitattributes";
+    AUTO(free) char *text = malloc(ATTRIBUTES_MAX);
+
+    for (size_t i = 0; i < listing->n; i++) {
+        const char *path = listing->paths[i];
+        const char *slash = strrchr(path, '/');
+        if (strcmp(slash ? slash + 1 : path, name) != 0)
+            continue;
+        AUTO(fd_close) int fd = openat(tree, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+        ssize_t len = fd < 0 || !text ? -1 : fd_read_all(fd, text, ATTRIBUTES_MAX);
+        if (len < 0 || (size_t)len == ATTRIBUTES_MAX)
+            out->has_filters = out->has_line_ends = true; /* in doubt */
+        else
+            conversion_of_attributes(text, (size_t)len, out);
+    }
+}
+
+static int write_new(int dir, const char *name, const void *data, size_t len)
+{
+    AUTO(fd_close) int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+
+    return fd < 0 ? -errno : fd_write_all(fd, data, len);
+}
+
+/* The paths of submodules, for whoever walks what a run changed. */
+static int record_gitlinks(struct fill *fill, const struct listing *listing)
+{
+    AUTO(buf_finish) struct buf paths = BUF_INIT(LISTING_MAX);
+    const struct buf *links = &listing->gitlinks;
+
+    for (size_t at = 0; at < links->len; at += strlen(links->data + at) + 1) {
+        const char *path = strchr(links->data + at, ' ') + 1;
+        buf_add(&paths, path, strlen(path) + 1);
+    }
+    if (paths.is_short)
+        return -ENOMEM;
+    return paths.len > 0 ? write_new(fill->dir, "gitlinks", paths.data, paths.len) : 0;
+}
+
+static int write_all(struct fill *fill, const struct listing *listing, struct carrel_error *err)
+{
+    int r = fill_template(fill, fill->repo, "git", err);
+    if (r < 0)
+        return r;
+    if (mkdirat(fill->dir, "tree", 0755) < 0)
+        return err_set_errno(err, -errno, "make a directory for the files");
+    return fill->progress ? write_files_watched(fill, listing, err) : write_files(fill, err);
+}
+
+int fill_base(struct fill *fill, struct carrel_error *err)
+{
+    static const char gitfile[] = "gitdir: " PRIVATE_GIT_DIR "\n";
+    AUTO(listing_finish)
+    struct listing listing = { .text = BUF_INIT(LISTING_MAX),
+        .gitlinks = BUF_INIT(LISTING_MAX) };
+    struct conversion conversion = fill->settings;
+
+    int r = list(fill, &listing, err);
+    if (r == 0)
+        r = write_all(fill, &listing, err);
+    if (r < 0)
+        return r;
+
+    AUTO(fd_close) int tree = openat(fill->dir, "tree", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (tree < 0)
+        return err_set_errno(err, -errno, "open the checked out tree");
+    take_attributes(tree, &listing, &conversion);
+    fill->facts.has_filters = conversion.has_filters;
+    fill->facts.has_line_ends = conversion.has_line_ends;
+    fill->facts.has_gitlinks = listing.gitlinks.len > 0;
+    /* After the checkout: git would take the tree for somebody's work tree otherwise. */
+    r = write_new(tree, ".git", gitfile, strlen(gitfile));
+    if (r == 0)
+        r = record_gitlinks(fill, &listing);
+    if (r < 0)
+        return err_set_errno(err, r, "write beside the checked out tree");
+    if (listing.gitlinks.len > 0)
+        r = fill_modules(fill, &listing.gitlinks, err);
+    if (r == 0)
+        r = fill_own_index(fill, "git/index", 0, err);
+    return r;
+}

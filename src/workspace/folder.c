@@ -1,0 +1,263 @@
+/*
+ * folder.c - git add of a whole folder into a hidden index.
+ *
+ * One snapshot of a folder at a time: the hidden git dir carries a flock. Whoever holds it
+ * knows that an index.lock lying there is of the dead.
+ */
+#include "workspace/folder.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/path.h"
+#include "base/sha256.h"
+#include "base/str.h"
+#include "workspace/combine.h"
+#include "workspace/folder_walk.h"
+#include "workspace/name.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define FOLDER_REF "refs/heads/folder"
+
+/* Unset, not unspecified: a user's git without our other settings must not convert either. */
+static const char attributes[] =
+        "* -text !eol -crlf -filter -ident !working-tree-encoding !merge !diff\n";
+static const char config[] =
+        "[core]\n\trepositoryformatversion = 0\n\tbare = true\n"
+        "\tfilemode = true\n\tsymlinks = true\n\tignorecase = false\n"
+        "\tautocrlf = false\n\tsafecrlf = false\n\tlogallrefupdates = false\n"
+        "[gc]\n\tauto = 0\n";
+
+static int write_file(int dir, const char *name, const char *text)
+{
+    AUTO(fd_close) int fd = openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+    return fd < 0 ? -errno : fd_write_all(fd, text, strlen(text));
+}
+
+/* Writing it again does no harm; HEAD comes last and makes it a git dir. */
+static int make_git_dir(int dir)
+{
+    static const char *const dirs[] = { "objects", "objects/info", "objects/pack", "refs",
+        "refs/heads", "info", "empty" };
+
+    if (faccessat(dir, "HEAD", F_OK, 0) == 0)
+        return 0;
+    for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
+        if (mkdirat(dir, dirs[i], 0700) < 0 && errno != EEXIST)
+            return -errno;
+    int r = write_file(dir, "info/attributes", attributes);
+    if (r == 0)
+        r = write_file(dir, "config", config);
+    if (r == 0)
+        r = write_file(dir, "HEAD", "ref: " FOLDER_REF "\n");
+    return r;
+}
+
+/* "name-<32 hex digits>.git": the hash tells folders apart, the name is for people. */
+static int hidden_path(const char *state, const char *dir, char path[static PATH_MAX])
+{
+    struct sha256 hash;
+    char hex[2 * SHA256_BYTES + 1];
+    char name[41];
+    const char *last = strrchr(dir, '/') + 1;
+    size_t n = 0;
+
+    sha256_init(&hash);
+    sha256_add(&hash, dir, strlen(dir));
+    sha256_finish_hex(&hash, hex);
+    for (; last[n] && n < sizeof(name) - 1; n++) {
+        char c = last[n];
+        bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                        (c >= '0' && c <= '9') || c == '-';
+        name[n] = c;
+        if (!is_plain)
+            name[n] = '_';
+    }
+    name[n] = '\0';
+    return (size_t)snprintf(path, PATH_MAX, "%s/folders/%s-%.32s.git", state, name, hex) <
+                           PATH_MAX
+                   ? 0
+                   : -ENAMETOOLONG;
+}
+
+static int make_dirs(const char *state, const char *path)
+{
+    char folders[PATH_MAX];
+
+    (void)snprintf(folders, sizeof(folders), "%s/folders", state);
+    if ((mkdir(state, 0700) < 0 && errno != EEXIST) ||
+            (mkdir(folders, 0700) < 0 && errno != EEXIST) ||
+            (mkdir(path, 0700) < 0 && errno != EEXIST))
+        return -errno;
+    return 0;
+}
+
+/* Opens and locks the hidden git dir. Another snapshot of the same folder is waited for. */
+static int hold(const char *state, const char *path, struct carrel_error *err)
+{
+    int r = make_dirs(state, path);
+    if (r < 0)
+        return err_set_errno(err, r, "make '%s'", path);
+    AUTO(fd_close) int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return err_set_errno(err, -errno, "open '%s'", path);
+    while (flock(fd, LOCK_EX) < 0)
+        if (errno != EINTR)
+            return err_set_errno(err, -errno, "lock '%s'", path);
+    r = make_git_dir(fd);
+    if (r < 0)
+        return err_set_errno(err, r, "fill '%s'", path);
+    (void)unlinkat(fd, "index.lock", 0); /* of a git that was killed: we hold the lock */
+    return fd_steal(&fd);
+}
+
+/* Whether the last snapshot has this tree already. */
+static bool has_tree(const struct git *git, const char *tree, char commit[static OID_MAX])
+{
+    char last[OID_MAX];
+    char its_tree[OID_MAX];
+
+    if (combine_ask_oid(git, GIT_ARGS("rev-parse", "-q", "--verify", FOLDER_REF), last, NULL) <
+                    0 ||
+            combine_ask_oid(git, GIT_ARGS("rev-parse", "-q", "--verify", FOLDER_REF "^{tree}"),
+                    its_tree, NULL) < 0)
+        return false;
+    memcpy(commit, last, OID_MAX);
+    return strcmp(its_tree, tree) == 0;
+}
+
+static int commit_tree(const struct git *git, const char *tree, char commit[static OID_MAX],
+        struct carrel_error *err)
+{
+    static const char message[] = "Snapshot of a folder\n";
+    struct git_io io = GIT_IO_INIT;
+    char parent[OID_MAX] = "";
+    char ident[64];
+
+    if (has_tree(git, tree, parent)) {
+        memcpy(commit, parent, OID_MAX);
+        return 0;
+    }
+    (void)snprintf(ident, sizeof(ident), "carrel <carrel@localhost> %lld +0000",
+            (long long)time(NULL));
+    const struct combine_commit made = { .tree = tree,
+        .parents = { parent[0] ? parent : NULL },
+        .author = ident,
+        .committer = ident,
+        .message = message,
+        .message_len = strlen(message) };
+    int r = combine_write(git, &made, commit, err);
+    if (r == 0)
+        r = git_expect(git, GIT_ARGS("update-ref", FOLDER_REF, commit), &io, err);
+    return r;
+}
+
+static int write_empty(
+        const char *path, const char *commit, const struct buf *empty, struct carrel_error *err)
+{
+    char file[PATH_MAX];
+
+    if ((size_t)snprintf(file, sizeof(file), "%s/empty/%s", path, commit) >= sizeof(file))
+        return err_set_errno(err, -ENAMETOOLONG, "write in '%s'", path);
+    return fd_replace_file(file, empty->data ? empty->data : "", empty->len, 0600, err);
+}
+
+static int take(const char *path, const char *dir, char commit[static OID_MAX],
+        struct carrel_error *err)
+{
+    const struct git git = { .git_dir = path, .work_tree = dir, .trust = GIT_SCRUBBED };
+    AUTO(buf_finish) struct buf empty = BUF_INIT(FOLDER_WALK_MAX_BYTES);
+    struct git_io io = GIT_IO_INIT;
+    char tree[OID_MAX];
+
+    int r = folder_walk(dir, &empty, err);
+    if (r == 0)
+        r = git_expect(&git, GIT_ARGS("add", "--all", "--force", "--", "."), &io, err);
+    if (r == 0)
+        r = combine_ask_oid(&git, GIT_ARGS("write-tree"), tree, err);
+    if (r == 0)
+        r = commit_tree(&git, tree, commit, err);
+    if (r == 0)
+        r = write_empty(path, commit, &empty, err);
+    return r;
+}
+
+static int open_hidden(
+        const char *path, const char *dir, struct repo **out, struct carrel_error *err)
+{
+    AUTO(repo_free) struct repo *repo = NULL;
+    int r = repo_open(path, &repo, err);
+    if (r < 0)
+        return r;
+    free(repo->top);
+    repo->top = strdup(dir);
+    if (!repo->top)
+        return err_set_errno(err, -ENOMEM, "open '%s'", path);
+    *out = ptr_steal(&repo);
+    return 0;
+}
+
+/* The folder's one true path, by way of a descriptor: its key must not depend on how it was
+ * named. */
+static int canonical(const char *dir, char path[static PATH_MAX], struct carrel_error *err)
+{
+    char link[64];
+    AUTO(fd_close) int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return err_set_errno(err, -errno, "open the folder '%s'", dir);
+
+    (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    ssize_t len = readlink(link, path, PATH_MAX - 1);
+    if (len < 0)
+        return err_set_errno(err, -errno, "find the path of '%s'", dir);
+    path[len] = '\0';
+    if (!path_is_clean(path) || !path[1])
+        return err_set(err, -EINVAL, "'%s' is not a folder that can be taken", dir);
+    return 0;
+}
+
+int folder_snapshot(const char *state, const char *dir, struct repo **hidden,
+        char commit[static OID_MAX], struct carrel_error *err)
+{
+    char folder[PATH_MAX];
+    char path[PATH_MAX];
+    char made[OID_MAX];
+
+    int r = canonical(dir, folder, err);
+    if (r < 0)
+        return r;
+    if (hidden_path(state, folder, path) < 0)
+        return err_set_errno(err, -ENAMETOOLONG, "make a place for a snapshot of '%s'", folder);
+    if (path_is_below(path, folder))
+        return err_set(err, -EINVAL, "'%s' holds carrel's own state: choose a folder inside it",
+                folder);
+    AUTO(fd_close) int lock = hold(state, path, err);
+    if (lock < 0)
+        return lock;
+    AUTO(repo_free) struct repo *repo = NULL;
+    r = take(path, folder, made, err);
+    if (r == 0)
+        r = open_hidden(path, folder, &repo, err);
+    if (r < 0)
+        return err_wrap(err, r, "take the folder '%s' as it is", folder);
+    memcpy(commit, made, OID_MAX);
+    *hidden = ptr_steal(&repo);
+    return 0;
+}
+
+int folder_make_empty(
+        const struct repo *hidden, const char *commit, int tree, struct carrel_error *err)
+{
+    char path[PATH_MAX];
+
+    if (!name_is_oid(commit) || (size_t)snprintf(path, sizeof(path), "%s/empty/%s",
+                                        hidden->git_dir, commit) >= sizeof(path))
+        return err_set(err, -EINVAL, "'%s' is not a snapshot of a folder", commit);
+    return folder_walk_make(path, tree, err);
+}

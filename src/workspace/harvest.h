@@ -1,0 +1,88 @@
+/*
+ * harvest.h - what a run made becomes git objects that can be trusted, beside the repository.
+ *
+ * Objects first land in a quarantine: an object directory of the workspace's own, with the
+ * repository's objects as alternate. There they are hashed, checked (fsck, connectivity) and
+ * looked at. Only harvest_publish() moves them into the repository.
+ */
+#pragma once
+#include "workspace/repo.h"
+#include "workspace/upper.h"
+#include <stdint.h>
+
+struct harvest_limits {
+    uint64_t max_pack_bytes;
+    uint64_t max_commits;
+    uint64_t max_paths;
+    uint64_t max_memory_bytes; /* of each git process: a small pack can ask for much */
+    unsigned timeout_ms;       /* for each git process */
+    bool allow_gitlinks;       /* new submodule entries are refused otherwise */
+};
+#define HARVEST_LIMITS_INIT                                                                    \
+    {                                                                                          \
+        .max_pack_bytes = UINT64_C(4) << 30, .max_commits = 100000, .max_paths = 1000000,      \
+        .max_memory_bytes = UINT64_C(2) << 30, .timeout_ms = 300000                            \
+    }
+
+/* The message of the commit that holds what a run did not commit. */
+#define HARVEST_MESSAGE "Uncommitted work of a carrel run"
+
+/* Makes (or empties of an earlier harvest) the quarantine directory `dir`, absolute. */
+int harvest_open(const char *dir, struct carrel_error *err);
+
+/*
+ * Takes a pack stream from `pack_fd` (written by the run's own git: untrusted) whose tip is
+ * said to be `tip`, over `base`. Every object is hashed and checked; the tip must be a commit
+ * and everything it reaches must be there (quarantine or repository). -EBADMSG with git's words
+ * for a bad stream, -EFBIG over a limit.
+ */
+int harvest_take_pack(const struct repo *repo, const char *dir, int pack_fd, const char *tip,
+        const char *base, const struct harvest_limits *limits, struct carrel_error *err);
+
+struct harvest_author {
+    const char *name;  /* of carrel as committer, and of the author when there is no other */
+    const char *email;
+    int64_t when_s; /* seconds since the epoch */
+};
+
+/*
+ * Makes the commit "base_tree plus changes", child of `parent`, in the quarantine, in time
+ * proportional to the changes (git fast-import). No filter sees the content. If its tree equals
+ * the parent's, nothing is made and `commit` is `parent`. Paths that git or the file system of
+ * another machine would take for .git (any case, git~1, ignorable characters, trailing dots or
+ * spaces), "." and "..", are refused with -EBADMSG. Content is read below `upper` without
+ * following links; a file that changes size while it is read is -ESTALE.
+ */
+int harvest_commit_changes(const struct repo *repo, const char *dir, int upper,
+        const struct changes *changes, const char *base_tree, const char *parent,
+        const char *message, const struct harvest_author *author, char commit[static OID_MAX],
+        struct carrel_error *err);
+
+/* What is between base and tip, for people and for policy. */
+struct harvest_file {
+    char *path;
+    char status;             /* A M D T */
+    bool is_binary;
+    uint64_t added, removed; /* lines */
+    const char *sensitive;   /* NULL, or why it would execute on the host (static text) */
+};
+struct harvest_summary {
+    struct harvest_file *files;
+    size_t n_files;
+    uint64_t added, removed;
+    uint64_t n_commits;      /* base..tip, the made one not counted when it is carrel's own */
+    bool is_rewritten;       /* tip does not descend from base */
+    size_t n_sensitive;
+};
+void harvest_summary_finish(struct harvest_summary *summary);
+int harvest_summarize(const struct repo *repo, const char *dir, const char *base,
+        const char *tip, const struct harvest_limits *limits, struct harvest_summary *out,
+        struct carrel_error *err);
+
+/* Moves the quarantine's packs and loose objects into the repository (.pack, .rev, then .idx
+ * last; loose by link or rename) and then `branch` (full ref name) from `old` to `tip`. */
+int harvest_publish(const struct repo *repo, const char *dir, const char *branch,
+        const char *tip, const char *old, const char *message, struct carrel_error *err);
+
+/* A scrubbed git that sees repository and quarantine; `objects` is where it writes: dir. */
+struct git harvest_git(const struct repo *repo, const char *dir);

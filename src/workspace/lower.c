@@ -1,0 +1,130 @@
+/* lower.c - lookups in the layers of a pristine tree. They are ours and nobody changes them. */
+#include "workspace/lower.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/str.h"
+#include "workspace/overlay_marks.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+void lower_close(struct lower *lower)
+{
+    for (unsigned i = 0; i < lower->n; i++)
+        fd_close(lower->layers[i]);
+    lower->n = 0;
+}
+
+int lower_open(struct lower *lower, const char *const *paths, struct carrel_error *err)
+{
+    lower->n = 0;
+    for (size_t i = 0; paths && paths[i]; i++) {
+        if (i == LOWER_MAX_LAYERS) {
+            lower_close(lower);
+            return err_set(err, -E2BIG, "more than %d layers in a workspace", LOWER_MAX_LAYERS);
+        }
+        int fd = open(paths[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (fd < 0) {
+            int r = -errno;
+            lower_close(lower);
+            return err_set_errno(err, r, "open layer '%s'", paths[i]);
+        }
+        lower->layers[lower->n++] = fd;
+    }
+    return 0;
+}
+
+struct lower_entry lower_root(const struct lower *lower)
+{
+    uint64_t all = lower->n == 64 ? UINT64_MAX : (UINT64_C(1) << lower->n) - 1;
+
+    return (struct lower_entry){ .kind = LOWER_DIR, .layers = all };
+}
+
+/* A committed link must not lead us out of the layer, so the kernel keeps us inside. */
+static int open_in(int layer, const char *path, uint64_t flags)
+{
+    const struct open_how how = {
+        .flags = flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
+        .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+    };
+    int fd = (int)syscall(SYS_openat2, layer, path, &how, sizeof(how));
+
+    return fd < 0 ? -errno : fd;
+}
+
+static int fail(struct carrel_error *err, int r, const char *path)
+{
+    char shown[200];
+
+    return err_set_errno(err, r, "look up '%s' in the base of the workspace",
+            str_escape(path, strlen(path), shown, sizeof(shown)));
+}
+
+/* 1: the directory hides what other layers have below it. */
+static int is_opaque(int layer, const char *path)
+{
+    AUTO(fd_close) int fd = open_in(layer, path, O_RDONLY | O_DIRECTORY);
+    if (fd < 0)
+        return fd;
+    enum overlay_mark mark;
+    int r = overlay_marks(fd, &mark);
+    return r < 0 ? r : mark == OVERLAY_OPAQUE;
+}
+
+int lower_find(const struct lower *lower, const struct lower_entry *parent, const char *path,
+        struct lower_entry *out, struct carrel_error *err)
+{
+    struct lower_entry found = { .kind = LOWER_NONE };
+
+    for (unsigned i = 0; i < lower->n && parent->layers >> i != 0; i++) {
+        struct stat st;
+        if (!(parent->layers >> i & 1))
+            continue;
+        /* The parent is a directory here, not a link: only the last name is new. */
+        if (fstatat(lower->layers[i], path, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+            if (errno == ENOENT)
+                continue;
+            return fail(err, -errno, path);
+        }
+        if (!S_ISDIR(st.st_mode)) {
+            if (found.kind == LOWER_NONE && !lower_is_whiteout(&st))
+                found.kind = LOWER_FILE;
+            break;
+        }
+        found.kind = LOWER_DIR;
+        found.layers |= UINT64_C(1) << i;
+        if (parent->layers >> i == 1)
+            break; /* nothing is below that could be hidden */
+        int r = is_opaque(lower->layers[i], path);
+        if (r < 0)
+            return fail(err, r, path);
+        if (r > 0)
+            break;
+    }
+    *out = found;
+    return 0;
+}
+
+int lower_open_file(const struct lower *lower, const struct lower_entry *parent,
+        const char *path, struct carrel_error *err)
+{
+    for (unsigned i = 0; i < lower->n && parent->layers >> i != 0; i++) {
+        struct stat st;
+        if (!(parent->layers >> i & 1))
+            continue;
+        if (fstatat(lower->layers[i], path, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+            if (errno == ENOENT)
+                continue;
+            return fail(err, -errno, path);
+        }
+        if (!S_ISREG(st.st_mode))
+            return -ENOENT;
+        int fd = open_in(lower->layers[i], path, O_RDONLY);
+        return fd < 0 ? fail(err, fd, path) : fd;
+    }
+    return -ENOENT;
+}

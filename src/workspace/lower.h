@@ -1,0 +1,47 @@
+/*
+ * lower.h - what the base of a workspace has at a path, asked of its pristine layers.
+ *
+ * The layers are stacked as an overlay stacks them: in an upper one a whiteout hides what is
+ * below, and an opaque directory hides the one below it. Nothing is read but what is asked for.
+ */
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+struct carrel_error;
+
+#define LOWER_MAX_LAYERS 64
+
+struct lower {
+    int layers[LOWER_MAX_LAYERS]; /* topmost first */
+    unsigned n;
+};
+
+enum lower_kind { LOWER_NONE, LOWER_FILE /* or a link */, LOWER_DIR };
+
+struct lower_entry {
+    enum lower_kind kind;
+    uint64_t layers; /* LOWER_DIR: bit i for each layer whose directory is part of it */
+};
+
+int lower_open(struct lower *lower, const char *const *paths, struct carrel_error *err);
+void lower_close(struct lower *lower);
+
+/* The root of the base. */
+struct lower_entry lower_root(const struct lower *lower);
+
+/* What is at `path`, whose parent directory is `parent`: ask from the root downward. */
+int lower_find(const struct lower *lower, const struct lower_entry *parent, const char *path,
+        struct lower_entry *out, struct carrel_error *err);
+
+/* Opens the regular file at `path`, whose parent directory is `parent`. -ENOENT when there is
+ * none or it is something else. */
+int lower_open_file(const struct lower *lower, const struct lower_entry *parent,
+        const char *path, struct carrel_error *err);
+
+/* A character device 0/0: how an overlay marks what is removed. */
+static inline int lower_is_whiteout(const struct stat *st)
+{
+    return S_ISCHR(st->st_mode) && st->st_rdev == 0;
+}

@@ -1,0 +1,29 @@
+/*
+ * opened.h - a workspace as a directory on the host, where unmodified git works.
+ *
+ * It is a checkout of the run's branch, files as they are in the repository: no filter of the
+ * user's sees what a run made until the user's own git does. The directory exists only while
+ * the workspace is opened. The repository knows it as a worktree, locked all the time, so
+ * `git worktree` prune, repair and remove leave it alone, opened or not.
+ */
+#pragma once
+#include "workspace/workspace.h"
+
+/*
+ * Makes the directory: `at` (absolute; must not exist) or, with NULL, the usual place. `path`
+ * receives it. The caller holds the lock; what the run did must be on its branch. -EEXIST: it
+ * is opened already, `path` says where. A directory that an earlier crash left half made is
+ * made anew.
+ */
+int opened_open(struct workspace *ws, const struct repo *repo, const struct checkout *checkout,
+        const char *at, char *path, size_t size, struct carrel_error *err);
+
+/*
+ * Takes it away again. Commits that were made there are on the branch, and the workspace's
+ * snapshot follows them. -ENOTEMPTY: there are changes that are not committed, or another
+ * branch is checked out; the message says what to do. One that is gone already is fine.
+ */
+int opened_close(struct workspace *ws, const struct repo *repo, struct carrel_error *err);
+
+/* Whether the directory is there, whatever the record says. */
+bool opened_is_there(const struct workspace *ws, const struct repo *repo);

@@ -1,0 +1,136 @@
+/* place_fixture.h - for tests: a repository with one commit, and a state directory. */
+#pragma once
+#include "base/err.h"
+#include "base/tree.h"
+#include "git_program.h"
+#include "workspace/workspace.h"
+#include <errno.h>
+#include <string.h>
+
+struct fixture {
+    char top[64];   /* everything is below */
+    char where[96]; /* the user's work tree */
+    char state[96];
+    char base[OID_MAX]; /* its commit, on main */
+    struct repo *repo;
+    struct git_program git;
+    struct carrel_error err;
+};
+
+/* Runs git in the work tree; it must succeed. `out` (may be NULL) gets its output. */
+static inline void fixture_git(struct fixture *fx, const char *const *args, struct buf *out)
+{
+    int r = git_program_run(&fx->git, args, "", 0, out);
+
+    if (r != 0)
+        test_fail(__FILE__, __LINE__, "git %s: status %d", args[0], r);
+}
+
+/* The same for one line of output, without its newline. */
+static inline void fixture_ask(
+        struct fixture *fx, const char *const *args, char *answer, size_t size)
+{
+    AUTO(buf_finish) struct buf out = BUF_INIT(65536);
+
+    fixture_git(fx, args, &out);
+    (void)snprintf(answer, size, "%.*s", (int)strcspn(out.data, "\n"), out.data);
+}
+
+static inline void fixture_write(struct fixture *fx, const char *name, const char *text)
+{
+    char path[512];
+
+    (void)snprintf(path, sizeof(path), "%s/%s", fx->top, name);
+    AUTO(fd_close) int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    CHECK(fd >= 0);
+    CHECK_EQ(fd_write_all(fd, text, strlen(text)), 0);
+}
+
+static inline void fixture_commit(
+        struct fixture *fx, const char *text, char oid[static OID_MAX])
+{
+    fixture_write(fx, "repo/file", text);
+    fixture_git(fx, GIT_WORDS("add", "file"), NULL);
+    fixture_git(fx, GIT_WORDS("commit", "-q", "-m", text), NULL);
+    fixture_ask(fx, GIT_WORDS("rev-parse", "HEAD"), oid, OID_MAX);
+}
+
+/* Nothing of the caller's git reaches the test, nor what it does itself. */
+static inline void fixture_forget_caller(void)
+{
+    static const char *const names[] = { "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE",
+        "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_CONFIG_COUNT",
+        "GIT_CONFIG_PARAMETERS", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "XDG_CONFIG_HOME" };
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        CHECK_EQ(unsetenv(names[i]), 0);
+    CHECK_EQ(setenv("GIT_CONFIG_NOSYSTEM", "1", 1), 0);
+    CHECK_EQ(setenv("HOME", "/nonexistent", 1), 0);
+}
+
+static inline void fixture_init(struct fixture *fx)
+{
+    *fx = (struct fixture){ .top = "/tmp/workspace-test-XXXXXX" };
+    CHECK(mkdtemp(fx->top));
+    fixture_forget_caller();
+    (void)snprintf(fx->where, sizeof(fx->where), "%s/repo", fx->top);
+    (void)snprintf(fx->state, sizeof(fx->state), "%s/state", fx->top);
+    CHECK_EQ(mkdir(fx->where, 0755), 0);
+    fx->git.cwd = fx->where;
+    fixture_git(fx, GIT_WORDS("init", "-q", "-b", "main"), NULL);
+    fixture_commit(fx, "first", fx->base);
+    CHECK_EQ(repo_open(fx->where, &fx->repo, &fx->err), 0);
+}
+
+static inline void fixture_finish(struct fixture *fx)
+{
+    repo_free(fx->repo);
+    CHECK_EQ(tree_remove(AT_FDCWD, fx->top, &fx->err), 0);
+}
+
+static inline struct workspace_request fixture_request(
+        const struct fixture *fx, const char *task, const char *run)
+{
+    return (struct workspace_request){
+        .state = fx->state,
+        .repo = fx->repo,
+        .task = task,
+        .run = run,
+        .base = fx->base,
+    };
+}
+
+static inline struct workspace *fixture_create(
+        struct fixture *fx, const char *task, const char *run)
+{
+    const struct workspace_request request = fixture_request(fx, task, run);
+    struct workspace *ws = NULL;
+    int r = workspace_create(&request, &ws, &fx->err);
+
+    if (r < 0)
+        test_fail(__FILE__, __LINE__, "create: %s", fx->err.message);
+    return ws;
+}
+
+/* Whether `name` below the fixture's directory is there. */
+static inline bool fixture_has(const struct fixture *fx, const char *name)
+{
+    char path[512];
+    struct stat st;
+
+    (void)snprintf(path, sizeof(path), "%s/%s", fx->top, name);
+    return lstat(path, &st) == 0;
+}
+
+/* Whether the repository has the branch, and where: `oid` may be NULL. */
+static inline bool fixture_has_branch(struct fixture *fx, const char *branch, const char *oid)
+{
+    AUTO(buf_finish) struct buf out = BUF_INIT(4096);
+    char ref[256];
+
+    (void)snprintf(ref, sizeof(ref), "refs/heads/%s", branch);
+    if (git_program_run(&fx->git, GIT_WORDS("rev-parse", "-q", "--verify", ref), "", 0, &out) !=
+            0)
+        return false;
+    return !oid || strncmp(out.data, oid, strlen(oid)) == 0;
+}

@@ -1,0 +1,37 @@
+/*
+ * private.h - the git dir that a run has for itself.
+ *
+ * It is an overlay: a template that all runs of a commit share (index, configuration, where the
+ * objects are), and an upper directory with what is the run's own (HEAD, its branch, a snapshot
+ * of the other refs). Nothing in it is ever read as configuration by the host.
+ */
+#pragma once
+#include "workspace/repo.h"
+
+/* Where the parts appear in the sandbox. */
+#define PRIVATE_GIT_DIR "/run/carrel/git"
+#define PRIVATE_OBJECTS "/run/carrel/objects" /* then objects-1, objects-2 ... for alternates  \
+                                               */
+#define PRIVATE_WORK_TREE "/workspace"
+
+/*
+ * Fills `dir` (an open, empty directory) as template: config, description, info/exclude,
+ * objects/info/alternates, objects/pack, hooks (empty), refs, shallow if the repository has
+ * one. The configuration is ours: format version (and object format), bare false,
+ * logallrefupdates, gc.auto 0, the user's name and address,
+ * core.filemode/symlinks/ignorecase/autocrlf/eol as the user has them, filter drivers as the
+ * user has them; no remotes, no includes, no credentials. info/exclude holds the repository's
+ * and the user's global excludes.
+ */
+int private_make_template(const struct repo *repo, int dir, struct carrel_error *err);
+
+/* Fills `dir` (the upper, empty): HEAD, refs/heads/<branch>, logs for both, packed-refs. */
+int private_make_upper(const struct repo *repo, int dir, const char *branch, const char *commit,
+        struct carrel_error *err);
+
+/*
+ * Whether a run left its refs as we wrote them: HEAD and its branch are still `commit`, no
+ * object was added. Reads bytes below `dir` without following links, as data. False when in
+ * doubt.
+ */
+bool private_is_untouched(int dir, const char *branch, const char *commit);

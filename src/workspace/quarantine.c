@@ -1,0 +1,136 @@
+/* quarantine.c - the scratch repository of a harvest. */
+#include "workspace/quarantine.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/tree.h"
+#include "workspace/harvest.h"
+#include "workspace/objects.h"
+#include "workspace/treepath.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SCRATCH "scratch"
+
+static int open_dir(int at, const char *path)
+{
+    int fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+    return fd < 0 ? -errno : fd;
+}
+
+int harvest_open(const char *dir, struct carrel_error *err)
+{
+    if (mkdir(dir, 0700) < 0 && errno != EEXIST)
+        return err_set_errno(err, -errno, "make '%s'", dir);
+    AUTO(fd_close) int fd = open_dir(AT_FDCWD, dir);
+    if (fd < 0)
+        return err_set_errno(err, fd, "open '%s'", dir);
+
+    int r = tree_remove(fd, SCRATCH, err);
+    if (r == 0)
+        r = objects_clear(fd, err);
+    return r < 0 ? err_wrap(err, r, "empty '%s'", dir) : 0;
+}
+
+struct git harvest_git(const struct repo *repo, const char *dir)
+{
+    return (struct git){
+        .git_dir = repo->common_dir,
+        .object_dir = dir,
+        .alternate = repo->objects[0],
+        .trust = GIT_SCRUBBED,
+    };
+}
+
+static int write_file(int dir, const char *name, const char *text, size_t len)
+{
+    AUTO(fd_close) int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+    return fd < 0 ? -errno : fd_write_all(fd, text, len);
+}
+
+/* The least that git takes for a repository. */
+static int fill(int scratch, const struct repo *repo, const char *dir)
+{
+    static const char *const dirs[] = { "refs", "objects", "objects/info", "objects/pack" };
+    static const char head[] = "ref: refs/heads/none\n";
+    static const char sha1[] = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n";
+    static const char sha256[] = "[core]\n\trepositoryformatversion = 1\n\tbare = true\n"
+                                 "[extensions]\n\tobjectformat = sha256\n";
+    const char *config = repo->is_sha256 ? sha256 : sha1;
+    AUTO(buf_finish) struct buf alternates = BUF_INIT(8 * PATH_MAX);
+
+    for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
+        if (mkdirat(scratch, dirs[i], 0700) < 0)
+            return -errno;
+    treepath_quote(&alternates, dir);
+    buf_add_str(&alternates, "\n");
+    treepath_quote(&alternates, repo->objects[0]);
+    buf_add_str(&alternates, "\n");
+    if (alternates.is_short)
+        return -ENOMEM;
+
+    int r = write_file(
+            scratch, "objects/info/alternates", alternates.data, alternates.len);
+    if (r == 0)
+        r = write_file(scratch, "config", config, strlen(config));
+    if (r == 0)
+        r = write_file(scratch, "HEAD", head, strlen(head));
+    return r;
+}
+
+static char *join(const char *dir, const char *rest)
+{
+    char *path = NULL;
+
+    return asprintf(&path, "%s%s", dir, rest) < 0 ? NULL : path;
+}
+
+int quarantine_begin(const struct repo *repo, const char *dir, struct quarantine *out,
+        struct carrel_error *err)
+{
+    AUTO(quarantine_finish) struct quarantine made = QUARANTINE_INIT;
+
+    AUTO(fd_close) int fd = open_dir(AT_FDCWD, dir);
+    if (fd < 0)
+        return err_set_errno(err, fd, "open the quarantine '%s'", dir);
+    int r = tree_remove(fd, SCRATCH, err);
+    if (r < 0)
+        return r;
+    made.dir = fd_steal(&fd); /* from here on the destructor removes what there is */
+    made.git_dir = join(dir, "/" SCRATCH);
+    made.objects = join(dir, "/" SCRATCH "/objects");
+    if (!made.git_dir || !made.objects)
+        return err_set_errno(err, -ENOMEM, "make the quarantine");
+
+    if (mkdirat(made.dir, SCRATCH, 0700) < 0)
+        return err_set_errno(err, -errno, "make '%s'", made.git_dir);
+    AUTO(fd_close) int scratch = open_dir(made.dir, SCRATCH);
+    r = scratch < 0 ? scratch : fill(scratch, repo, dir);
+    if (r < 0)
+        return err_set_errno(err, r, "fill '%s'", made.git_dir);
+    *out = made;
+    made = QUARANTINE_INIT;
+    return 0;
+}
+
+int quarantine_keep(const struct quarantine *quarantine, struct carrel_error *err)
+{
+    AUTO(fd_close) int from = open_dir(quarantine->dir, SCRATCH "/objects");
+    if (from < 0)
+        return err_set_errno(err, from, "open '%s'", quarantine->objects);
+    return objects_add(from, quarantine->dir, OBJECTS_QUICK, NULL, err);
+}
+
+void quarantine_finish(struct quarantine quarantine)
+{
+    if (quarantine.dir >= 0)
+        (void)tree_remove(quarantine.dir, SCRATCH, NULL); /* the next harvest tries again */
+    fd_close(quarantine.dir);
+    free(quarantine.git_dir);
+    free(quarantine.objects);
+}

@@ -1,0 +1,43 @@
+/*
+ * quarantine.h - where the objects of a harvest wait, and a repository to work on them in.
+ *
+ * Work happens in <dir>/scratch, a bare repository that borrows objects from the quarantine and
+ * from the user's repository. git leaves crash reports and half-written packs where it works,
+ * and it obeys the configuration it finds there: here neither is the user's. Only what passed
+ * every check is kept, that is, gets from the scratch repository into the quarantine.
+ */
+#pragma once
+#include "base/auto.h"
+#include "workspace/git.h"
+#include "workspace/repo.h"
+
+struct carrel_error;
+
+struct quarantine {
+    char *git_dir; /* of the scratch repository */
+    char *objects; /* its object directory */
+    int dir;       /* the quarantine itself, open */
+};
+
+/* Makes the scratch repository; one that a killed process left is removed before. */
+int quarantine_begin(const struct repo *repo, const char *dir, struct quarantine *out,
+        struct carrel_error *err);
+
+/* What the scratch repository has got goes into the quarantine. */
+int quarantine_keep(const struct quarantine *quarantine, struct carrel_error *err);
+
+/* Removes the scratch repository. */
+void quarantine_finish(struct quarantine quarantine);
+DEFINE_AUTO(struct quarantine, quarantine_finish)
+#define QUARANTINE_INIT                                                                        \
+    (struct quarantine)                                                                        \
+    {                                                                                          \
+        .dir = -1                                                                              \
+    }
+
+/*
+ * Options for git processes that read what a run made. Files above the threshold count as binary
+ * and are never held in memory whole. What git writes here is not synced: a harvest can be
+ * done again, and publishing syncs.
+ */
+#define QUARANTINE_GIT "-c", "core.bigFileThreshold=32m", "-c", "core.fsync=none"

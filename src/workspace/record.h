@@ -1,0 +1,25 @@
+/* record.h - struct workspace in memory: made, read from its directory, freed. */
+#pragma once
+#include "workspace/workspace.h"
+
+/* With everything empty. */
+struct workspace *record_new(void);
+
+/*
+ * Reads what the directory `dir` says; the record is of <place>/<task>/<run>. `dir` becomes the
+ * workspace's. A record that is damaged (the machine stopped before it was on disk) is no
+ * failure: there may be work beside it. Then `repo` is empty and `note` says so.
+ */
+int record_load(int dir, const char *place, const char *task, const char *run,
+        struct workspace **out, struct carrel_error *err);
+
+/* The same for something in the trash: task and run are what its record says, empty when that
+ * is damaged; `path` is where it was. */
+int record_load_trashed(
+        int dir, const char *place, struct workspace **out, struct carrel_error *err);
+
+/* Reads it anew. */
+int record_reload(struct workspace *ws, struct carrel_error *err);
+
+/* The file whose presence says that a workspace is half made. */
+#define RECORD_CREATING "creating"

@@ -1,0 +1,80 @@
+/* renew.c - making work directories anew, and the boot under which they were used. */
+#include "workspace/renew.h"
+#include "base/auto.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/tree.h"
+#include "workspace/lock.h"
+#include "workspace/workspace.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define BOOT_ID "/proc/sys/kernel/random/boot_id"
+#define BOOT_MAX 64
+
+static int make_anew(struct workspace *ws, const char *name, struct carrel_error *err)
+{
+    int r = tree_remove(ws->dir, name, err);
+
+    if (r == 0 && mkdirat(ws->dir, name, 0755) < 0 && errno != EEXIST)
+        r = err_set_errno(err, -errno, "create '%s/%s'", ws->path, name);
+    return r < 0 ? err_wrap(err, r, "workspace '%s'", ws->run) : 0;
+}
+
+static int make_both_anew(struct workspace *ws, struct carrel_error *err)
+{
+    int r = ws->mode == WORKSPACE_OVERLAY ? make_anew(ws, "work", err) : 0;
+
+    return r == 0 && ws->mode == WORKSPACE_OVERLAY && !ws->is_folder
+                   ? make_anew(ws, "gitwork", err)
+                   : r;
+}
+
+/* Present from the first use on, until the orderly end. */
+int workspace_begin_use(struct workspace *ws, struct carrel_error *err)
+{
+    char boot[BOOT_MAX];
+    ssize_t n = fd_read_file(AT_FDCWD, BOOT_ID, boot, sizeof(boot));
+
+    if (n < 0)
+        return err_set_errno(err, (int)n, "read " BOOT_ID);
+    AUTO(fd_close)
+    int fd = openat(
+            ws->dir, "used", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return err_set_errno(err, -errno, "create '%s/used'", ws->path);
+    int r = fd_write_all(fd, boot, (size_t)n);
+    return r < 0 ? err_set_errno(err, r, "write '%s/used'", ws->path) : 0;
+}
+
+int workspace_end_use(struct workspace *ws, bool is_changed, struct carrel_error *err)
+{
+    if (is_changed && syncfs(ws->dir) < 0)
+        return err_set_errno(err, -errno, "write workspace '%s' to the disk", ws->run);
+    int r = make_both_anew(ws, err);
+    if (r == 0 && unlinkat(ws->dir, "used", 0) < 0 && errno != ENOENT)
+        r = err_set_errno(err, -errno, "remove '%s/used'", ws->path);
+    return r;
+}
+
+bool workspace_is_in_use(const struct workspace *ws)
+{
+    AUTO(fd_close) int lock = ws->lock >= 0 ? -EWOULDBLOCK : lock_try(ws->dir);
+
+    return lock == -EWOULDBLOCK;
+}
+
+int workspace_renew(struct workspace *ws, struct carrel_error *err)
+{
+    char now[BOOT_MAX];
+    char then[BOOT_MAX];
+
+    if (fd_read_file(ws->dir, "used", then, sizeof(then)) >= 0 &&
+            fd_read_file(AT_FDCWD, BOOT_ID, now, sizeof(now)) >= 0 && strcmp(now, then) != 0)
+        (void)snprintf(ws->note, sizeof(ws->note),
+                "the machine stopped under this run; files it wrote last may be short");
+    return make_both_anew(ws, err);
+}

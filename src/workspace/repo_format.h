@@ -1,0 +1,33 @@
+/* repo_format.h - what a repository's own configuration says of its form. */
+#pragma once
+#include "base/auto.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+struct carrel_error;
+
+struct repo_format {
+    bool is_bare;
+    bool is_sha256;
+    bool is_shared;           /* core.sharedRepository: modes of new files are git's business */
+    bool is_partial;          /* objects may be missing and come from a promisor */
+    bool has_worktree_config; /* config.worktree counts too */
+    bool has_file_refs;
+    char *work_tree; /* core.worktree; NULL: not set */
+};
+#define REPO_FORMAT_INIT                                                                       \
+    (struct repo_format)                                                                       \
+    {                                                                                          \
+        .has_file_refs = true                                                                  \
+    }
+void repo_format_finish(struct repo_format format);
+DEFINE_AUTO(struct repo_format, repo_format_finish)
+
+/*
+ * Reads configuration text on top of what `format` holds already. Includes are not followed:
+ * git does not do it either for these settings. Unknown extensions mean that refs are left to
+ * git, which knows or refuses them. -EBADMSG: not git configuration; -ENOTSUP: a format version
+ * that nobody knows. `name` appears in messages only.
+ */
+int repo_format_parse(struct repo_format *format, const char *text, size_t len,
+        const char *name, struct carrel_error *err);

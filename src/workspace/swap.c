@@ -1,0 +1,429 @@
+/* swap.c - exchange by rename, with a journal to undo it. */
+#include "workspace/swap.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/path.h"
+#include "base/tree.h"
+#include "workspace/beneath.h"
+#include "workspace/swap_journal.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+#define INDEX_WAIT_MS 2000
+
+static int open_dir_at(int dir, const char *path)
+{
+    int fd = openat(dir, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+    return fd < 0 ? -errno : fd;
+}
+
+static bool is_same_mount(int a, int b)
+{
+    struct statx one;
+    struct statx other;
+
+    return statx(a, "", AT_EMPTY_PATH, STATX_MNT_ID, &one) == 0 &&
+           statx(b, "", AT_EMPTY_PATH, STATX_MNT_ID, &other) == 0 &&
+           (one.stx_mask & other.stx_mask & STATX_MNT_ID) != 0 &&
+           one.stx_mnt_id == other.stx_mnt_id;
+}
+
+/* index.lock is ours exactly if it is the same file as our `lock`. */
+static bool has_index_lock(const struct swap *swap)
+{
+    struct stat ours;
+    struct stat theirs;
+
+    return fstatat(swap->dir, "lock", &ours, AT_SYMLINK_NOFOLLOW) == 0 &&
+           fstatat(swap->git_dir, "index.lock", &theirs, AT_SYMLINK_NOFOLLOW) == 0 &&
+           ours.st_ino == theirs.st_ino && ours.st_dev == theirs.st_dev;
+}
+
+/*
+ * The name of the stage in the work tree, if it has one: the link `stage` holds it. It is made
+ * up anew each time, so what is removed by that name is never something of the user's.
+ */
+static bool has_top_stage(const struct swap *swap, char name[static NAME_MAX])
+{
+    ssize_t len = readlinkat(swap->dir, "stage", name, NAME_MAX - 1);
+
+    name[len > 0 ? len : 0] = '\0';
+    return len > 0 && path_is_name(name);
+}
+
+/* Removes everything of ours. The lock goes last but for the directory that tells whose it is.
+ */
+static int clean(struct swap *swap, struct carrel_error *err)
+{
+    char stage[NAME_MAX];
+    int r = has_top_stage(swap, stage) ? tree_remove(swap->top, stage, err) : 0;
+
+    if (r == 0 && has_index_lock(swap) && unlinkat(swap->git_dir, "index.lock", 0) < 0)
+        r = err_set_errno(err, -errno, "remove our 'index.lock'");
+    if (r == 0)
+        r = tree_remove(swap->git_dir, SWAP_DIR, err);
+    return r;
+}
+
+/* Once `done` is there: the index to come, if there is one, goes into its place. Only under our
+ * lock: without it somebody else may have written a newer one. */
+static int install_index(struct swap *swap, struct carrel_error *err)
+{
+    if (has_index_lock(swap) && renameat(swap->dir, "index", swap->git_dir, "index") < 0 &&
+            errno != ENOENT)
+        return err_set_errno(err, -errno, "replace the index");
+    return 0;
+}
+
+static int mark_done(struct swap *swap, struct carrel_error *err)
+{
+    if (renameat(swap->dir, "journal", swap->dir, "done") < 0)
+        return err_set_errno(err, -errno, "finish the journal of an apply");
+    swap->is_begun = false;
+    return 0;
+}
+
+int swap_finish(struct swap *swap, struct carrel_error *err)
+{
+    int r = mark_done(swap, err);
+
+    if (r == 0)
+        r = install_index(swap, err);
+    if (r == 0)
+        r = clean(swap, err);
+    return r;
+}
+
+static int undo(struct swap *swap, struct carrel_error *err)
+{
+    struct swap_journal journal = { 0 };
+    int r = swap_journal_read(swap->dir, &journal, err);
+
+    for (size_t i = journal.n; r == 0 && i-- > 0;)
+        r = swap_journal_undo(&journal.items[i], swap->top, swap->stage, err);
+    swap_journal_finish(&journal);
+    if (r == 0 && unlinkat(swap->dir, "journal", 0) < 0)
+        r = err_set_errno(err, -errno, "remove the journal of an apply");
+    if (r == 0)
+        swap->is_begun = false;
+    return r;
+}
+
+void swap_free(struct swap *swap)
+{
+    if (!swap)
+        return;
+    /* What fails here stays with its journal: the next recovery says why. */
+    if (swap->dir >= 0 && (!swap->is_begun || undo(swap, NULL) == 0))
+        (void)clean(swap, NULL);
+    fd_close(swap->stage);
+    fd_close(swap->dir);
+    fd_close(swap->top);
+    fd_close(swap->git_dir); /* the flock */
+    free(swap->path);
+    free(swap->new);
+    free(swap->index);
+    free(swap);
+}
+
+/* Closes without touching anything. */
+static void forget(struct swap *swap)
+{
+    if (!swap)
+        return;
+    fd_close(swap->dir);
+    swap->dir = -1;
+    swap_free(swap);
+}
+DEFINE_AUTO(struct swap *, forget)
+
+static int hold(const struct repo *repo, struct swap **out, struct carrel_error *err)
+{
+    if (!repo->top)
+        return err_set(err, -EINVAL, "the repository is bare: it has no files to apply to");
+    AUTO(forget) struct swap *swap = calloc(1, sizeof(*swap));
+    if (!swap)
+        return err_set_errno(err, -ENOMEM, "apply");
+    swap->git_dir = swap->top = swap->dir = swap->stage = -1;
+
+    swap->git_dir = open(repo->git_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (swap->git_dir < 0)
+        return err_set_errno(err, -errno, "open '%s'", repo->git_dir);
+    swap->top = open(repo->top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (swap->top < 0)
+        return err_set_errno(err, -errno, "open '%s'", repo->top);
+    if (flock(swap->git_dir, LOCK_EX | LOCK_NB) < 0)
+        return err_set(err, errno == EWOULDBLOCK ? -EBUSY : -errno,
+                "another carrel is changing '%s': try again when it is through", repo->top);
+    *out = ptr_steal(&swap);
+    return 0;
+}
+
+/* Where new/ and old/ are: beside the journal unless that is another mount. */
+static int open_stage(struct swap *swap)
+{
+    char name[NAME_MAX];
+    int fd = has_top_stage(swap, name) ? open_dir_at(swap->top, name)
+                                       : open_dir_at(swap->dir, ".");
+
+    swap->stage = fd < 0 ? -1 : fd;
+    return fd < 0 ? fd : 0;
+}
+
+/* Whether HEAD is what the journal said it would be in the end. */
+static bool is_at(const struct repo *repo, const char *commit)
+{
+    char head[OID_MAX];
+
+    return commit[0] && repo_resolve(repo, "HEAD", head, NULL) == 0 &&
+           strcmp(head, commit) == 0;
+}
+
+static int recover_held(const struct repo *repo, struct swap *swap, struct carrel_error *err)
+{
+    char commit[OID_MAX];
+
+    swap->dir = open_dir_at(swap->git_dir, SWAP_DIR);
+    if (swap->dir == -ENOENT)
+        return 0;
+    if (swap->dir < 0)
+        return err_set_errno(err, swap->dir, "open '%s/" SWAP_DIR "'", repo->git_dir);
+
+    int r = 0;
+    if (faccessat(swap->dir, "journal", F_OK, 0) == 0) {
+        r = open_stage(swap);
+        if (r < 0)
+            return err_set_errno(err, r, "open the files of an apply that did not finish");
+        r = swap_journal_commit(swap->dir, commit, err);
+        if (r == 0)
+            r = is_at(repo, commit) ? mark_done(swap, err) : undo(swap, err);
+    }
+    if (r == 0 && faccessat(swap->dir, "done", F_OK, 0) == 0)
+        r = install_index(swap, err);
+    if (r == 0)
+        r = clean(swap, err);
+    return r < 0 ? r : 1;
+}
+
+int swap_recover(const struct repo *repo, struct carrel_error *err)
+{
+    AUTO(forget) struct swap *swap = NULL;
+    int r = repo->top ? hold(repo, &swap, err) : 0;
+
+    if (!swap)
+        return r;
+    r = recover_held(repo, swap, err);
+    return r < 0 ? err_wrap(err, r, "put '%s' right after an apply that was cut off", repo->top)
+                 : r;
+}
+
+/* Git's commands that change the index hold this lock for moments, an editor for long. */
+static int take_index_lock(struct swap *swap, struct carrel_error *err)
+{
+    const struct timespec pause = { .tv_nsec = 10 * 1000 * 1000 };
+    uint64_t deadline = clock_ns() + UINT64_C(1000000) * INDEX_WAIT_MS;
+
+    while (linkat(swap->dir, "lock", swap->git_dir, "index.lock", 0) < 0) {
+        if (errno != EEXIST)
+            return err_set_errno(err, -errno, "make 'index.lock'");
+        if (clock_ns() > deadline)
+            return err_set(err, -EBUSY,
+                    "git is at work in this tree ('index.lock' exists): end it, or remove the "
+                    "file if no git runs any more");
+        (void)nanosleep(&pause, NULL);
+    }
+    return 0;
+}
+
+/* The stage beside the journal, or in the work tree when only that is on its file system. */
+static int make_stage(struct swap *swap, const struct repo *repo)
+{
+    char name[NAME_MAX];
+    int r;
+
+    if (is_same_mount(swap->dir, swap->top)) {
+        r = asprintf(&swap->new, "%s/new", swap->path);
+    } else {
+        (void)snprintf(
+                name, sizeof(name), "." SWAP_DIR "-%d-%" PRIx64, (int)getpid(), clock_ns());
+        if (symlinkat(name, swap->dir, "stage") < 0)
+            return -errno;
+        if (mkdirat(swap->top, name, 0700) < 0) {
+            r = -errno;
+            (void)unlinkat(swap->dir, "stage", 0); /* the name is somebody else's */
+            return r;
+        }
+        r = asprintf(&swap->new, "%s/%s/new", repo->top, name);
+    }
+    if (r < 0) {
+        swap->new = NULL;
+        return -ENOMEM;
+    }
+    r = open_stage(swap);
+    if (r == 0 &&
+            (mkdirat(swap->stage, "new", 0700) < 0 || mkdirat(swap->stage, "old", 0700) < 0))
+        r = -errno;
+    return r;
+}
+
+static int make_parts(struct swap *swap, const struct repo *repo, struct carrel_error *err)
+{
+    if (mkdirat(swap->git_dir, SWAP_DIR, 0700) < 0)
+        return err_set_errno(err, -errno, "make '%s'", swap->path);
+    swap->dir = open_dir_at(swap->git_dir, SWAP_DIR);
+    if (swap->dir < 0)
+        return err_set_errno(err, swap->dir, "open '%s'", swap->path);
+    AUTO(fd_close) int lock = openat(swap->dir, "lock", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (lock < 0)
+        return err_set_errno(err, -errno, "write in '%s'", swap->path);
+    int r = take_index_lock(swap, err);
+    if (r < 0)
+        return r;
+    r = make_stage(swap, repo);
+    return r < 0 ? err_set_errno(err, r, "make a place for the new files") : 0;
+}
+
+int swap_open(const struct repo *repo, struct swap **out, struct carrel_error *err)
+{
+    AUTO(forget) struct swap *swap = NULL;
+    int r = hold(repo, &swap, err);
+    if (r < 0)
+        return r;
+    r = recover_held(repo, swap, err);
+    if (r < 0)
+        return err_wrap(err, r, "put '%s' right after an apply that was cut off", repo->top);
+    fd_close(swap->dir);
+    fd_close(swap->stage);
+    swap->dir = swap->stage = -1;
+
+    if (asprintf(&swap->path, "%s/" SWAP_DIR, repo->git_dir) < 0 ||
+            asprintf(&swap->index, "%s/" SWAP_DIR "/index", repo->git_dir) < 0)
+        return err_set_errno(err, -ENOMEM, "apply");
+    r = make_parts(swap, repo, err);
+    if (r < 0) {
+        swap_free(ptr_steal(&swap));
+        return r;
+    }
+    *out = ptr_steal(&swap);
+    return 0;
+}
+
+static bool is_unchanged(const struct stat *a, const struct stat *b)
+{
+    return a->st_ino == b->st_ino && a->st_size == b->st_size && a->st_mode == b->st_mode &&
+           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+/* What came out must be what was decided upon. */
+static int check_old(int dir, const char *name, const struct stat *was)
+{
+    struct stat st;
+
+    if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return -errno;
+    return is_unchanged(&st, was) ? 0 : -ESTALE;
+}
+
+static int take_out(struct swap *swap, const struct swap_item *item, size_t number)
+{
+    char old[32];
+    const char *name;
+    AUTO(fd_close) int parent = beneath_parent(swap->top, item->path, &name);
+    if (parent < 0)
+        return parent;
+
+    (void)snprintf(old, sizeof(old), "old/%zu", number);
+    if (renameat(parent, name, swap->stage, old) < 0)
+        return -errno;
+    beneath_prune_parents(swap->top, item->path);
+    return check_old(swap->stage, old, &item->was);
+}
+
+/* File systems without RENAME_EXCHANGE: the old file gets a second name first. */
+static int put_over(struct swap *swap, int from, int to, const char *name,
+        const struct swap_item *item, size_t number)
+{
+    char old[32];
+
+    if (renameat2(from, name, to, name, RENAME_EXCHANGE) == 0)
+        return check_old(from, name, &item->was);
+    if (errno != EINVAL && errno != ENOSYS && errno != EOPNOTSUPP)
+        return -errno;
+    (void)snprintf(old, sizeof(old), "old/%zu", number);
+    if (linkat(to, name, swap->stage, old, 0) < 0)
+        return -errno;
+    int r = check_old(swap->stage, old, &item->was);
+    if (r < 0)
+        return r;
+    return renameat(from, name, to, name) < 0 ? -errno : 0;
+}
+
+/* Where nothing was; an empty directory counts as nothing, as it does for git. */
+static int put_new(int from, int to, const char *name)
+{
+    (void)unlinkat(to, name, AT_REMOVEDIR);
+    if (renameat2(from, name, to, name, RENAME_NOREPLACE) == 0)
+        return 0;
+    if (errno != EINVAL && errno != ENOSYS && errno != EOPNOTSUPP)
+        return -errno;
+    if (linkat(from, name, to, name, 0) < 0)
+        return -errno;
+    return unlinkat(from, name, 0) < 0 ? -errno : 0;
+}
+
+static int put_in(struct swap *swap, const struct swap_item *item, size_t number)
+{
+    const char *name;
+    AUTO(fd_close) int new = openat(swap->stage, "new", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (new < 0)
+        return -errno;
+    AUTO(fd_close) int from = beneath_parent(new, item->path, &name);
+    if (from < 0)
+        return from;
+    AUTO(fd_close) int to = beneath_make_parent(swap->top, item->path, &name);
+    if (to < 0)
+        return to;
+    return item->is_there ? put_over(swap, from, to, name, item, number)
+                          : put_new(from, to, name);
+}
+
+/* Failures that mean: the tree is not as it was when this was decided. */
+static bool is_stale(int code)
+{
+    return code == -ESTALE || code == -EEXIST || code == -ENOENT || code == -ENOTDIR ||
+           code == -EISDIR || code == -ENOTEMPTY || code == -ELOOP || code == -EXDEV;
+}
+
+int swap_exchange(struct swap *swap, const struct swap_item *items, size_t n,
+        const char *commit, size_t *culprit, struct carrel_error *err)
+{
+    AUTO(free) size_t *order = swap_journal_order(items, n);
+    if (!order && n > 0)
+        return err_set_errno(err, -ENOMEM, "apply");
+    int r = swap_journal_write(
+            swap->dir, swap->path, swap->stage, items, order, n, commit, err);
+    if (r < 0)
+        return r;
+    swap->is_begun = true;
+
+    for (size_t i = 0; i < n; i++) {
+        const struct swap_item *item = &items[order[i]];
+        r = item->kind == SWAP_REMOVE ? take_out(swap, item, i) : put_in(swap, item, i);
+        if (r == 0)
+            continue;
+        *culprit = order[i];
+        int undone = undo(swap, err);
+        if (undone < 0)
+            return err_wrap(err, undone, "put back what was already applied");
+        return err_set_errno(err, is_stale(r) ? -ESTALE : r, "apply '%s'", item->path);
+    }
+    return 0;
+}

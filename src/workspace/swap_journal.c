@@ -1,0 +1,266 @@
+/*
+ * swap_journal.c - "carrel-apply 1 <commit or ->" and then, for every file, a line of numbers
+ * and its path, each of them ended by a NUL because a path may hold any other byte.
+ */
+#include "workspace/swap_journal.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "workspace/beneath.h"
+#include "workspace/name.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define JOURNAL_MAX_BYTES ((size_t)1 << 30)
+#define JOURNAL_HEAD "carrel-apply 1 "
+
+void swap_journal_finish(struct swap_journal *journal)
+{
+    for (size_t i = 0; i < journal->n; i++)
+        free(journal->items[i].path);
+    free(journal->items);
+    *journal = (struct swap_journal){ 0 };
+}
+
+/* `len` bytes of `path` name a removal, or (with a slash after them) something removed below.
+ */
+static bool is_removed(
+        const struct swap_item *items, size_t n, const char *path, size_t len, bool is_below)
+{
+    size_t low = 0;
+    size_t high = n;
+
+    while (low < high) { /* the first item that is not before path[0..len) and its '/' */
+        size_t middle = low + (high - low) / 2;
+        const char *other = items[middle].path;
+        int order = strncmp(other, path, len);
+        if (order == 0 && is_below)
+            order = (unsigned char)other[len] - '/';
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < n && strncmp(items[low].path, path, len) == 0; low++) {
+        if (items[low].path[len] != (is_below ? '/' : '\0'))
+            return false;
+        if (items[low].kind == SWAP_REMOVE)
+            return true;
+        if (!is_below)
+            return false;
+    }
+    return false;
+}
+
+static bool must_wait(const struct swap_item *items, size_t n, const struct swap_item *item)
+{
+    for (const char *slash = item->path; (slash = strchr(slash, '/')); slash++)
+        if (is_removed(items, n, item->path, (size_t)(slash - item->path), false))
+            return true;
+    return is_removed(items, n, item->path, strlen(item->path), true);
+}
+
+size_t *swap_journal_order(const struct swap_item *items, size_t n)
+{
+    size_t *order = calloc(n + 1, sizeof(*order));
+    size_t used = 0;
+
+    for (int turn = 0; order && turn < 3; turn++)
+        for (size_t i = 0; i < n; i++) {
+            int when = items[i].kind == SWAP_REMOVE     ? 1
+                       : must_wait(items, n, &items[i]) ? 2
+                                                        : 0;
+            if (when == turn)
+                order[used++] = i;
+        }
+    return order;
+}
+
+static int add_record(struct buf *text, int new, const struct swap_item *item)
+{
+    struct stat st = { 0 };
+
+    if (item->kind == SWAP_PUT) {
+        int r = beneath_stat(new, item->path, &st);
+        if (r < 0)
+            return r;
+    }
+    buf_addf(text, "%c %d %" PRIu64 " %" PRIu64 " %" PRId64, item->kind == SWAP_PUT ? 'P' : 'R',
+            item->is_there, (uint64_t)st.st_ino, (uint64_t)st.st_size,
+            (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec);
+    buf_add(text, "", 1);
+    buf_add(text, item->path, strlen(item->path) + 1);
+    return 0;
+}
+
+int swap_journal_write(int dir, const char *dir_path, int stage, const struct swap_item *items,
+        const size_t *order, size_t n, const char *commit, struct carrel_error *err)
+{
+    char path[PATH_MAX];
+    AUTO(buf_finish) struct buf text = BUF_INIT(JOURNAL_MAX_BYTES);
+    AUTO(fd_close) int new = openat(stage, "new", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (new < 0)
+        return err_set_errno(err, -errno, "open the new files");
+
+    buf_addf(&text, JOURNAL_HEAD "%s", commit[0] ? commit : "-");
+    buf_add(&text, "", 1);
+    for (size_t i = 0; i < n; i++) {
+        int r = add_record(&text, new, &items[order[i]]);
+        if (r < 0)
+            return err_set_errno(err, r, "find the new '%s'", items[order[i]].path);
+    }
+    if (text.is_short ||
+            (size_t)snprintf(path, sizeof(path), "%s/journal", dir_path) >= sizeof(path))
+        return err_set_errno(err, -ENOMEM, "write the journal of an apply");
+    (void)dir;
+    return fd_replace_file(path, text.data, text.len, 0600, err);
+}
+
+static int load(int dir, struct buf *text, struct carrel_error *err)
+{
+    char chunk[16384];
+    ssize_t n;
+    AUTO(fd_close) int fd = openat(dir, "journal", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return err_set_errno(err, -errno, "open the journal of an apply");
+
+    while ((n = fd_read_all(fd, chunk, sizeof(chunk))) > 0)
+        buf_add(text, chunk, (size_t)n);
+    if (n < 0 || text->is_short)
+        return err_set_errno(err, n < 0 ? (int)n : -EFBIG, "read the journal of an apply");
+    if (text->len == 0 || text->data[text->len - 1] ||
+            strncmp(text->data, JOURNAL_HEAD, strlen(JOURNAL_HEAD)) != 0)
+        return err_set(err, -EBADMSG, "the journal of an apply is not one of ours");
+    return 0;
+}
+
+int swap_journal_commit(int dir, char commit[static OID_MAX], struct carrel_error *err)
+{
+    AUTO(buf_finish) struct buf text = BUF_INIT(JOURNAL_MAX_BYTES);
+    int r = load(dir, &text, err);
+    if (r < 0)
+        return r;
+
+    const char *word = text.data + strlen(JOURNAL_HEAD);
+    (void)snprintf(commit, OID_MAX, "%s", name_is_oid(word) ? word : "");
+    return 0;
+}
+
+static bool parse(const char *line, struct swap_record *out)
+{
+    char kind;
+    int is_there;
+
+    if (sscanf(line, "%c %d %" SCNu64 " %" SCNu64 " %" SCNd64, &kind, &is_there, &out->inode,
+                &out->bytes, &out->modified_ns) != 5)
+        return false;
+    out->kind = kind == 'P' ? SWAP_PUT : SWAP_REMOVE;
+    out->is_there = is_there != 0;
+    return kind == 'P' || kind == 'R';
+}
+
+int swap_journal_read(int dir, struct swap_journal *out, struct carrel_error *err)
+{
+    AUTO(buf_finish) struct buf text = BUF_INIT(JOURNAL_MAX_BYTES);
+    struct swap_journal journal = { 0 };
+    int r = load(dir, &text, err);
+    if (r < 0)
+        return r;
+
+    size_t n = 0;
+    for (size_t i = 0; i < text.len; i++)
+        n += text.data[i] == '\0';
+    journal.items = calloc(n, sizeof(*journal.items));
+    if (!journal.items)
+        return err_set_errno(err, -ENOMEM, "read the journal of an apply");
+
+    const char *end = text.data + text.len;
+    const char *at = text.data + strlen(text.data) + 1;
+    while (at < end) {
+        struct swap_record *record = &journal.items[journal.n];
+        const char *path = at + strlen(at) + 1;
+        if (path >= end || !*path || !parse(at, record) || !(record->path = strdup(path))) {
+            swap_journal_finish(&journal);
+            return err_set(err, -EBADMSG, "the journal of an apply cannot be read");
+        }
+        record->number = journal.n++;
+        at = path + strlen(path) + 1;
+    }
+    *out = journal;
+    return 0;
+}
+
+static bool is_new(const struct swap_record *record, const struct stat *st)
+{
+    return st->st_ino == record->inode && (uint64_t)st->st_size == record->bytes &&
+           (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec ==
+                   record->modified_ns;
+}
+
+/* What was taken out, or covered by way of a second name, goes back under its own. */
+static int bring_back(
+        const struct swap_record *record, int top, int stage, const char *old, unsigned flags)
+{
+    const char *name;
+    AUTO(fd_close) int to = beneath_make_parent(top, record->path, &name);
+    if (to < 0)
+        return to;
+
+    return renameat2(stage, old, to, name, flags) < 0 ? -errno : 0;
+}
+
+static int undo_put(const struct swap_record *record, int top, int stage, const char *old)
+{
+    struct stat st;
+    const char *name;
+    AUTO(fd_close) int new = openat(stage, "new", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (new < 0)
+        return -errno;
+    if (beneath_stat(new, record->path, &st) == 0 && is_new(record, &st))
+        return 0; /* it never went in */
+    if (beneath_stat(top, record->path, &st) < 0 || !is_new(record, &st))
+        return 0; /* somebody changed it since: theirs now */
+
+    if (record->is_there && faccessat(stage, old, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+        return bring_back(record, top, stage, old, 0);
+    AUTO(fd_close) int from = beneath_parent(top, record->path, &name);
+    if (from < 0)
+        return from;
+    AUTO(fd_close) int to = beneath_parent(new, record->path, &name);
+    if (to < 0)
+        return to;
+    if (renameat2(from, name, to, name, record->is_there ? RENAME_EXCHANGE : 0) < 0)
+        return -errno;
+    if (!record->is_there)
+        beneath_prune_parents(top, record->path);
+    return 0;
+}
+
+static int undo_removal(const struct swap_record *record, int top, int stage, const char *old)
+{
+    if (faccessat(stage, old, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+        return 0; /* it never came out */
+    int r = bring_back(record, top, stage, old, RENAME_NOREPLACE);
+    if (r == -EINVAL || r == -ENOSYS || r == -EOPNOTSUPP) {
+        struct stat st;
+        r = beneath_stat(top, record->path, &st) == 0 ? -EEXIST
+                                                      : bring_back(record, top, stage, old, 0);
+    }
+    /* Something else is there now: it is newer than what git has anyway. */
+    return r == -EEXIST || r == -ENOTDIR || r == -ELOOP ? 0 : r;
+}
+
+int swap_journal_undo(
+        const struct swap_record *record, int top, int stage, struct carrel_error *err)
+{
+    char old[32];
+
+    (void)snprintf(old, sizeof(old), "old/%zu", record->number);
+    int r = record->kind == SWAP_PUT ? undo_put(record, top, stage, old)
+                                     : undo_removal(record, top, stage, old);
+    return r < 0 ? err_set_errno(err, r, "put '%s' back", record->path) : 0;
+}

@@ -1,0 +1,98 @@
+/*
+ * upper.h - the upper directory of an overlay is the list of what a run changed.
+ *
+ * The run's processes are gone or frozen. Everything below `upper` is untrusted: no link is
+ * followed, nothing is opened but regular files, directories and links, depth and number are
+ * bounded, names are bytes.
+ */
+#pragma once
+#include "base/auto.h"
+#include "base/buf.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct carrel_error;
+
+enum change_kind {
+    CHANGE_REMOVE,     /* the path and, if base has a tree there, everything below */
+    CHANGE_FILE,       /* a regular file, whose content is at the path below `upper` */
+    CHANGE_EXECUTABLE, /* the same, executable */
+    CHANGE_LINK,       /* a symbolic link */
+};
+
+struct change {
+    char *path; /* relative, as git writes it */
+    enum change_kind kind;
+    uint64_t size;
+};
+
+/* Things a reviewer must know that are not changes. */
+enum oddity_kind {
+    ODDITY_REPOSITORY, /* a .git (or what some machine takes for it) below the root: this
+                          entry is not entered and not added; what lies beside it is */
+    ODDITY_SPECIAL,    /* fifo, socket, device; what base had there is removed */
+    ODDITY_GITLINK,    /* a change inside a submodule; its entry in the tree stays */
+    ODDITY_UNREADABLE, /* mode 000 or the like that could not be opened; base's content stays */
+};
+struct oddity {
+    char *path;
+    enum oddity_kind kind;
+};
+
+struct changes {
+    struct change *items; /* removals first, then the rest; each part sorted by path bytes */
+    size_t n;
+    struct oddity *oddities;
+    size_t n_oddities;
+    uint64_t bytes;      /* of the content of all items */
+    bool has_cr;         /* some changed regular file holds a CR byte */
+    bool has_attributes; /* a .gitattributes or .gitmodules is among the changes, or an ignored
+                            .gitattributes lies where git would obey it */
+};
+void changes_finish(struct changes *changes);
+
+struct upper_limits {
+    uint64_t max_changes; /* -E2BIG above it; oddities count */
+    uint64_t max_bytes;   /* -EFBIG */
+    unsigned max_depth;   /* -ELOOP, also for a path that is longer than PATH_MAX */
+};
+#define UPPER_LIMITS_INIT                                                                      \
+    {                                                                                          \
+        .max_changes = 2000000, .max_bytes = UINT64_C(1) << 40, .max_depth = 1000              \
+    }
+
+/*
+ * Walks `upper`, in time proportional to what is in it.
+ *   lower:   directories of the pristine tree, topmost first, NULL-terminated (checkout.lower):
+ *            what is there is tracked, also when an ignore rule matches it. A layer may hold
+ *            whiteouts (char 0/0) and opaque directories; they count.
+ *   exclude: text of info/exclude (may be empty)
+ *   tracked: sorted paths that are tracked besides (added by the run's own commits), may be
+ *            NULL; those that are nowhere any more are removals
+ *   gitlinks:sorted paths of submodules, may be NULL
+ * The root's own ".git" is ours and skipped. Ignore rules are those the run would see: of
+ * `upper`, where it has none of `lower`. An overlay attribute (trusted. or user.) that changes
+ * what a file is (redirect, metacopy, whiteout, anything new) is refused with -EUCLEAN: we
+ * never create them. -ESTALE: something was changed while we looked. -E2BIG as well when the
+ * ignore rules take too much work, -EFBIG when they are too large.
+ */
+struct upper_base {
+    const char *const *lower;
+    const char *exclude;
+    const char *const *tracked;
+    size_t n_tracked;
+    const char *const *gitlinks;
+    size_t n_gitlinks;
+    bool has_no_rules; /* a folder without git: nothing is ignored, not even by a .gitignore */
+};
+int upper_walk(int upper, const struct upper_base *base, const struct upper_limits *limits,
+        struct changes *out, struct carrel_error *err);
+
+/*
+ * Bytes and inodes below `upper`, as the host pays for them (st_blocks; a file with many names
+ * once). Follows nothing, goes to any depth with a constant number of descriptors. May be
+ * asked while the run goes on: what vanishes meanwhile is not counted; -ESTALE when a directory
+ * was moved away under us.
+ */
+int upper_usage(int upper, uint64_t *bytes, uint64_t *inodes, struct carrel_error *err);

@@ -1,0 +1,197 @@
+/*
+ * upper_usage.c - what a tree costs its host, counted while its owner may still be at work.
+ *
+ * A run can nest directories deeper than any path can say, just to hide what it stores. So the
+ * count goes down by name and up by "..", and believes ".." only when it leads to the directory
+ * that we came from.
+ */
+#include "base/err.h"
+#include "base/fd.h"
+#include "workspace/upper.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* One file with n names is met n times and counts a part each time, without a table of files.
+ */
+#define PARTS (UINT64_C(1) << 24)
+
+/* Directories are many and mostly small: their names wait in one block, level after level. */
+struct level {
+    dev_t dev;
+    ino_t ino;
+    size_t names_start; /* of this level, in `names` */
+};
+
+struct count {
+    int at; /* the directory we are in */
+    dev_t dev;
+    struct level *levels;
+    size_t n_levels;
+    size_t levels_room;
+    char *names; /* NUL-terminated, subdirectories that are still to be visited */
+    size_t names_len;
+    size_t names_room;
+    uint64_t bytes;
+    uint64_t parts;
+};
+
+static void count_finish(struct count count)
+{
+    fd_close(count.at);
+    free(count.levels);
+    free(count.names);
+}
+DEFINE_AUTO(struct count, count_finish)
+
+static void close_dir(DIR *dir)
+{
+    if (dir)
+        (void)closedir(dir);
+}
+DEFINE_AUTO(DIR *, close_dir)
+
+static int keep_name(struct count *count, const char *name)
+{
+    size_t len = strlen(name) + 1;
+
+    if (count->names_len + len > count->names_room) {
+        size_t room = 2 * count->names_room + 4096;
+        char *grown = realloc(count->names, room);
+        if (!grown)
+            return -ENOMEM;
+        count->names = grown;
+        count->names_room = room;
+    }
+    memcpy(count->names + count->names_len, name, len);
+    count->names_len += len;
+    return 0;
+}
+
+static void add(struct count *count, const struct stat *st)
+{
+    bool is_dir = S_ISDIR(st->st_mode); /* its links are its own and its children's ".." */
+    uint64_t links = is_dir || st->st_nlink == 0 ? 1 : st->st_nlink;
+
+    count->bytes += (uint64_t)st->st_blocks * 512 / links;
+    count->parts += PARTS / links;
+}
+
+/* Counts what is in the present directory and keeps the names of its subdirectories. */
+static int list(struct count *count)
+{
+    AUTO(fd_close) int fd = openat(count->at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return errno == EACCES ? 0 : -errno; /* shut: its content cannot be counted */
+    AUTO(close_dir) DIR *dir = fdopendir(fd);
+    if (!dir)
+        return -errno;
+    fd_steal(&fd);
+    for (;;) {
+        struct stat st;
+        errno = 0;
+        const struct dirent *item = readdir(dir);
+        if (!item)
+            return -errno;
+        if (strcmp(item->d_name, ".") == 0 || strcmp(item->d_name, "..") == 0)
+            continue;
+        if (fstatat(count->at, item->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+            if (errno == ENOENT || errno == EACCES)
+                continue;
+            return -errno;
+        }
+        add(count, &st);
+        int r = S_ISDIR(st.st_mode) ? keep_name(count, item->d_name) : 0;
+        if (r < 0)
+            return r;
+    }
+}
+
+static int enter(struct count *count, int fd)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) < 0)
+        return -errno;
+    if (count->n_levels == count->levels_room) {
+        size_t room = 2 * count->levels_room + 32;
+        struct level *grown = reallocarray(count->levels, room, sizeof(*grown));
+        if (!grown)
+            return -ENOMEM;
+        count->levels = grown;
+        count->levels_room = room;
+    }
+    count->levels[count->n_levels++] = (struct level){
+        .dev = st.st_dev, .ino = st.st_ino, .names_start = count->names_len
+    };
+    fd_close(count->at);
+    count->at = fd;
+    return list(count);
+}
+
+/* One step: into the newest name that waits in this directory. One that is gone is passed. */
+static int go_down(struct count *count)
+{
+    const struct open_how how = {
+        .flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
+        .resolve =
+                RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV,
+    };
+    size_t start = count->names_len - 1;
+
+    while (start > 0 && count->names[start - 1])
+        start--;
+    AUTO(fd_close)
+    int fd = (int)syscall(SYS_openat2, count->at, count->names + start, &how, sizeof(how));
+    int r = fd < 0 ? -errno : 0;
+    count->names_len = start;
+    if (r == -ENOENT || r == -ENOTDIR || r == -ELOOP || r == -EXDEV || r == -EACCES)
+        return 0;
+    if (r < 0)
+        return r;
+    return enter(count, fd_steal(&fd));
+}
+
+static int go_up(struct count *count)
+{
+    struct stat st;
+
+    count->n_levels--;
+    if (count->n_levels == 0)
+        return 0;
+    const struct level *parent = &count->levels[count->n_levels - 1];
+    AUTO(fd_close) int fd = openat(count->at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return -errno;
+    if (st.st_dev != parent->dev || st.st_ino != parent->ino)
+        return -ESTALE;
+    fd_close(count->at);
+    count->at = fd_steal(&fd);
+    return 0;
+}
+
+int upper_usage(int upper, uint64_t *bytes, uint64_t *inodes, struct carrel_error *err)
+{
+    AUTO(count_finish) struct count count = { .at = -1 };
+    int fd = openat(upper, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int r = fd < 0 ? -errno : enter(&count, fd);
+
+    while (r == 0 && count.n_levels > 0) {
+        if (count.names_len > count.levels[count.n_levels - 1].names_start)
+            r = go_down(&count);
+        else
+            r = go_up(&count);
+    }
+    if (r == -ESTALE)
+        return err_set(err, r, "directories of the workspace move while they are counted");
+    if (r < 0)
+        return err_set_errno(err, r, "count the files of the workspace");
+    *bytes = count.bytes;
+    *inodes = (count.parts + PARTS - 1) / PARTS;
+    return 0;
+}

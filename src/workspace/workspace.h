@@ -1,0 +1,121 @@
+/*
+ * workspace.h - one run's own copy-on-write tree and git dir, and what is known of it.
+ *
+ *   <state>/workspaces/<task>/<run>/
+ *       upper/ work/         the files the run changed
+ *       gitupper/ gitwork/   the git state the run changed
+ *       objects/             quarantine of its harvest
+ *       meta                 "key value" lines, replaced whole
+ *       creating             an empty file, there until everything else is
+ *       lock                 flock, held by whoever has it mounted or changes it
+ *   <state>/workspaces/<task>/runs/<run>    where it is opened on the host, only while it is
+ *   <state>/workspaces/.new/                being filled; its flock is the gate, see place.h
+ *   <state>/workspaces/.trash/              discarded
+ */
+#pragma once
+#include "base/auto.h"
+#include "workspace/checkout.h"
+#include "workspace/name.h"
+#include "workspace/repo.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct carrel_error;
+
+enum workspace_phase {
+    WORKSPACE_CREATING, /* a crash here: nothing of value, swept */
+    WORKSPACE_READY,    /* made; a run has it, or had it and was killed */
+    WORKSPACE_FINISHED, /* its run ended and was harvested */
+};
+
+enum workspace_mode { WORKSPACE_OVERLAY, WORKSPACE_FUSE, WORKSPACE_COPY };
+const char *workspace_mode_name(
+        enum workspace_mode mode); /* "overlay" "fuse-overlayfs" "copy" */
+
+struct workspace {
+    char *path; /* of its directory */
+    int dir;    /* the same, open */
+    int lock;   /* -1: not held */
+    /* meta */
+    char task[NAME_ID_MAX + 1];
+    char run[NAME_ID_MAX + 1];
+    char branch[NAME_BRANCH_MAX]; /* short name; empty for a folder without git */
+    char *repo;                   /* common dir of the repository; empty: none, or unknown */
+    char *top;                    /* the user's work tree or folder at creation; NULL: bare */
+    char base[OID_MAX];
+    char tip[OID_MAX];      /* of the run's own commits, harvested; empty: none yet */
+    char snapshot[OID_MAX]; /* tip plus uncommitted work, harvested; empty: none yet */
+    char setup[OID_MAX];    /* key of the setup layer; empty: none */
+    enum workspace_phase phase;
+    enum workspace_mode mode;
+    bool is_folder;      /* no git inside: a copy-on-write folder */
+    bool is_user_locked; /* `workspace lock`: discard and prune refuse */
+    bool is_opened;      /* mounted or checked out at its place on the host */
+    bool is_published;   /* its snapshot is on the branch */
+    int64_t created_s;
+    char note[160]; /* "machine stopped under this run" and the like */
+};
+void workspace_free(struct workspace *ws); /* releases the lock */
+DEFINE_AUTO(struct workspace *, workspace_free)
+
+struct workspace_request {
+    const char *state;       /* state directory */
+    const struct repo *repo; /* NULL with is_folder */
+    const struct checkout *checkout;
+    const char *task, *run;
+    const char *base;
+    enum workspace_mode mode;
+    bool is_folder;
+    const char *folder; /* the directory itself, with is_folder: recorded as top */
+    const char *setup;  /* NULL: none */
+};
+
+/*
+ * Makes a workspace: directory, lock, branch at base, admin dir, private git dir, in an order
+ * such that a crash at any point is recognised by workspace_sweep(). -EEXIST: the id is taken.
+ * No process is started. On success the caller holds the lock. On failure nothing is left.
+ */
+int workspace_create(const struct workspace_request *request, struct workspace **out,
+        struct carrel_error *err);
+
+/* Finds a workspace by "R" or "T/R". -ENOENT with the nearest, -EEXIST when R alone is
+ * ambiguous (the message names the tasks). Does not take the lock. */
+int workspace_find(
+        const char *state, const char *name, struct workspace **out, struct carrel_error *err);
+
+/* Where it is opened on the host: <state>/workspaces/<task>/runs/<run>. */
+int workspace_opened_path(
+        const struct workspace *ws, char *path, size_t size, struct carrel_error *err);
+
+/*
+ * -EBUSY with who when another process holds it, -ENOENT when it was discarded meanwhile. Reads
+ * meta again: what was known before the lock may be old. Held already is fine.
+ */
+int workspace_take_lock(struct workspace *ws, struct carrel_error *err);
+
+/* Writes meta. */
+int workspace_save(struct workspace *ws, struct carrel_error *err);
+
+/*
+ * Calls `each` for every workspace; those of one repository when repo is not NULL. `each` may
+ * keep it with ptr_steal(ws); what it returns, if negative, ends the walk.
+ */
+int workspace_each(const char *state, const struct repo *repo,
+        int (*each)(struct workspace **ws, void *context), void *context,
+        struct carrel_error *err);
+
+/* Reopens the repository it belongs to, by the recorded common dir. */
+int workspace_repo(const struct workspace *ws, struct repo **out, struct carrel_error *err);
+
+/*
+ * Removes it: the directory gets a trash name, then admin dir and branch go, then the files.
+ * The branch goes if it is still at base or another ref reaches its commit, or with `force`;
+ * never while some worktree has it checked out. -EBUSY when locked by the user, opened or in
+ * use. `ws` stays to be freed, and is of no other use.
+ */
+int workspace_discard(
+        const char *state, struct workspace *ws, bool force, struct carrel_error *err);
+
+/* Finishes or undoes what crashes left: half-made workspaces, admin dirs without a workspace,
+ * trash, stale opened mounts. Changed work is never removed. Returns how many things. */
+int workspace_sweep(const char *state, struct carrel_error *err);

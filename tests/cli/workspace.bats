@@ -1,0 +1,739 @@
+#!/usr/bin/env bats
+# shellcheck disable=SC2030,SC2031,SC2154  # cli.bash sets $status, $out and others
+# carrel run with a workspace, and carrel workspace: what they say and what they leave.
+
+load cli
+
+# ---- a repository to work on --------------------------------------------------------------------
+
+g() { me git -C repo "$@"; }
+
+new_repo() { # $T/repo: three files, two commits, one ignored file
+    me git init -q -b main repo
+    g config user.name "A User"
+    g config user.email user@example.org
+    me sh -c 'cd repo && printf "one\ntwo\nthree\n" >a.txt && mkdir src && echo int >src/x.c &&
+        echo "*.log" >.gitignore && echo old >gone.txt'
+    g add -A
+    g commit -qm first
+    me sh -c 'cd repo && echo four >>a.txt && echo noise >build.log'
+    g commit -qam second
+    base=$(g rev-parse HEAD)
+}
+
+# As carrel, in the repository or in a directory of it.
+in_repo() { carrel_in repo "$@"; }
+carrel_in() { # carrel_in DIR ARG...
+    local dir=$1
+    shift
+    status=0
+    me env -C "$T/$dir" timeout -k 5 120 "$CARREL" "$@" >"$T/.out" 2>"$T/.err" </dev/null ||
+        status=$?
+    _collect "$@"
+}
+
+# A run that edits, adds, deletes and commits a part of it.
+work=$(
+    cat <<'END'
+set -e
+sed -i 's/two/TWO/' a.txt
+git commit -qam 'agent: shout'
+echo new >new.txt
+git rm -q gone.txt
+END
+)
+agent() { # agent RUN [OPTION...]
+    local name=$1
+    shift
+    in_repo run --workspace --task t --run "$name" "$@" -c "$work"
+    [ "$status" -eq 0 ]
+}
+
+host_is_untouched() {
+    [ "$(g rev-parse main)" = "$base" ]
+    [ "$(g symbolic-ref HEAD)" = refs/heads/main ]
+    [ -z "$(g status --porcelain)" ]
+    [ ! -e "$T/repo/new.txt" ]
+    grep -qx two "$T/repo/a.txt"
+    g fsck --strict --no-dangling
+}
+
+# ---- the run ------------------------------------------------------------------------------------
+
+own_worktree() {
+    new_repo
+    in_repo run --repo . --task T-1 --run R-1 -c 'pwd; git rev-parse --abbrev-ref HEAD
+        git rev-parse HEAD; git status --porcelain; ls; git log --format=%s'
+    [ "$status" -eq 0 ]
+    [ "$out" = "/workspace
+task-T-1-run-R-1
+$base
+a.txt
+gone.txt
+src
+second
+first" ]
+    [ "$(g rev-parse task-T-1-run-R-1)" = "$base" ]
+    g worktree list | grep -q locked
+    host_is_untouched
+}
+@test "a run has the files of HEAD in /workspace, on a branch of its own" { both own_worktree; }
+
+nothing_comes_back_by_itself() {
+    new_repo
+    agent r1
+    host_is_untouched
+    [ "$(g rev-parse task-t-run-r1)" = "$base" ]
+}
+@test "what a run does stays in its workspace until it is taken over" {
+    both nothing_comes_back_by_itself
+}
+
+summary() {
+    new_repo
+    agent r1
+    [[ "$err" == *"3 files"* ]]
+    [[ "$err" == *"carrel workspace diff r1"*"apply r1"*"discard r1"* ]]
+    agent r2 --quiet
+    [ -z "$err" ]
+    agent r3 --json
+    [ -z "$err" ]
+    holds 'r["ok"] and r["run"] == "r3" and r["task"] == "t"'
+}
+@test "the end of a run says what changed and what to do with it; not with --quiet or --json" {
+    both summary
+}
+
+sensitive() {
+    new_repo
+    in_repo run --workspace --run r1 -c 'mkdir -p .github/workflows && echo on: >.github/workflows/x.yml'
+    [ "$status" -eq 0 ]
+    [[ "$err" == *".github/workflows/x.yml"* ]]
+    in_repo workspace show r1
+    [[ "$out" == *"A .github/workflows/x.yml ("* ]]
+    in_repo workspace status r1 --json
+    holds 'r["files"][0]["sensitive"] is not None'
+}
+@test "changed files that something outside would execute are pointed out" { both sensitive; }
+
+made_up_ids() {
+    new_repo
+    in_repo run --workspace --quiet -c 'git rev-parse --abbrev-ref HEAD'
+    [ "$status" -eq 0 ]
+    [[ "$out" == task-?*-run-?* ]]
+    local first=$out
+    in_repo run --workspace --quiet -c 'git rev-parse --abbrev-ref HEAD'
+    [[ "$out" == task-?*-run-?* ]]
+    [ "$out" != "$first" ]
+}
+@test "ids are made up when they are not given" { both made_up_ids; }
+
+taken_id() {
+    new_repo
+    agent r1
+    in_repo run --workspace --task t --run r1 -- echo ran
+    is_one_error 125 "carrel: *r1*"
+    [ -z "$out" ]
+}
+@test "an id that is taken is refused" { both taken_id; }
+
+base_revision() {
+    new_repo
+    in_repo run --workspace --base HEAD~1 -c 'git log --format=%s; cat a.txt'
+    [ "$out" = $'first\none\ntwo\nthree' ]
+    in_repo run --base main~1 -c 'git log --format=%s'
+    [ "$out" = first ]
+}
+@test "--base names another commit" { both base_revision; }
+
+subdirectory() {
+    new_repo
+    carrel_in repo/src run --workspace -c 'pwd; ls'
+    [ "$status" -eq 0 ]
+    [[ "$out" == /workspace*$'\n'*a.txt* ]] || [[ "$out" == *x.c* ]]
+}
+@test "a workspace can be asked for from a directory of the repository" { both subdirectory; }
+
+dirty_start() {
+    new_repo
+    echo five >>"$T/repo/a.txt"
+    in_repo run --dirty --run r1 -c 'cat a.txt; ls build.log 2>/dev/null; echo more >>a.txt'
+    [ "$status" -eq 0 ]
+    [ "$out" = $'one\ntwo\nthree\nfour\nfive' ]
+    [ "$(tail -n 1 "$T/repo/a.txt")" = five ]
+    in_repo run --workspace --run r2 -c 'tail -n 1 a.txt'
+    [ "$out" = four ]
+}
+@test "--dirty begins with the user's uncommitted work" { both dirty_start; }
+
+included() {
+    new_repo
+    in_repo run --workspace -c 'cat build.log'
+    [ "$status" -ne 0 ]
+    in_repo run --include '*.log' -c 'cat build.log; git status --porcelain'
+    [ "$status" -eq 0 ]
+    [ "$out" = noise ]
+}
+@test "--include carries ignored files along" { both included; }
+
+history_cut() {
+    new_repo
+    g branch other main~1
+    in_repo run --history cut -c 'git log --format=%s; git branch -a | wc -l; git status --porcelain'
+    [ "$status" -eq 0 ]
+    [ "$out" = $'second\n1' ]
+}
+@test "--history cut shows one commit and no other branch" { both history_cut; }
+
+setup_layer() {
+    new_repo
+    local line='mkdir -p deps && date +%N >deps/made && echo deps/ >>.git-exclude'
+    in_repo run --setup "$line" --setup-key a.txt --run r1 -c 'cat deps/made'
+    [ "$status" -eq 0 ]
+    local first=$out
+    in_repo run --setup "$line" --setup-key a.txt --run r2 -c 'cat deps/made; rm -rf deps'
+    [ "$out" = "$first" ]
+    in_repo run --setup "$line" --setup-key a.txt --run r3 -c 'cat deps/made'
+    [ "$out" = "$first" ]
+}
+@test "--setup runs once, and later runs find its files" { both setup_layer; }
+
+tree_copy() {
+    new_repo
+    agent r1 --tree copy
+    in_repo workspace show r1 --json
+    holds 'r["tree"] == "copy" and len(r["total"]["files"]) == 3'
+    host_is_untouched
+}
+@test "--tree copy does the same by a whole checkout, and says so" { both tree_copy; }
+
+success_and_failure() {
+    new_repo
+    agent r1 --on-success commit
+    [ "$(g log -1 --format=%s task-t-run-r1~1)" = "agent: shout" ]
+    [ -z "$(g status --porcelain)" ]
+    agent r2 --on-success discard
+    in_repo workspace list --json
+    holds '[w["run"] for w in r["workspaces"]] == ["r1"]'
+    in_repo run --workspace --run r3 --on-failure discard -c 'echo x >x; exit 3'
+    [ "$status" -eq 3 ]
+    in_repo workspace list --json
+    holds '[w["run"] for w in r["workspaces"]] == ["r1"]'
+    in_repo run --workspace --run r4 --on-success discard -c 'echo x >x; exit 3'
+    [ "$status" -eq 3 ]
+    in_repo workspace show r4
+    [ "$status" -eq 0 ]
+    agent r5 --on-success apply
+    [ "$(cat "$T/repo/new.txt")" = new ]
+    grep -qx TWO "$T/repo/a.txt"
+}
+@test "--on-success and --on-failure decide what becomes of the work" { both success_and_failure; }
+
+# ---- looking ------------------------------------------------------------------------------------
+
+lists() {
+    new_repo
+    in_repo workspace list
+    [ "$status" -eq 0 ]
+    [ -z "$out" ]
+    agent r1
+    agent r2
+    in_repo workspace list
+    [ "$status" -eq 0 ]
+    [ "$(head -n 1 <<<"$out" | tr -s ' ')" = "RUN TASK STATE BASE AGE BRANCH" ]
+    [ "$(wc -l <<<"$out")" -eq 3 ]
+    [[ "$out" == *$'\nr1 '*' t '*kept*"${base:0:10}"*task-t-run-r1$'\nr2 '* ]]
+    carrel workspace list
+    [[ "$out" == *REPOSITORY*"$T/repo"* ]]
+    me git init -q other
+    carrel_in other workspace list --json
+    holds 'r["ok"] and r["workspaces"] == []'
+    carrel_in other workspace list --all --json
+    holds '[w["run"] for w in r["workspaces"]] == ["r1", "r2"]'
+    holds 'all(w["state"] == "kept" and w["branch"] == "task-t-run-" + w["run"] for w in r["workspaces"])'
+}
+@test "list shows the workspaces of this repository, --all those of every one" { both lists; }
+
+shows() {
+    new_repo
+    agent r1
+    in_repo workspace show
+    [ "$status" -eq 0 ]
+    [[ "$out" == *$'\nbase'*"$base"* ]]
+    [[ "$out" == *"3 files changed, +2 -2, 1 commit"* ]]
+    in_repo workspace show --json t/r1
+    holds 'r["ok"] and r["run"] == "r1" and r["task"] == "t" and not r["folder"]'
+    holds 'sorted((f["status"], f["path"]) for f in r["total"]["files"]) == [("A", "new.txt"), ("D", "gone.txt"), ("M", "a.txt")]'
+    holds '[f["path"] for f in r["by_commits"]["files"]] == ["a.txt"] and r["by_commits"]["commits"] == 1'
+    holds 'r["disk_bytes"] > 0'
+}
+@test "show tells of the whole work, of commits and of what was left uncommitted" { both shows; }
+
+statuses() {
+    new_repo
+    agent r1
+    in_repo workspace status r1
+    [ "$status" -eq 0 ]
+    [ "$out" = $'M. a.txt\n.D gone.txt\n.A new.txt' ]
+    in_repo run --workspace --run idle -- true
+    in_repo workspace status idle
+    [ "$status" -eq 0 ]
+    [ -z "$out" ]
+    in_repo workspace status idle --json
+    holds 'r["clean"] and r["files"] == []'
+}
+@test "status has a line for each changed file" { both statuses; }
+
+diffs() {
+    new_repo
+    agent r1
+    in_repo workspace diff r1
+    [ "$status" -eq 0 ]
+    [[ "$out" == *"-two"*"+TWO"* ]]
+    [[ "$out" == *"+++ b/new.txt"* ]]
+    [[ "$out" != *$'\e['* ]]
+    me cp -r repo copy
+    me sh -c 'cd copy && git apply ../.out' # a real diff
+    grep -qx TWO "$T/copy/a.txt"
+    [ ! -e "$T/copy/gone.txt" ]
+    in_repo workspace diff r1 --uncommitted
+    [[ "$out" != *TWO* && "$out" == *new.txt* ]]
+    in_repo workspace diff --stat r1
+    [[ "$out" == *"3 files changed"* ]]
+    in_repo workspace diff r1 --name-status
+    [ "$out" = $'M\ta.txt\nD\tgone.txt\nA\tnew.txt' ]
+    in_repo workspace diff r1 --color always
+    [[ "$out" == *$'\e['* ]]
+    in_repo workspace diff r1 --json
+    holds '"+TWO" in r["diff"]'
+    in_repo workspace diff r1 --stat --name-status
+    is_one_error 125 "carrel: --stat and --name-status exclude each other"
+}
+@test "diff is a unified diff that git takes" { both diffs; }
+
+reader_leaves() {
+    new_repo
+    in_repo run --workspace --run r1 -c 'seq 200000 >many'
+    me sh -c 'cd repo && "$1" workspace diff r1 2>../.err | head -n 1 >../.out' sh "$CARREL"
+    [ "$(head -c 10 "$T/.out")" = "diff --git" ]
+    [ ! -s "$T/.err" ]
+}
+@test "diff into a pager that ends early is no failure" { both reader_leaves; }
+
+logs() {
+    new_repo
+    agent r1
+    in_repo workspace log r1
+    [ "$status" -eq 0 ]
+    [[ "$out" == *"agent: shout"* && "$out" != *second* ]]
+    in_repo workspace patch r1
+    [ "$status" -eq 0 ]
+    me git clone -q repo copy
+    me sh -c 'cd copy && git config user.name x && git config user.email x@y && git am -q ../.out'
+    [ "$(cat "$T/copy/new.txt")" = new ]
+    grep -qx TWO "$T/copy/a.txt"
+    [ ! -e "$T/copy/gone.txt" ]
+}
+@test "log has the run's commits, patch all of its work for git am" { both logs; }
+
+hostile_names() {
+    new_repo
+    in_repo run --workspace --run r1 -c 'printf x >"$(printf "a\033[31mb\nc")"
+        git add -A; git commit -qm "$(printf "\033]0;owned\007 hi")"; :'
+    [[ "$err" != *$'\e'* ]]
+    local verb
+    for verb in show status diff log; do
+        in_repo workspace "$verb" r1
+        [ "$status" -eq 0 ]
+        [[ "$out$err" != *$'\e'* && "$out$err" != *$'\a'* ]]
+    done
+    in_repo workspace status r1
+    [ "$(wc -l <<<"$out")" -eq 1 ]
+    in_repo workspace status r1 --json
+    holds 'r["files"][0]["path"] == "a\x1b[31mb\nc"'
+}
+@test "names and messages that a run chose cannot write to the terminal" { both hostile_names; }
+
+on_terminal() { # on_terminal ARG...: carrel in the repository, its output on a terminal; $out
+    out=$(me env -C "$T/repo" TERM=xterm /usr/bin/python3 -c '
+import pty, sys
+pty.spawn(sys.argv[1:])' "$CARREL" "$@" </dev/null)
+    printf 'on a terminal: carrel %s\n%q\n' "$*" "$out"
+}
+
+terminals() {
+    new_repo
+    in_repo run --workspace --run r1 -c 'printf "\033]0;owned\007 \033[8mhidden\n" >>a.txt'
+    on_terminal workspace diff r1
+    [[ "$out" == *$'\e[32m'* ]]                 # git's own colours
+    [[ "$out" == *'\x1b]0;owned\x07 \x1b[8mhidden'* ]]
+    [[ "$out" != *$'\e]'* && "$out" != *$'\a'* && "$out" != *$'\e[8m'* ]]
+    on_terminal workspace diff r1 --color never
+    [[ "$out" != *$'\e'* ]]
+    in_repo workspace diff r1 # elsewhere the bytes are the run's: git apply must find them
+    [[ "$out" == *$'\e]0;owned\a'* ]]
+}
+@test "on a terminal a diff is coloured, and what the run wrote has no effect" { both terminals; }
+
+# ---- which one is meant -------------------------------------------------------------------------
+
+left_out_name() {
+    new_repo
+    in_repo workspace status
+    is_one_error 125 "carrel: this repository has no workspace; 'carrel run --workspace*"
+    agent r1
+    in_repo workspace status
+    [ "$status" -eq 0 ]
+    [[ "$out" == *new.txt* ]]
+    carrel_in repo/src workspace status
+    [ "$status" -eq 0 ]
+    agent r2
+    in_repo workspace status
+    is_one_error 125 "carrel: this repository has 2 workspaces; name one of them: t/r1, t/r2"
+    carrel workspace status
+    is_one_error 125 "carrel: no workspace was named, and *in no git repository*"
+    carrel workspace status r1
+    [ "$status" -eq 0 ]
+}
+@test "the name may be left out where there is exactly one workspace" { both left_out_name; }
+
+same_run_of_two_tasks() {
+    new_repo
+    in_repo run --task a --run r1 -c 'echo a >f'
+    in_repo run --task b --run r1 -c 'echo b >f'
+    [ "$status" -eq 0 ]
+    in_repo workspace diff r1
+    is_one_error 125 "carrel: *a*b*"
+    in_repo workspace diff b/r1
+    [[ "$out" == *"+b"* ]]
+}
+@test "a run that two tasks have is called TASK/RUN" { both same_run_of_two_tasks; }
+
+wrong_words() {
+    new_repo
+    agent fix-1
+    in_repo workspace show fix-2
+    is_one_error 125 "carrel: *fix-2*"
+    in_repo workspace show ../../etc
+    is_one_error 125 "carrel: *"
+    in_repo workspace
+    is_one_error 125 "carrel: no subcommand*list*--help*"
+    in_repo workspace dif
+    is_one_error 125 "carrel: unknown subcommand 'dif' (did you mean 'workspace diff'?)"
+    in_repo workspace show --jsn
+    is_one_error 125 "carrel: unknown option '--jsn' (did you mean '--json'?)"
+    in_repo workspace show a b
+    is_one_error 125 "carrel: unexpected word 'b'; usage: carrel workspace show *"
+    in_repo workspace show fix-2 --json
+    [ "$status" -eq 125 ]
+    holds 'r["ok"] is False and "fix-2" in r["error"]'
+    local verb
+    for verb in list show status diff log patch commit apply merge cherry-pick discard open close \
+        shell lock unlock move repair prune resume; do
+        in_repo workspace "$verb" --help
+        [ "$status" -eq 0 ]
+        [[ "$out" == "Usage: carrel workspace $verb "* ]]
+    done
+}
+@test "mistakes get one line each, and every subcommand has --help" { both wrong_words; }
+
+refused_options() {
+    new_repo
+    local words
+    for words in "--repo . --workdir ." "--cow" "--setup-key a.txt" "--dirty --base HEAD" \
+        "--workdir . --cow --base HEAD" "--task a/b" "--run .." "--base nothing" "--repo /"; do
+        # shellcheck disable=SC2086
+        in_repo run $words -- echo ran
+        is_one_error 125 "carrel: *"
+        [ -z "$out" ]
+    done
+    host_is_untouched
+    in_repo workspace list --all
+    [ -z "$out" ]
+}
+@test "options that make no sense are refused, and leave nothing" { both refused_options; }
+
+not_a_repository() {
+    me mkdir plain
+    carrel_in plain run --workspace -- echo ran
+    is_one_error 125 "carrel: *--workdir*--cow*"
+}
+@test "outside of a repository the way for folders is named" { both not_a_repository; }
+
+# ---- taking over --------------------------------------------------------------------------------
+
+commits() {
+    new_repo
+    agent r1
+    in_repo workspace commit r1 --message "the rest" --json
+    [ "$status" -eq 0 ]
+    [ "$(json 'r["commit"]')" = "$(g rev-parse task-t-run-r1)" ]
+    [ "$(g log --format=%s main..task-t-run-r1)" = $'the rest\nagent: shout' ]
+    [ "$(g show task-t-run-r1:new.txt)" = new ]
+    host_is_untouched
+    in_repo workspace list --json
+    holds 'r["workspaces"][0]["state"] == "committed"'
+    in_repo workspace commit r1
+    [ "$status" -eq 0 ]
+}
+@test "commit puts all of the work on the run's branch, and nothing else moves" { both commits; }
+
+applies() {
+    new_repo
+    agent r1
+    in_repo workspace apply r1
+    [ "$status" -eq 0 ]
+    grep -qx TWO "$T/repo/a.txt"
+    [ "$(cat "$T/repo/new.txt")" = new ]
+    [ ! -e "$T/repo/gone.txt" ]
+    [ "$(g rev-parse HEAD)" = "$base" ]
+    g diff --cached --quiet
+}
+@test "apply changes the checked-out files, and neither index nor branch" { both applies; }
+
+conflicts() {
+    new_repo
+    agent r1
+    echo mine >"$T/repo/new.txt"
+    me sh -c 'cd repo && sed -i s/two/mine/ a.txt'
+    in_repo workspace apply r1
+    [ "$status" -eq 1 ]
+    [[ "$out" == *"a.txt: "*"new.txt: "* ]]
+    [[ "$err" == "carrel: 2 conflicts, and nothing was changed"* ]]
+    [ "$(cat "$T/repo/new.txt")" = mine ]
+    grep -qx mine "$T/repo/a.txt"
+    [ -e "$T/repo/gone.txt" ]
+    in_repo workspace apply r1 --json
+    [ "$status" -eq 1 ]
+    holds 'not r["ok"] and sorted(c["path"] for c in r["conflicts"]) == ["a.txt", "new.txt"]'
+    holds 'all(c["why"] for c in r["conflicts"])'
+}
+@test "apply over the user's own changes lists conflicts, changes nothing and ends with 1" {
+    both conflicts
+}
+
+merges() {
+    new_repo
+    agent r1
+    in_repo workspace merge r1
+    [ "$status" -eq 0 ]
+    grep -qx TWO "$T/repo/a.txt"
+    [ -z "$(g status --porcelain)" ]
+    g merge-base --is-ancestor task-t-run-r1 HEAD
+    in_repo run --workspace --run r2 -c 'echo two >two; git add -A; git commit -qm two'
+    in_repo workspace cherry-pick r2
+    [ "$status" -eq 0 ]
+    [ "$(cat "$T/repo/two")" = two ]
+    [ "$(g log -1 --format=%s)" = two ]
+    in_repo run --workspace --run r3 -c 'echo three >three'
+    in_repo workspace apply --squash r3
+    [ "$status" -eq 0 ]
+    [ "$(g status --porcelain)" = "A  three" ]
+}
+@test "merge, cherry-pick and apply --squash do what git calls so" { both merges; }
+
+merge_conflict() {
+    new_repo
+    agent r1
+    me sh -c 'cd repo && sed -i s/two/2/ a.txt && git commit -qam mine'
+    local head
+    head=$(g rev-parse HEAD)
+    in_repo workspace merge r1
+    [ "$status" -eq 1 ]
+    [[ "$out" == *"a.txt: "* ]]
+    [ "$(g rev-parse HEAD)" = "$head" ]
+    [ -z "$(g status --porcelain)" ]
+}
+@test "a merge with conflicts changes nothing and ends with 1" { both merge_conflict; }
+
+# ---- keeping and removing -----------------------------------------------------------------------
+
+discards() {
+    new_repo
+    agent r1
+    in_repo workspace discard r1
+    is_one_error 125 "carrel: *r1*--force*"
+    in_repo workspace discard --force
+    is_one_error 125 "carrel: --force needs a NAME*"
+    agent r2
+    agent r3
+    in_repo workspace discard r2 r3 --force
+    [ "$status" -eq 0 ]
+    [ "$out" = $'discarded r2\ndiscarded r3' ]
+    in_repo workspace commit r1
+    in_repo workspace discard r1
+    [ "$status" -eq 0 ]
+    g rev-parse -q --verify task-t-run-r1 # the work is there
+    ! g rev-parse -q --verify task-t-run-r2
+    in_repo workspace list
+    [ -z "$out" ]
+    [ "$(g worktree list | wc -l)" -eq 1 ]
+    host_is_untouched
+}
+@test "discard refuses to lose work, removes the rest, and leaves no trace" { both discards; }
+
+locks() {
+    new_repo
+    in_repo run --workspace --task t --run r1 -- true
+    in_repo workspace lock r1 --reason "for the review"
+    [ "$status" -eq 0 ]
+    in_repo workspace list
+    [[ "$out" == *kept,locked* ]]
+    in_repo workspace discard r1 --force
+    is_one_error 125 "carrel: *lock*"
+    in_repo workspace prune
+    [ "$status" -eq 0 ]
+    in_repo workspace show r1
+    [ "$status" -eq 0 ]
+    in_repo workspace unlock r1
+    in_repo workspace discard r1
+    [ "$status" -eq 0 ]
+}
+@test "a locked workspace is neither discarded nor pruned" { both locks; }
+
+prunes() {
+    new_repo
+    agent busy
+    agent "done" --on-success commit
+    in_repo run --workspace --task t --run idle -- true
+    in_repo workspace prune --older-than 1d
+    [ "$out" = "nothing to prune" ]
+    in_repo workspace prune --dry-run
+    [ "$status" -eq 0 ]
+    [ "$(sort <<<"$out" | cut -d' ' -f1-3)" = $'would discard t/done\nwould discard t/idle' ]
+    in_repo workspace prune --json
+    holds 'sorted(w["run"] for w in r["discarded"]) == ["done", "idle"]'
+    in_repo workspace list --json
+    holds '[w["run"] for w in r["workspaces"]] == ["busy"]'
+    carrel workspace prune
+    is_one_error 125 "carrel: *--all*"
+}
+@test "prune takes only what has no work of its own" { both prunes; }
+
+running() {
+    new_repo
+    me sh -c 'cd repo && exec "$1" run --workspace --task t --run r1 -c "echo up; echo x >x; sleep 60"' \
+        sh "$CARREL" >"$T/.out" 2>"$T/.err" </dev/null 3>&- &
+    _follow_exec $!
+    until_true grep -q up "$T/.out"
+    in_repo workspace list --json
+    holds 'r["workspaces"][0]["state"] == "running"'
+    in_repo workspace discard r1 --force
+    [ "$status" -eq 125 ]
+    in_repo workspace resume r1 -- true
+    [ "$status" -eq 125 ]
+    kill -KILL "$pid"
+    until_true is_interrupted
+    in_repo workspace status r1
+    [ "$status" -eq 0 ]
+    [[ "$out" == *"A x"* ]]
+    in_repo workspace resume r1 -- cat x
+    [ "$out" = x ]
+}
+is_interrupted() {
+    in_repo workspace list --json
+    [[ "$out" == *'"state":"interrupted"'* ]]
+}
+@test "a running workspace cannot be discarded, and a killed one keeps its work" { both running; }
+
+# ---- going on -----------------------------------------------------------------------------------
+
+resumes() {
+    new_repo
+    agent r1
+    in_repo workspace resume r1 -c 'cat new.txt; git log -1 --format=%s; echo more >>new.txt; exit 4'
+    [ "$status" -eq 4 ]
+    [ "$out" = $'new\nagent: shout' ]
+    in_repo workspace resume --json r1 -- cat new.txt
+    holds 'r["stdout"] == "new\nmore\n" and r["run"] is not None'
+    in_repo workspace resume -- git status --porcelain
+    [ "$status" -eq 0 ]
+    in_repo workspace resume r1 --base main -- true
+    is_one_error 125 "carrel: --base decides how a workspace is made*"
+    in_repo workspace resume nothing -- true
+    is_one_error 125 "carrel: *nothing*"
+    host_is_untouched
+}
+@test "resume goes on where the run ended" { both resumes; }
+
+shells() {
+    new_repo
+    agent r1
+    status=0
+    me sh -c 'cd repo && echo "cat new.txt; exit 3" | "$1" workspace shell r1' sh "$CARREL" \
+        >"$T/.out" 2>"$T/.err" || status=$?
+    [ "$status" -eq 3 ]
+    [ "$(cat "$T/.out")" = new ]
+    in_repo workspace shell r1 -- true
+    is_one_error 125 "carrel: shell takes no program*resume*"
+}
+@test "shell reads commands, in the workspace" { both shells; }
+
+opens() {
+    new_repo
+    agent r1
+    in_repo workspace open r1
+    [ "$status" -eq 0 ]
+    local at=$out
+    [ -n "$at" ]
+    [ "$(cat "$at/new.txt")" = new ]
+    [ "$(me git -C "$at" rev-parse --abbrev-ref HEAD)" = task-t-run-r1 ]
+    me sh -c 'echo by hand >"$1/hand.txt"' sh "$at"
+    in_repo workspace list
+    [[ "$out" == *,open* ]]
+    in_repo workspace close r1
+    [ "$status" -eq 0 ]
+    [ ! -e "$at" ]
+    in_repo workspace status r1
+    [[ "$out" == *hand.txt* ]]
+    in_repo workspace open r1 --at "$T/elsewhere"
+    [ "$out" = "$T/elsewhere" ]
+    in_repo workspace move r1 "$T/moved"
+    [ "$status" -eq 0 ]
+    [ "$(cat "$T/moved/hand.txt")" = "by hand" ]
+    [ ! -e "$T/elsewhere" ]
+    in_repo workspace close r1
+    [ "$status" -eq 0 ]
+}
+@test "open gives a directory where git works, close keeps what was changed there" { both opens; }
+
+repairs() {
+    new_repo
+    agent r1
+    me rm -rf repo/.git/worktrees
+    in_repo workspace repair r1 --json
+    holds 'r["ok"] and r["mended"] >= 1'
+    g worktree list | grep -q locked
+    in_repo workspace repair r1
+    [ "$out" = "nothing was wrong" ]
+}
+@test "repair tells the repository of the workspace again" { both repairs; }
+
+# ---- a folder without git -----------------------------------------------------------------------
+
+folder() {
+    me mkdir -p plain/sub
+    echo one >"$T/plain/sub/a"
+    echo old >"$T/plain/gone"
+    [ "$who" = root ] || chown -R "$(me id -u)" "$T/plain"
+    carrel run --workdir plain --cow --run r1 -c 'echo two >>sub/a; rm gone; echo new >b; ls -A'
+    [ "$status" -eq 0 ]
+    [[ "$out" != *.git* ]]
+    [ "$(cat "$T/plain/sub/a")" = one ]
+    [ -e "$T/plain/gone" ]
+    [ ! -e "$T/plain/b" ]
+    carrel workspace diff r1
+    [[ "$out" == *"+two"* ]]
+    carrel_in plain workspace status
+    [ "$(cut -c 4- <<<"$out")" = $'b\ngone\nsub/a' ]
+    carrel workspace apply r1
+    [ "$status" -eq 0 ]
+    [ "$(cat "$T/plain/sub/a")" = $'one\ntwo' ]
+    [ ! -e "$T/plain/gone" ]
+    [ "$(cat "$T/plain/b")" = new ]
+    carrel run --workdir plain --cow --run r2 --on-success discard -c 'rm -rf sub'
+    [ -e "$T/plain/sub/a" ]
+    carrel workspace discard r1 --force
+    [ "$status" -eq 0 ]
+}
+@test "--workdir DIR --cow gives a folder the same, without git" { both folder; }
