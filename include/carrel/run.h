@@ -45,13 +45,13 @@ enum carrel_tree {
  * copy-on-write copy of a folder without git.
  */
 struct carrel_workspace_options {
-    const char *repo;   /* a directory in the repository (or the folder); NULL: the current one */
-    const char *base;   /* revision; NULL: HEAD */
-    const char *task;   /* ids; NULL: made up */
+    const char *repo; /* a directory in the repository (or the folder); NULL: the current one */
+    const char *base; /* revision; NULL: HEAD */
+    const char *task; /* ids; NULL: made up */
     const char *run;
     const char *resume; /* "R" or "T/R": go on in that workspace; everything above is its own */
     bool is_folder;
-    bool is_dirty;      /* start from the uncommitted work in the user's tree */
+    bool is_dirty;              /* start from the uncommitted work in the user's tree */
     const char *const *include; /* patterns of ignored files to carry along; NULL-terminated */
     bool is_history_cut;        /* the run sees the base commit alone */
     const char *setup;          /* shell line whose result is kept as a layer; NULL: none */
@@ -59,7 +59,9 @@ struct carrel_workspace_options {
     enum carrel_tree tree;
     enum carrel_outcome_action on_success;
     enum carrel_outcome_action on_failure; /* CARREL_KEEP or CARREL_DISCARD */
-    bool shows_progress; /* on stderr, when filling the cache takes more than a second */
+    /* Called from time to time when the first checkout of a commit takes more than a second. */
+    void (*progress)(uint64_t done, uint64_t total, void *context);
+    void *progress_context;
 };
 
 /*
@@ -150,8 +152,9 @@ CARREL_PUBLIC const char *carrel_run_result_message(const struct carrel_run_resu
 CARREL_PUBLIC const char *carrel_run_result_note(const struct carrel_run_result *result);
 
 /*
- * What became of the workspace, for people: one or more lines about what changed, where it is and
- * what can be done with it; empty without a workspace. Names that the run chose are escaped.
+ * What became of the workspace, for people: one or more lines about what changed, where it is
+ * and what can be done with it; empty without a workspace. Names that the run chose are
+ * escaped.
  */
 CARREL_PUBLIC const char *carrel_run_result_summary(const struct carrel_run_result *result);
 

@@ -1,5 +1,6 @@
 /* fd.c - small operations on descriptors. */
 #include "base/fd.h"
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include <errno.h>
@@ -85,6 +86,23 @@ ssize_t fd_read_file(int dir, const char *path, char *text, size_t size)
         return n;
     text[n] = '\0';
     return n;
+}
+
+int fd_add_file(int dir, const char *path, struct buf *text, struct carrel_error *err)
+{
+    char chunk[16384];
+
+    AUTO(fd_close) int fd = openat(dir, path, O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT ? 0 : err_set_errno(err, -errno, "open '%s'", path);
+    for (;;) {
+        ssize_t n = fd_read_all(fd, chunk, sizeof(chunk));
+        if (n < 0)
+            return err_set_errno(err, (int)n, "read '%s'", path);
+        if (n == 0)
+            return text->is_short ? err_set_errno(err, -EFBIG, "'%s'", path) : 0;
+        buf_add(text, chunk, (size_t)n);
+    }
 }
 
 int fd_set_nonblocking(int fd)

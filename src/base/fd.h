@@ -29,6 +29,11 @@ int fd_write_file(int dir, const char *path, const char *text);
  */
 ssize_t fd_read_file(int dir, const char *path, char *text, size_t size);
 
+struct buf;
+
+/* Adds a whole file to `text`; one that is not there adds nothing. -EFBIG: more than fits. */
+int fd_add_file(int dir, const char *path, struct buf *text, struct carrel_error *err);
+
 int fd_set_nonblocking(int fd);
 
 /*

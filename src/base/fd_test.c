@@ -1,3 +1,4 @@
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "harness.h"
@@ -379,4 +380,21 @@ TEST(a_file_in_the_root_directory_has_a_directory)
     /* Only the name fails, as / is a directory; its parent was found. */
     CHECK(fd_replace_file("/", "x", 1, 0600, &err) < 0);
     CHECK(!strstr(err.message, "its directory"));
+}
+
+TEST(a_whole_file_is_added_to_text_and_a_missing_one_adds_nothing)
+{
+    struct carrel_error err = { 0 };
+    AUTO(buf_finish) struct buf text = BUF_INIT(64);
+    char path[] = "/tmp/fd-test-XXXXXX";
+
+    AUTO(fd_close) int fd = mkostemp(path, O_CLOEXEC);
+    CHECK_EQ(fd_write_all(fd, "one\n", 4), 0);
+    CHECK_EQ(fd_add_file(AT_FDCWD, path, &text, &err), 0);
+    CHECK_EQ(fd_add_file(AT_FDCWD, path, &text, &err), 0);
+    CHECK_STR(text.data, "one\none\n");
+    text.max = 10;
+    CHECK_EQ(fd_add_file(AT_FDCWD, path, &text, &err), -EFBIG);
+    CHECK_EQ(unlink(path), 0);
+    CHECK_EQ(fd_add_file(AT_FDCWD, path, &text, &err), 0);
 }

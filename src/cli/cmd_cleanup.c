@@ -9,8 +9,10 @@
 static const char help[] =
         "Usage: carrel cleanup [options]\n\n"
         "Removes what is left of sandboxes whose carrel was killed: processes, cgroups and\n"
-        "locks of this user. Every run does a little of it anyway. Live sandboxes and the\n"
-        "output of finished runs are never touched. The exit status is 0, also when there was\n"
+        "locks of this user; finishes workspaces that were half made or half removed; and\n"
+        "removes pristine trees that no run used for a month. Every run does a little of it\n"
+        "anyway. Live sandboxes, the output of finished runs and changed work in workspaces\n"
+        "are never touched. The exit status is 0, also when there was\n"
         "nothing to do.";
 
 static const struct option_row rows[] = { REPORT_JSON, REPORT_HELP };
@@ -23,6 +25,8 @@ static int print_json(const struct cleanup *cleanup, int status)
     json_object(&json, NULL);
     json_bool(&json, "ok", status == 0);
     json_u64(&json, "removed", cleanup->sandboxes);
+    json_u64(&json, "workspaces", cleanup->workspaces);
+    json_u64(&json, "checkouts", cleanup->checkouts);
     json_array(&json, "runtimes");
     for (size_t i = 0; i < cleanup->n_rows; i++) {
         const struct cleanup_row *row = &cleanup->rows[i];
@@ -39,13 +43,19 @@ static int print_json(const struct cleanup *cleanup, int status)
 
 static void print_text(const struct cleanup *cleanup)
 {
-    if (cleanup->sandboxes == 0)
+    if (cleanup->sandboxes + cleanup->workspaces + cleanup->checkouts == 0)
         (void)puts("nothing to clean up");
     for (size_t i = 0; i < cleanup->n_rows; i++)
         if (cleanup->rows[i].sandboxes > 0)
             printf("removed what was left of %u sandbox%s (runtime %s)\n",
                     cleanup->rows[i].sandboxes, cleanup->rows[i].sandboxes == 1 ? "" : "es",
                     cleanup->rows[i].runtime);
+    if (cleanup->workspaces > 0)
+        printf("finished %u workspace%s that a crash had left\n", cleanup->workspaces,
+                cleanup->workspaces == 1 ? "" : "s");
+    if (cleanup->checkouts > 0)
+        printf("removed %u pristine tree%s\n", cleanup->checkouts,
+                cleanup->checkouts == 1 ? "" : "s");
 }
 
 int cmd_cleanup(int argc, char **argv)
@@ -60,7 +70,7 @@ int cmd_cleanup(int argc, char **argv)
     int status = cleanup_run(&cleanup, &err) < 0 ? fail_with(STATUS_FAILED, &err) : 0;
     if (args.is_json)
         return print_json(&cleanup, status);
-    if (status == 0 || cleanup.sandboxes > 0)
+    if (status == 0 || cleanup.sandboxes + cleanup.workspaces > 0)
         print_text(&cleanup);
     return report_finish(status);
 }

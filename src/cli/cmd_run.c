@@ -9,6 +9,7 @@
 #include "cli/terminal.h"
 #include "core/result.h"
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/signalfd.h>
@@ -57,6 +58,14 @@ static int open_signals(struct carrel_error *err)
         return err_set_errno(err, -errno, "block signals");
     int fd = signalfd(-1, &set, SFD_CLOEXEC);
     return fd < 0 ? err_set_errno(err, -errno, "signalfd") : fd;
+}
+
+/* One line that is written over. */
+static void print_progress(uint64_t done, uint64_t total, void *context)
+{
+    (void)context;
+    (void)fprintf(stderr, "\rcarrel: checking out %" PRIu64 " of %" PRIu64 " files%s", done,
+            total, done == total ? "\n" : "");
 }
 
 static int write_result(const struct run_args *args, const struct carrel_run_result *result,
@@ -128,6 +137,8 @@ int run_program(struct run_args *args)
     o->signal_fd = open_signals(&err);
     if (o->signal_fd < 0)
         return fail_run(args, STATUS_FAILED, &err);
+    if (!args->is_quiet && !args->is_json && isatty(STDERR_FILENO))
+        args->workspace.options.progress = print_progress;
     bool is_live = !args->is_json && !args->is_capped;
     o->stdout_fd = is_live ? STDOUT_FILENO : -1;
     o->stderr_fd = is_live ? STDERR_FILENO : -1;

@@ -75,9 +75,12 @@ static const struct verb verbs[] = {
             "The branch stays if it has commits of the run's and --force is not given.", 0,
             SIZE_MAX, BIT(OPTION_FORCE) | BIT(OPTION_JSON), verb_discard, NULL },
     { "open", .help = "give it a directory where your own git works; prints it", ONE_NAME,
+            .more = "Its work is put on its branch first, and that branch is checked out "
+                    "there.\n"
+                    "What is changed there comes back by being committed.",
             .options = BIT(OPTION_AT) | BIT(OPTION_JSON), .run = verb_open },
-    { "close", .help = "take that directory away; what was changed there is kept", ONE_NAME,
-            .options = BIT(OPTION_JSON), .run = verb_close },
+    { "close", .help = "take that directory away; refused while it has uncommitted changes",
+            ONE_NAME, .options = BIT(OPTION_JSON), .run = verb_close },
     { "move", "[NAME] DIR", "move that directory", NULL, 1, 2, BIT(OPTION_JSON), verb_move,
             NULL },
     { "shell", .words = "[NAME]", .help = "a shell in it, in a sandbox",

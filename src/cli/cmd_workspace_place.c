@@ -39,7 +39,7 @@ int verb_close(const struct workspace_args *args)
 
     if (verb_name(args->words[0], name, &err) < 0 || workspaces_close(name, &err) < 0)
         return verb_fail(args, &err);
-    return verb_done(args, name, "closed; what was changed there is in the workspace");
+    return verb_done(args, name, "closed; what was committed there is in the workspace");
 }
 
 int verb_move(const struct workspace_args *args)

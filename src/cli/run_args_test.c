@@ -206,13 +206,11 @@ TEST(every_option_of_a_workspace_arrives)
     CHECK_EQ(ws->tree, CARREL_TREE_FUSE);
     CHECK_EQ(ws->on_success, CARREL_APPLY);
     CHECK_EQ(ws->on_failure, CARREL_DISCARD);
-    CHECK(ws->shows_progress);
     CHECK(!ws->is_dirty);
     run_args_finish(&args);
 
     CHECK_EQ(parse("run --dirty --quiet true"), 0);
     CHECK(args.options.workspace->is_dirty);
-    CHECK(!args.options.workspace->shows_progress);
     run_args_finish(&args);
 }
 

@@ -279,7 +279,6 @@ int run_workspace_complete(struct run_args *args, struct carrel_error *err)
         return err_set(err, -EINVAL,
                 "--dirty and --base exclude each other: uncommitted work belongs to the commit "
                 "that is checked out");
-    options->shows_progress = !args->is_quiet && !args->is_json;
     args->options.workspace = options;
     return 0;
 }

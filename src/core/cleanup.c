@@ -1,8 +1,33 @@
 /* cleanup.c - sweeping every runtime. */
 #include "core/cleanup.h"
+#include "core/state.h"
 #include "runtime/runtime.h"
+#include "workspace/checkout.h"
+#include "workspace/workspace.h"
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
+#include <unistd.h>
+
+#define CHECKOUT_MAX_AGE_S (30U * 24 * 60 * 60)
+#define CHECKOUT_MAX_BYTES (UINT64_C(32) << 30)
+
+static int sweep_workspaces(struct cleanup *cleanup, struct carrel_error *err)
+{
+    char state[PATH_MAX];
+
+    if (state_path(state, sizeof(state), NULL) < 0 || access(state, F_OK) < 0)
+        return 0; /* nothing was ever made */
+    int r = workspace_sweep(state, err);
+    if (r < 0)
+        return r;
+    cleanup->workspaces = (unsigned)r;
+    r = checkout_sweep(state, CHECKOUT_MAX_AGE_S, CHECKOUT_MAX_BYTES, err);
+    if (r < 0)
+        return r;
+    cleanup->checkouts = (unsigned)r;
+    return 0;
+}
 
 int cleanup_run(struct cleanup *cleanup, struct carrel_error *err)
 {
@@ -24,5 +49,6 @@ int cleanup_run(struct cleanup *cleanup, struct carrel_error *err)
         assert(cleanup->n_rows < CLEANUP_MAX_ROWS);
         cleanup->rows[cleanup->n_rows++] = row;
     }
-    return first;
+    int r = sweep_workspaces(cleanup, first < 0 ? NULL : err);
+    return first < 0 ? first : r;
 }

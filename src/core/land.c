@@ -2,6 +2,7 @@
 #include "core/land.h"
 #include "base/err.h"
 #include "core/workplace.h"
+#include "workspace/folder.h"
 #include "workspace/git.h"
 #include "workspace/harvest.h"
 #include "workspace/ref.h"
@@ -88,6 +89,7 @@ int land_apply(struct workplace *place, enum apply_how how, struct apply_outcome
     struct workspace *ws = place->ws;
     char quarantine[PATH_MAX];
     char commit[OID_MAX];
+    AUTO(repo_free) struct repo *now = NULL;
 
     if (!place->repo->top)
         return err_set(err, -EINVAL,
@@ -96,6 +98,9 @@ int land_apply(struct workplace *place, enum apply_how how, struct apply_outcome
     int r = quarantine_of(place, quarantine, sizeof(quarantine), err);
     if (r == 0 && how != APPLY_FILES)
         r = land_commit(place, NULL, commit, err);
+    if (r == 0 &&
+            ws->is_folder) /* as it is now: only what changed since the run is in the way */
+        r = folder_snapshot(place->state, ws->top, &now, commit, err);
     if (r == 0)
         r = apply_result(place->repo, how == APPLY_FILES ? quarantine : NULL, ws->base,
                 ws->snapshot, how, out, err);

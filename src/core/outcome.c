@@ -77,12 +77,14 @@ static int act(struct workplace *place, enum carrel_outcome_action action,
 }
 
 int outcome_reach(struct workplace *place, struct runtime *runtime,
-        const struct carrel_workspace_options *options, bool is_success, struct outcome **out,
-        struct carrel_error *err)
+        const struct carrel_workspace_options *options, bool is_success, uint64_t disk_bytes,
+        struct outcome **out, struct carrel_error *err)
 {
     struct workspace *ws = place->ws;
     enum carrel_outcome_action action = is_success ? options->on_success : options->on_failure;
     struct picture picture = { 0 };
+    uint64_t used;
+    uint64_t inodes;
 
     AUTO(outcome_free) struct outcome *outcome = calloc(1, sizeof(*outcome));
     if (!outcome)
@@ -96,12 +98,21 @@ int outcome_reach(struct workplace *place, struct runtime *runtime,
     /* The work directories are made anew first: git may have to look from inside. */
     int r = workspace_renew(ws, err);
     if (r == 0)
-        r = picture_take(place, runtime, &picture, err);
+        r = upper_usage(ws->dir, &used, &inodes, err);
+    if (r == 0 && action != CARREL_DISCARD)
+        r = picture_take(
+                place, runtime, used < disk_bytes ? disk_bytes - used : 0, &picture, err);
+    if (r == -EDQUOT || r == -EFBIG) {
+        outcome->is_unread = true;
+        action = CARREL_KEEP;
+        r = 0;
+    }
     if (r < 0)
         return r;
     outcome->oddities = ptr_steal(&picture.oddities);
     outcome->n_oddities = picture.n_oddities;
-    r = sum_up(place, outcome, err);
+    if (action != CARREL_DISCARD && !outcome->is_unread)
+        r = sum_up(place, outcome, err);
     if (r == 0 && action != CARREL_DISCARD)
         r = workspace_end_use(ws, picture.is_changed, err);
     if (r == 0)
@@ -161,7 +172,10 @@ void outcome_write_json(const struct outcome *outcome, const char *run, struct j
     json_str(json, "snapshot", outcome->snapshot);
     json_str(json, "tree", outcome->tree);
     json_str(json, "state", outcome->state);
-    json_u64(json, "changed", summary->n_files);
+    if (outcome->is_unread)
+        json_null(json, "changed");
+    else
+        json_u64(json, "changed", summary->n_files);
     json_u64(json, "added", summary->added);
     json_u64(json, "removed", summary->removed);
     json_u64(json, "commits", summary->n_commits);
@@ -216,7 +230,14 @@ void outcome_write_text(const struct outcome *outcome, const char *run, struct b
 {
     const struct harvest_summary *summary = &outcome->summary;
 
-    if (summary->n_files == 0) {
+    if (outcome->is_unread) {
+        buf_addf(text,
+                "workspace %s: kept, not read: with its objects it would pass --disk; "
+                "'carrel workspace diff %s' reads it\n",
+                run, run);
+    } else if (strcmp(outcome->state, "discarded") == 0) {
+        buf_addf(text, "workspace %s: discarded\n", run);
+    } else if (summary->n_files == 0) {
         buf_addf(text, "workspace %s: nothing changed\n", run);
     } else {
         buf_addf(text, "workspace %s: %zu file%s changed, +%" PRIu64 " -%" PRIu64, run,
@@ -229,11 +250,10 @@ void outcome_write_text(const struct outcome *outcome, const char *run, struct b
     write_listed(outcome, text);
     if (strcmp(outcome->state, "committed") == 0)
         buf_addf(text, "committed to branch %s\n", outcome->branch);
-    else if (strcmp(outcome->state, "kept") != 0)
-        buf_addf(text, "%s\n",
-                strcmp(outcome->state, "conflict") == 0
-                        ? "not applied: the files above are in the way; nothing was changed"
-                        : outcome->state);
-    if (summary->n_files > 0 && strcmp(outcome->state, "discarded") != 0)
+    else if (strcmp(outcome->state, "applied") == 0)
+        buf_add_str(text, "applied to your files, uncommitted\n");
+    else if (strcmp(outcome->state, "conflict") == 0)
+        buf_add_str(text, "not applied: the files above are in the way; nothing was changed\n");
+    if (summary->n_files > 0 && strcmp(outcome->state, "kept") == 0)
         buf_addf(text, "  carrel workspace diff %s | apply %s | discard %s\n", run, run, run);
 }

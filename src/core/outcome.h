@@ -21,6 +21,7 @@ struct outcome {
     char *path; /* of the workspace's directory */
     const char *tree;
     const char *state; /* "kept" "committed" "applied" "discarded" "conflict" */
+    bool is_unread;    /* kept as it is: its objects would have passed the disk limit */
     struct harvest_summary summary;
     struct oddity *oddities;
     size_t n_oddities;
@@ -31,11 +32,12 @@ DEFINE_AUTO(struct outcome *, outcome_free)
 
 /*
  * The sandbox is gone: takes the picture, sums it up, and does what the options say for a run
- * that went well or did not. On failure the workspace is there and whole.
+ * that went well or did not. The workspace and its objects stay within `disk_bytes`. On failure
+ * the workspace is there and whole.
  */
 int outcome_reach(struct workplace *place, struct runtime *runtime,
-        const struct carrel_workspace_options *options, bool is_success, struct outcome **out,
-        struct carrel_error *err);
+        const struct carrel_workspace_options *options, bool is_success, uint64_t disk_bytes,
+        struct outcome **out, struct carrel_error *err);
 
 /* As the result's "workspace" member. */
 void outcome_write_json(const struct outcome *outcome, const char *run, struct json *json);

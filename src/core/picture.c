@@ -9,6 +9,7 @@
 #include "workspace/private.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <time.h>
@@ -26,6 +27,7 @@ struct taking {
     char tip[OID_MAX];
     char snapshot[OID_MAX];
     struct changes changes;
+    uint64_t max_bytes;
 };
 
 void picture_finish(struct picture *picture)
@@ -141,24 +143,6 @@ static int list_added(struct taking *t, struct names *names, struct carrel_error
     return r < 0 ? r : split_names(names, err);
 }
 
-static int read_whole(const char *path, struct buf *text, struct carrel_error *err)
-{
-    char chunk[4096];
-
-    AUTO(fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return errno == ENOENT ? 0 : err_set_errno(err, -errno, "open '%s'", path);
-    for (;;) {
-        ssize_t n = fd_read_all(fd, chunk, sizeof(chunk));
-        if (n < 0)
-            return err_set_errno(err, (int)n, "read '%s'", path);
-        if (n == 0)
-            break;
-        buf_add(text, chunk, (size_t)n);
-    }
-    return text->is_short ? err_set_errno(err, -EFBIG, "'%s'", path) : 0;
-}
-
 static int walk(struct taking *t, struct carrel_error *err)
 {
     const struct upper_limits limits = UPPER_LIMITS_INIT;
@@ -169,10 +153,12 @@ static int walk(struct taking *t, struct carrel_error *err)
     char path[PATH_MAX];
 
     (void)snprintf(path, sizeof(path), "%s/info/exclude", checkout->git);
-    int r = t->place->ws->is_folder ? 0 : read_whole(path, &exclude, err);
+    int r = t->place->ws->is_folder ? 0 : fd_add_file(AT_FDCWD, path, &exclude, err);
+    if (r == 0) /* what was carried along; ours, though it lies beside what the run wrote */
+        r = fd_add_file(t->place->ws->dir, "exclude", &exclude, err);
     (void)snprintf(path, sizeof(path), "%s/gitlinks", checkout->path);
     if (r == 0)
-        r = read_whole(path, &gitlinks.text, err);
+        r = fd_add_file(AT_FDCWD, path, &gitlinks.text, err);
     if (r == 0)
         r = split_names(&gitlinks, err);
     if (r == 0)
@@ -214,6 +200,8 @@ static int commit_outside(struct taking *t, struct carrel_error *err)
         .name = "carrel", .email = "carrel@localhost", .when_s = (int64_t)time(NULL)
     };
 
+    if (t->changes.bytes > t->max_bytes)
+        return err_set(err, -EDQUOT, "the changes have %" PRIu64 " bytes", t->changes.bytes);
     AUTO(fd_close)
     int upper =
             openat(t->place->ws->dir, "upper", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -249,12 +237,15 @@ static int take_overlay(struct taking *t, struct carrel_error *err)
     return r;
 }
 
-int picture_take(struct workplace *place, struct runtime *runtime, struct picture *out,
-        struct carrel_error *err)
+int picture_take(struct workplace *place, struct runtime *runtime, uint64_t max_bytes,
+        struct picture *out, struct carrel_error *err)
 {
     struct workspace *ws = place->ws;
     struct taking t = { .place = place, .runtime = runtime, .limits = HARVEST_LIMITS_INIT };
 
+    if (t.limits.max_pack_bytes > max_bytes)
+        t.limits.max_pack_bytes = max_bytes;
+    t.max_bytes = max_bytes;
     if (snprintf(t.quarantine, sizeof(t.quarantine), "%s/objects", ws->path) >=
             (int)sizeof(t.quarantine))
         return err_set_errno(err, -ENAMETOOLONG, "'%s'", ws->path);

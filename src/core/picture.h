@@ -22,6 +22,10 @@ struct picture {
 };
 void picture_finish(struct picture *picture);
 
-/* Takes the picture and writes it into the workspace's meta. The caller holds the lock. */
-int picture_take(struct workplace *place, struct runtime *runtime, struct picture *out,
-        struct carrel_error *err);
+/*
+ * Takes the picture and writes it into the workspace's meta. The caller holds the lock.
+ * -EDQUOT: what is new would take more than `max_bytes` once more, as objects; nothing was
+ * taken.
+ */
+int picture_take(struct workplace *place, struct runtime *runtime, uint64_t max_bytes,
+        struct picture *out, struct carrel_error *err);

@@ -13,10 +13,10 @@
 #include <carrel/run.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
@@ -201,13 +201,6 @@ static int settle(const struct workplace_request *q, const struct repo *repo,
     return r > 0 ? err_set(err, -EIO, "git status in the pristine tree failed") : r;
 }
 
-static void show_progress(uint64_t done, uint64_t total, void *context)
-{
-    (void)context;
-    (void)dprintf(STDERR_FILENO, "\rcarrel: checking out %" PRIu64 " of %" PRIu64 " files%s",
-            done, total, done == total ? "\n" : "");
-}
-
 /* Below this the untracked cache saves less than the second that recording it takes. */
 #define SETTLE_FROM_FILES 2000U
 
@@ -243,8 +236,8 @@ int prepare_checkout(const struct workplace_request *q, const char *state,
     if (r != -ENOENT)
         return r;
     runtime_identity(q->runtime, q->spec, &owner.uid, &owner.gid);
-    r = checkout_fill(state, repo, commit, owner,
-            q->options->shows_progress ? show_progress : NULL, NULL, &draft, err);
+    r = checkout_fill(state, repo, commit, owner, q->options->progress,
+            q->options->progress_context, &draft, err);
     if (r == 0)
         r = publish(q, state, repo, draft, out, err);
     if (r == -EEXIST) /* another process was faster */
@@ -307,6 +300,45 @@ static bool has_include_file(const struct repo *repo)
            lstat(path, &st) == 0;
 }
 
+/*
+ * What was carried along is the user's, often a secret, and must not come back as a result: it
+ * is excluded, in the run's git dir and in our own list beside it.
+ */
+static int exclude_carried(const struct workplace *place, const struct include_list *list,
+        struct carrel_error *err)
+{
+    char path[PATH_MAX];
+    AUTO(buf_finish) struct buf text = BUF_INIT(64U << 20);
+
+    (void)snprintf(path, sizeof(path), "%s/info/exclude", place->checkout->git);
+    int r = fd_add_file(AT_FDCWD, path, &text, err);
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < list->n; i++) {
+        buf_add_str(&text, "/");
+        for (const char *c = list->paths[i]; *c; c++) {
+            if (strchr("\\*?[ \t", *c)) /* else a pattern, or lost at the end of the line */
+                buf_add_str(&text, "\\");
+            buf_add(&text, c, 1);
+        }
+        buf_add_str(&text, "\n");
+    }
+    if (text.is_short)
+        return err_set_errno(err, -ENOMEM, "excludes");
+    if (mkdirat(place->ws->dir, "gitupper/info", 0755) < 0 && errno != EEXIST)
+        return err_set_errno(err, -errno, "create '%s/gitupper/info'", place->ws->path);
+    static const char *const names[] = { "exclude", "gitupper/info/exclude" };
+    for (size_t i = 0; r == 0 && i < ARRAY_LEN(names); i++) {
+        AUTO(fd_close)
+        int fd = openat(
+                place->ws->dir, names[i], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+        r = fd < 0 ? -errno : fd_write_all(fd, text.data, text.len);
+        if (r < 0)
+            r = err_set_errno(err, r, "write '%s/%s'", place->ws->path, names[i]);
+    }
+    return r;
+}
+
 /* Files of the user's that git does not track, by name or not at all. */
 static int carry_files(const struct workplace_request *q, struct workplace *place, int tree,
         struct carrel_error *err)
@@ -316,6 +348,12 @@ static int carry_files(const struct workplace_request *q, struct workplace *plac
     if (!place->repo->top)
         return 0;
     int r = include_find(place->repo, q->options->include, &list, err);
+    for (size_t i = 0; r == 0 && i < list.n; i++)
+        if (strchr(list.paths[i], '\n'))
+            r = err_set(
+                    err, -EINVAL, "a file with a newline in its name cannot be carried along");
+    if (r == 0 && list.n > 0)
+        r = exclude_carried(place, &list, err);
     if (r == 0)
         r = include_copy(place->repo, &list, tree, q->spec->limits.value[LIMIT_DISK], err);
     include_list_finish(&list);
@@ -337,8 +375,12 @@ int prepare_tree(
     AUTO(fd_close) int tree = openat(ws->dir, top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (tree < 0)
         return err_set_errno(err, -errno, "open '%s/%s'", ws->path, top);
-    if (ws->is_folder)
+    if (ws->is_folder) {
+        /* The pristine tree has a .git for runs with git; here it must not be seen. */
+        if (mknodat(tree, ".git", S_IFCHR, makedev(0, 0)) < 0)
+            return err_set_errno(err, -errno, "hide .git in '%s/%s'", ws->path, top);
         return folder_make_empty(place->repo, ws->base, tree, err);
+    }
     return q->options->include || has_include_file(place->repo)
                    ? carry_files(q, place, tree, err)
                    : 0;

@@ -298,7 +298,7 @@ static int end_place(struct run *run, struct carrel_error *err)
     bool is_success = result->reason == CARREL_EXITED && result->wait_status == 0;
 
     int r = outcome_reach(run->place, run->runtime, run->options->workspace, is_success,
-            &result->outcome, err);
+            result->limits[LIMIT_DISK], &result->outcome, err);
     if (r < 0)
         return r;
     outcome_write_text(result->outcome, result->run, &result->summary);
@@ -424,6 +424,16 @@ static int name_run(struct run *run, struct carrel_error *err)
     return r;
 }
 
+/* No program ran: a workspace made for it holds nothing. */
+static int drop_place(struct run *run, int code)
+{
+    if (!run->place || run->options->workspace->resume)
+        return code;
+    sandbox_free(ptr_steal(&run->box));
+    (void)workspace_discard(run->place->state, run->place->ws, true, NULL); /* else swept */
+    return code;
+}
+
 int carrel_run(const struct carrel_run_options *options, struct carrel_run_result **out,
         struct carrel_error *err)
 {
@@ -445,10 +455,10 @@ int carrel_run(const struct carrel_run_options *options, struct carrel_run_resul
     if (r == 0)
         r = create(run, err);
     if (r < 0)
-        return not_the_program(r, err);
+        return drop_place(run, not_the_program(r, err));
     r = start(run, err);
     if (r < 0)
-        return r;
+        return drop_place(run, r);
     run->deadline_ns = clock_ns() + run->result->timeout_ms * NS_PER_MS;
     start_pumps(run);
     r = follow(run, err);

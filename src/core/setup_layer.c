@@ -198,7 +198,8 @@ int prepare_setup(const struct workplace_request *q, struct workplace *place,
     int r = make_key(q, place, commit, key, err);
     if (r < 0)
         return r;
-    (void)snprintf(path, sizeof(path), "%s/layers", place->state);
+    if (snprintf(path, sizeof(path), "%s/layers", place->state) >= (int)sizeof(path))
+        return err_set_errno(err, -ENAMETOOLONG, "'%s'", place->state);
     if (mkdir(path, 0700) < 0 && errno != EEXIST)
         return err_set_errno(err, -errno, "create '%s'", path);
     AUTO(fd_close) int layers = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

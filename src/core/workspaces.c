@@ -125,7 +125,7 @@ static int hold_place(const char *name, struct workplace **out, struct oddity **
             (place->ws->phase != WORKSPACE_FINISHED || oddities)) {
         r = workspace_renew(place->ws, err);
         if (r == 0)
-            r = picture_take(place, runtime, &picture, err);
+            r = picture_take(place, runtime, UINT64_MAX, &picture, err);
         if (r == 0)
             r = workspace_end_use(place->ws, false, err);
     }

@@ -3,6 +3,10 @@
  *
  * git would need a process for each, `git worktree add` wants a checkout, and parallel
  * `git worktree remove` fails now and then because it reads the directory while others delete.
+ *
+ * One rename brings an admin dir and one takes it away. Made in its place it would for a moment
+ * be one without `locked` and `gitdir`, which `git worktree prune` (any gc runs it) removes at
+ * once, and goes on removing while we fill it.
  */
 #include "workspace/admin.h"
 #include "base/err.h"
@@ -23,12 +27,21 @@
 #define ID_MAX (sizeof(PREFIX) + 2 * NAME_ID_MAX + 2)
 #define REASON "carrel run "
 
-/* How often we begin again when a prune or the removal of a last neighbour came between. */
+#define ASIDE_MAX (ID_MAX + 4)
+
+/* How often we begin again when the removal of a last neighbour came between. */
 #define MAX_TRIES 100
 
 static void make_id(const char *task, const char *run, char id[static ID_MAX])
 {
     (void)snprintf(id, ID_MAX, PREFIX "%s+%s", task, run);
+}
+
+/* Where it is filled and emptied, out of git's sight: in the git dir itself, which is the one
+ * directory that is surely on the same file system. */
+static void make_aside(const char *task, const char *run, char aside[static ASIDE_MAX])
+{
+    (void)snprintf(aside, ASIDE_MAX, PREFIX "%s+%s.new", task, run);
 }
 
 /* Takes "carrel-<task>+<run>" apart. False for a worktree that is none of ours. */
@@ -80,34 +93,43 @@ static int fill(int dir, const struct admin_text *text)
     return r;
 }
 
-/*
- * One try. -ENOENT: somebody removed a directory under our hands, and another try may do. Until
- * `locked` is there our directory is one without a gitdir to `git worktree prune`, which
- * removes such at once; and `worktrees` goes with the last admin dir in it.
- */
-static int try_create(int common, const char *id, const struct admin_text *text)
+/* Fills the directory `aside`. What a crash left there under that name is of nobody any more:
+ * only who has the run's branch comes here. */
+static int prepare(int common, const char *aside, const struct admin_text *text)
 {
-    if (mkdirat(common, "worktrees", 0777) < 0 && errno != EEXIST)
-        return -errno;
-    AUTO(fd_close)
-    int worktrees =
-            openat(common, "worktrees", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (worktrees < 0)
-        return -errno;
-    if (mkdirat(worktrees, id, 0777) < 0)
-        return -errno;
-    AUTO(fd_close)
-    int dir = openat(worktrees, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    int r = dir < 0 ? -errno : fill(dir, text);
+    int r = tree_remove(common, aside, NULL);
     if (r < 0)
-        (void)tree_remove(worktrees, id, NULL); /* ours, half made; r says why */
-    return r;
+        return r;
+    if (mkdirat(common, aside, 0777) < 0)
+        return -errno;
+    AUTO(fd_close)
+    int dir = openat(common, aside, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return dir < 0 ? -errno : fill(dir, text);
+}
+
+/* Moves it to its place; -EEXIST when something is there. `worktrees` goes with the last admin
+ * dir in it, maybe between our two steps. */
+static int put_in_place(int common, const char *aside, const char *id)
+{
+    char to[sizeof("worktrees/") + ID_MAX];
+
+    (void)snprintf(to, sizeof(to), "worktrees/%s", id);
+    for (int i = 0; i < MAX_TRIES; i++) {
+        if (mkdirat(common, "worktrees", 0777) < 0 && errno != EEXIST)
+            return -errno;
+        if (renameat(common, aside, common, to) == 0)
+            return 0;
+        if (errno != ENOENT)
+            return errno == ENOTEMPTY ? -EEXIST : -errno;
+    }
+    return -ENOENT;
 }
 
 int admin_create(const struct repo *repo, const char *task, const char *run,
         const char *worktree_git_file, const char *branch, struct carrel_error *err)
 {
     struct admin_text text;
+    char aside[ASIDE_MAX];
     char id[ID_MAX];
 
     if (strchr(worktree_git_file, '\n') || strlen(worktree_git_file) + 2 > sizeof(text.gitdir))
@@ -122,9 +144,12 @@ int admin_create(const struct repo *repo, const char *task, const char *run,
     AUTO(fd_close) int common = open_common(repo);
     if (common < 0)
         return err_set_errno(err, common, "open '%s'", repo->common_dir);
-    int r = -ENOENT;
-    for (int i = 0; i < MAX_TRIES && r == -ENOENT; i++)
-        r = try_create(common, id, &text);
+    make_aside(task, run, aside);
+    int r = prepare(common, aside, &text);
+    if (r == 0)
+        r = put_in_place(common, aside, id);
+    if (r < 0)
+        (void)tree_remove(common, aside, NULL); /* what stays, the sweep takes; r says why */
     if (r == -EEXIST)
         return err_set(err, r, "the repository already has a worktree '%s'", id);
     if (r < 0)
@@ -135,26 +160,24 @@ int admin_create(const struct repo *repo, const char *task, const char *run,
 int admin_remove(
         const struct repo *repo, const char *task, const char *run, struct carrel_error *err)
 {
+    char aside[ASIDE_MAX];
+    char from[sizeof("worktrees/") + ID_MAX];
     char id[ID_MAX];
 
     make_id(task, run, id);
-    AUTO(fd_close) int worktrees = open_worktrees(repo);
-    if (worktrees == -ENOENT)
-        return 0;
-    if (worktrees < 0)
-        return err_set_errno(err, worktrees, "open '%s/worktrees'", repo->common_dir);
-    /* Without `gitdir` git sees no worktree, and with `locked` no prune joins in. */
-    AUTO(fd_close)
-    int dir = openat(worktrees, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (dir >= 0)
-        (void)unlinkat(dir, "gitdir", 0); /* the removal below says it if it cannot be */
-    int r = tree_remove(worktrees, id, err);
-    if (r < 0)
-        return err_wrap(err, r, "remove '%s/worktrees/%s'", repo->common_dir, id);
-
+    make_aside(task, run, aside);
+    (void)snprintf(from, sizeof(from), "worktrees/%s", id);
     AUTO(fd_close) int common = open_common(repo);
-    if (common >= 0)
-        (void)unlinkat(common, "worktrees", AT_REMOVEDIR); /* others are in it: it stays */
+    if (common < 0)
+        return err_set_errno(err, common, "open '%s'", repo->common_dir);
+    int r = tree_remove(common, aside, err); /* left by a crash */
+    if (r == 0 && renameat(common, from, common, aside) < 0 && errno != ENOENT)
+        r = err_set_errno(err, -errno, "rename");
+    if (r == 0)
+        r = tree_remove(common, aside, err);
+    if (r < 0)
+        return err_wrap(err, r, "remove '%s/%s'", repo->common_dir, from);
+    (void)unlinkat(common, "worktrees", AT_REMOVEDIR); /* others are in it: it stays */
     return 0;
 }
 

@@ -9,14 +9,15 @@
 #include "workspace/repo.h"
 
 /*
- * Writes locked ("carrel run <run>") first, so that no prune takes it, then commondir and HEAD,
- * and gitdir (path of the future .git file) last: git looks at no worktree without one, so it
- * never sees half of ours. -EEXIST: the id is taken. On failure nothing is left.
+ * Brings it with locked ("carrel run <run>"), gitdir (path of the future .git file), commondir
+ * and HEAD, all at once: git never sees half of it. Only for who has the run's branch. -EEXIST:
+ * the id is taken. On failure nothing is left.
  */
 int admin_create(const struct repo *repo, const char *task, const char *run,
         const char *worktree_git_file, const char *branch, struct carrel_error *err);
 
-/* Removes it, file by file, and `worktrees` itself when that was the last. Gone is fine. */
+/* Takes it away, and `worktrees` itself when that was the last; also what a crash left of a
+ * creation or removal. Gone is fine. */
 int admin_remove(
         const struct repo *repo, const char *task, const char *run, struct carrel_error *err);
 
@@ -24,10 +25,7 @@ int admin_remove(
 int admin_path(const struct repo *repo, const char *task, const char *run, char *path,
         size_t size, struct carrel_error *err);
 
-/*
- * Where its worktree's .git file is or will be; empty when a crash came before that was
- * written. -ENOENT: there is no such admin dir.
- */
+/* Where its worktree's .git file is or will be. -ENOENT: there is no such admin dir. */
 int admin_gitdir(const struct repo *repo, const char *task, const char *run, char *path,
         size_t size, struct carrel_error *err);
 

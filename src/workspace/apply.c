@@ -420,25 +420,32 @@ static int stage(struct job *job, struct carrel_error *err)
     return r < 0 ? err_wrap(err, r, "write the new files") : 0;
 }
 
-/* The index that will be the user's: as it is, but for the paths that change. */
+/*
+ * The index that will be the user's: as it is, but for the paths that change. As soon as one of
+ * the run's entries is in it, only the scratch's git may write it: writing looks at files again
+ * that are as new as the index, and would do so by the run's attributes and the user's filters.
+ */
 static int prepare_index(struct job *job, struct carrel_error *err)
 {
     AUTO(buf_finish) struct buf entries = BUF_INIT(APPLY_MAX_BYTES);
-    struct git git = { .git_dir = job->repo->git_dir,
-        .work_tree = job->repo->top,
-        .index_file = job->swap->index,
-        .trust = GIT_SCRUBBED };
+    struct git_io io = GIT_IO_INIT;
+    struct git user = job->survey.git;
+    struct git git = job->git;
 
     for (int turn = 0; turn < 2; turn++) /* removals first: a file may become a directory */
         for (size_t i = 0; i < job->changes.n; i++)
             if ((job->changes.items[i].new.mode != 0) == turn)
                 add_entry(&entries, &job->changes.items[i]);
+    user.index_file = job->swap->index;
+    git.index_file = job->swap->index;
+    git.work_tree = job->repo->top;
     int r = survey_copy_index(job->repo, job->swap->index, err);
+    if (r == 0) /* one file: the scratch knows no other that it may be shared with */
+        r = git_expect(&user,
+                GIT_ARGS("-c", "core.splitIndex=false", "update-index", "--no-split-index"),
+                &io, err);
     if (r == 0)
-        r = feed(&git,
-                GIT_ARGS("-c", "core.splitIndex=false", "update-index", "--no-split-index",
-                        "-z", "--index-info"),
-                &entries, err);
+        r = feed(&git, GIT_ARGS("update-index", "-z", "--index-info"), &entries, err);
     if (r == 0)
         r = feed(&git, GIT_ARGS("update-index", "--skip-worktree", "-z", "--stdin"),
                 &job->sparse, err);

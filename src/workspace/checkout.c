@@ -10,21 +10,29 @@
 #include "workspace/checkout_facts.h"
 #include "workspace/name.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+
+static void free_list(char **list)
+{
+    for (size_t i = 0; list && list[i]; i++)
+        free(list[i]);
+    free(list);
+}
 
 void checkout_free(struct checkout *checkout)
 {
     if (!checkout)
         return;
-    for (size_t i = 0; checkout->lower && checkout->lower[i]; i++)
-        free(checkout->lower[i]);
+    free_list(checkout->lower);
+    free_list(checkout->gitlinks);
+    free_list(checkout->module_objects);
     for (size_t i = 0; i < checkout->n_below; i++)
         fd_close(checkout->below_leases[i]);
     fd_close(checkout->lease);
     free(checkout->below_leases);
-    free(checkout->lower);
     free(checkout->path);
     free(checkout->git);
     free(checkout->tree);
@@ -41,9 +49,57 @@ static struct checkout *checkout_new(void)
     checkout->lease = -1;
     checkout->lower = calloc(CHECKOUT_MAX_DEPTH + 2, sizeof(checkout->lower[0]));
     checkout->below_leases = calloc(CHECKOUT_MAX_DEPTH + 1, sizeof(checkout->below_leases[0]));
-    if (!checkout->lower || !checkout->below_leases)
+    checkout->gitlinks = calloc(1, sizeof(checkout->gitlinks[0]));
+    checkout->module_objects = calloc(1, sizeof(checkout->module_objects[0]));
+    if (!checkout->lower || !checkout->below_leases || !checkout->gitlinks ||
+            !checkout->module_objects)
         return NULL;
     return ptr_steal(&checkout);
+}
+
+/* Adds to a list that ends in NULL. */
+static int append(char ***list, const char *text, size_t len)
+{
+    size_t n = 0;
+
+    while ((*list)[n])
+        n++;
+    char **more = reallocarray(*list, n + 2, sizeof(**list));
+    if (!more)
+        return -ENOMEM;
+    *list = more;
+    more[n] = strndup(text, len);
+    more[n + 1] = NULL;
+    return more[n] ? 0 : -ENOMEM;
+}
+
+/* A file of the entry, one item after the other; what is before a tab is left out. No such
+ * file: no items. */
+static int read_list(int dir, const char *name, char end, char ***list)
+{
+    struct stat st;
+    AUTO(fd_close) int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT ? 0 : -errno;
+    if (fstat(fd, &st) < 0)
+        return -errno;
+    AUTO(free) char *text = malloc((size_t)st.st_size + 1);
+    ssize_t len = text ? fd_read_all(fd, text, (size_t)st.st_size) : -ENOMEM;
+    if (len < 0)
+        return (int)len;
+
+    for (const char *at = text; at < text + len;) {
+        const char *stop = memchr(at, end, (size_t)(text + len - at));
+        if (!stop)
+            return -EBADMSG;
+        const char *tab = end == '\n' ? memchr(at, '\t', (size_t)(stop - at)) : NULL;
+        const char *item = tab ? tab + 1 : at;
+        int r = append(list, item, (size_t)(stop - item));
+        if (r < 0)
+            return r;
+        at = stop + 1;
+    }
+    return 0;
 }
 
 /* The entry itself, on top of the stack. */
@@ -59,7 +115,12 @@ static int take_top(struct checkout *checkout, const char *place, const char *co
     checkout->lease = fd_steal(&hold->lease);
     /* Remembered as its last use, for the sweep. It is ours: this does not fail. */
     (void)futimens(checkout->lease, NULL);
-    return checkout->path && checkout->git && checkout->tree ? 0 : -ENOMEM;
+    if (!checkout->path || !checkout->git || !checkout->tree)
+        return -ENOMEM;
+    if (!checkout->has_gitlinks)
+        return 0;
+    int r = read_list(hold->dir, "gitlinks", '\0', &checkout->gitlinks);
+    return r < 0 ? r : read_list(hold->dir, "modules", '\n', &checkout->module_objects);
 }
 
 /* The entry and all below it. -ENOENT when any of them is missing. */

@@ -7,6 +7,9 @@
  *       git/       template of the private git dir, with an index that fits
  *       lease      flock: shared by who uses the entry, exclusive by who evicts it
  *       facts      "key value" lines, see struct checkout
+ *       gitlinks   paths of submodules, each ended by NUL; absent: none
+ *       modules    "<name>\t<object directory>" lines; absent: none
+ *       synced     everything reached the disk, see checkout_facts.h
  *
  * An entry is made under a temporary name and renamed into place when it is whole; nobody
  * changes it afterwards.
@@ -17,6 +20,10 @@
 #include <sys/types.h>
 
 #define CHECKOUT_MAX_DEPTH 8
+
+/* Where the object directories of submodules appear in the sandbox: in .../0, .../1, and so on.
+ */
+#define CHECKOUT_MODULE_OBJECTS "/run/carrel/modules-objects"
 
 /* A held entry. */
 struct checkout {
@@ -32,6 +39,9 @@ struct checkout {
     bool has_line_ends; /* text/eol attributes or core.autocrlf: only git may commit a file with
                            CR */
     bool has_gitlinks;  /* submodules */
+    char **gitlinks;    /* their paths, sorted, NULL at the end */
+    char **module_objects; /* their object directories, to be bound read-only at
+                              CHECKOUT_MODULE_OBJECTS/<n>; NULL at the end */
 };
 void checkout_free(struct checkout *checkout); /* releases the lease */
 DEFINE_AUTO(struct checkout *, checkout_free)
@@ -61,10 +71,12 @@ struct checkout_owner {
 /*
  * Checks the commit out: the price of `git checkout`, or of the difference to an entry that is
  * there. Runs the user's smudge filters on committed content, as any checkout does; no hooks.
- * The index in git/ is as the run will see it: owner ids replaced by `owner`, and newer than
- * every file by a full second, so that a same-size edit in the first second is seen.
- * `progress` (may be NULL) is called with files done and their number once a second passed.
- * Returns -EEXIST when another process published the entry meanwhile: find it.
+ * The index in git/ is as the run will see it: owner ids replaced by `owner`, and dated such
+ * that a same-size edit in the first second is seen. It is newer than every file by a full
+ * second, so git reads none of them again; in a small tree a few may be of its own second,
+ * which git then reads once (see fill.c). `progress` (may be NULL) is called with files done
+ * and their number once a second passed. Returns -EEXIST when another process published the
+ * entry meanwhile: find it.
  */
 int checkout_fill(const char *state, const struct repo *repo, const char *commit,
         struct checkout_owner owner,

@@ -229,6 +229,7 @@ static int fill_with_umask(const char *state, const struct repo *repo, const cha
     r = fill_draft(fill, state, draft, err);
     if (r < 0)
         return err_wrap(err, r, "check out %s", commit);
+    draft->n_files = fill->facts.files;
     *out = ptr_steal(&draft);
     return 0;
 }
@@ -246,6 +247,7 @@ int checkout_fill(const char *state, const struct repo *repo, const char *commit
         .progress = progress,
         .context = context,
         .indexes = BUF_INIT((size_t)1 << 20),
+        .module_objects = BUF_INIT((size_t)1 << 24),
     };
 
     if (!name_is_oid(commit))
@@ -256,6 +258,7 @@ int checkout_fill(const char *state, const struct repo *repo, const char *commit
     int r = fill_with_umask(state, repo, commit, &fill, out, err);
     (void)umask(old);
     buf_finish(fill.indexes);
+    buf_finish(fill.module_objects);
     return r;
 }
 

@@ -62,8 +62,8 @@ static int describe(const struct workspace_request *request, const struct place 
         struct workspace **out, struct carrel_error *err)
 {
     AUTO(workspace_free) struct workspace *ws = record_new();
-    const char *top = request->is_folder ? request->folder : request->repo->top;
-    const char *repo = request->is_folder ? "" : request->repo->common_dir;
+    const char *top = request->repo->top;
+    const char *repo = request->repo->common_dir;
 
     if (!ws || asprintf(&ws->path, "%s/%s/%s", place->path, request->task, request->run) < 0)
         return err_set_errno(err, -ENOMEM, "create a workspace");

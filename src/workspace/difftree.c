@@ -59,7 +59,7 @@ static int read_lines(struct reader *reader, char *record, struct carrel_error *
     if (strcmp(record, "-") == 0)
         lines.is_binary = true;
     else if (str_parse_u64(record, &lines.added) < 0 ||
-            str_parse_u64(removed, &lines.removed) < 0)
+             str_parse_u64(removed, &lines.removed) < 0)
         return confused(record, err);
     return reader->difftree->lines(reader->difftree->context, &lines, err);
 }
@@ -71,8 +71,8 @@ static int read_record(struct reader *reader, char *record, struct carrel_error 
         reader->entry.path = record;
         return reader->difftree->each(reader->difftree->context, &reader->entry, err);
     }
-    return record[0] == ':' ? read_header(reader, record, err) :
-                              read_lines(reader, record, err);
+    return record[0] == ':' ? read_header(reader, record, err)
+                            : read_lines(reader, record, err);
 }
 
 static int sink(void *context, const char *data, size_t len, struct carrel_error *err)

@@ -18,9 +18,9 @@ struct difftree_lines {
 };
 
 /*
- * Calls `each` for every path that differs, in git's order; then, if `lines` is not NULL, `lines`
- * for every one of them in the same order. What they return below 0 (with err set) ends it.
- * Renames are not looked for. -EBADMSG for a path of more than 64 KiB.
+ * Calls `each` for every path that differs, in git's order; then, if `lines` is not NULL,
+ * `lines` for every one of them in the same order. What they return below 0 (with err set) ends
+ * it. Renames are not looked for. -EBADMSG for a path of more than 64 KiB.
  */
 struct difftree {
     const char *from, *to; /* object ids */

@@ -53,15 +53,15 @@ DEFINE_AUTO(struct stream, stream_finish)
 
 /*
  * Opens what the walk found below `upper`. It may have been exchanged since, if the run's
- * processes were not all gone: no link is followed and no mount is entered, and what it is now is
- * asked of the descriptor.
+ * processes were not all gone: no link is followed and no mount is entered, and what it is now
+ * is asked of the descriptor.
  */
 static int open_below(int upper, const char *path, uint64_t flags)
 {
     const struct open_how how = {
         .flags = flags | O_CLOEXEC | O_NOFOLLOW,
-        .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS |
-                RESOLVE_NO_XDEV,
+        .resolve =
+                RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV,
     };
     int fd = (int)syscall(SYS_openat2, upper, path, &how, sizeof(how));
 
@@ -239,9 +239,9 @@ static int check_paths(const struct changes *changes, struct carrel_error *err)
     for (size_t i = 0; i < changes->n; i++) {
         const struct change *change = &changes->items[i];
         /* What base has may go, whatever it is called; an empty path would be everything. */
-        const char *why = change->kind != CHANGE_REMOVE ? treepath_why_not(change->path) :
-                change->path[0] == '\0'                 ? "it is empty" :
-                                                          NULL;
+        const char *why = change->kind != CHANGE_REMOVE ? treepath_why_not(change->path)
+                          : change->path[0] == '\0'     ? "it is empty"
+                                                        : NULL;
         if (why)
             return err_set(err, -EBADMSG,
                     "the path '%s' is refused: %s; rename or remove it in the workspace",

@@ -1,6 +1,6 @@
 /* Changes become commits: the same trees that git itself would write. */
-#include "harvest_fixture.h"
 #include "workspace/git.h"
+#include "workspace/harvest_fixture.h"
 
 static const struct harvest_author author = {
     .name = "carrel",
@@ -32,7 +32,8 @@ static void add(struct list *list, int upper, enum change_kind kind, const char 
     CHECK(list->changes.n <= ARRAY_LEN(list->items));
     if (kind != CHANGE_REMOVE)
         CHECK_EQ(fstatat(upper, path, &st, AT_SYMLINK_NOFOLLOW), 0);
-    *change = (struct change){ .path = strdup(path), .kind = kind, .size = (uint64_t)st.st_size };
+    *change =
+            (struct change){ .path = strdup(path), .kind = kind, .size = (uint64_t)st.st_size };
     CHECK(change->path);
     list->changes.items = list->items;
 }
@@ -91,7 +92,8 @@ TEST(changes_become_a_commit_over_the_parent)
     ask(&fx, text, sizeof(text), "cat-file blob %s:link", oid);
     CHECK_STR(text, "../else where");
     ask(&fx, text, sizeof(text), "fsck --strict --no-dangling %s", oid);
-    sh(text, sizeof(text), "cd %s/repo && git for-each-ref && ls .git && git status -s", fx.top);
+    sh(text, sizeof(text), "cd %s/repo && git for-each-ref && ls .git && git status -s",
+            fx.top);
     CHECK(!strstr(text, "made") && !strstr(text, "crash"));
 }
 
@@ -187,8 +189,9 @@ TEST(names_may_have_any_bytes)
     }
     CHECK_EQ(commit(&fx, upper, &list, "x", oid), 0);
     ask(&fx, tree, sizeof(tree), "rev-parse %s:", oid);
-    sh(expected, sizeof(expected), "cp -a %s/upper/. %s/run/ && cd %s/run && git add -A && git"
-                                   " write-tree",
+    sh(expected, sizeof(expected),
+            "cp -a %s/upper/. %s/run/ && cd %s/run && git add -A && git"
+            " write-tree",
             fx.top, fx.top, fx.top);
     CHECK_STR(tree, expected);
 }
@@ -350,8 +353,9 @@ TEST(random_edits_give_the_tree_that_git_writes)
         char tree[OID_MAX];
         char expected[OID_MAX];
 
-        sh(NULL, 0, "cd %s/run && git reset -q --hard %s && git clean -qdff && rm -rf ../upper &&"
-                    " mkdir ../upper",
+        sh(NULL, 0,
+                "cd %s/run && git reset -q --hard %s && git clean -qdff && rm -rf ../upper &&"
+                " mkdir ../upper",
                 fx.top, fx.base);
         AUTO(fd_close) int upper = open_upper(&fx);
         for (int i = 0; i < 8; i++) { /* removals first, as a walk gives them */
@@ -366,7 +370,8 @@ TEST(random_edits_give_the_tree_that_git_writes)
             (void)snprintf(path, sizeof(path), "%s%c%d", dirs[rand_r(&seed) % 5],
                     "abcd"[rand_r(&seed) % 4], i);
             sh(NULL, 0,
-                    "for t in upper run; do cd %s/$t && p=%s && mkdir -p ./$(dirname $p) && echo"
+                    "for t in upper run; do cd %s/$t && p=%s && mkdir -p ./$(dirname $p) && "
+                    "echo"
                     " %d >$p; done",
                     fx.top, path, (int)(rand_r(&seed) % 3));
             add(&list, upper, CHANGE_FILE, path);

@@ -138,13 +138,13 @@ static int count_fresh(struct fill *fill, const char *name, int64_t now_s, struc
 /* Until the running second is over; not for ever when somebody sets the clock back. */
 static void wait_for_next_second(int64_t now_s)
 {
-    for (int round = 0; round < 4 && coarse_second() <= now_s; round++) {
+    for (int round = 0; round < 20 && coarse_second() <= now_s; round++) {
         struct timespec now;
         (void)clock_gettime(CLOCK_REALTIME_COARSE, &now);
-        struct timespec rest = { .tv_nsec = 1000000000L - now.tv_nsec };
-        if (rest.tv_nsec == 1000000000L)
-            rest = (struct timespec){ .tv_sec = 1 };
-        (void)nanosleep(&rest, NULL); /* cut short: the next round takes the rest */
+        /* A tick more: this clock comes late. Cut short: the next round takes the rest. */
+        long rest_ns = 1000000000L - now.tv_nsec + 1000000L;
+        struct timespec rest = { rest_ns / 1000000000L, rest_ns % 1000000000L };
+        (void)nanosleep(&rest, NULL);
     }
 }
 

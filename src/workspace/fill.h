@@ -22,6 +22,8 @@ struct fill {
     struct conversion settings;  /* of the user, now */
     struct checkout_facts facts; /* becomes complete */
     struct buf indexes;          /* every index file in the draft, each ended by NUL */
+    struct buf module_objects;   /* becomes the file `modules` */
+    size_t n_module_objects;
 };
 
 /* tree/ with all files of the commit, and git/. */
@@ -55,5 +57,8 @@ int fill_own_index(
 /* Last of all: makes every index newer than the files. */
 int fill_settle(struct fill *fill, struct carrel_error *err);
 
-/* Submodules: see modules.c. `gitlinks`: "<oid> <path>" items, each ended by NUL. */
-int fill_modules(struct fill *fill, const struct buf *gitlinks, struct carrel_error *err);
+/* Adds "<oid> <path>" and a NUL if `item`, as ls-tree prints it, is a submodule. */
+void fill_note_gitlink(const char *item, struct buf *gitlinks);
+
+/* Checks out the submodules in `gitlinks`, which is cut up for it, as far as they are there. */
+int fill_modules(struct fill *fill, struct buf *gitlinks, struct carrel_error *err);

@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "workspace/fill.h"
+#include "workspace/newfile.h"
 #include "workspace/private.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -38,17 +39,10 @@ DEFINE_AUTO(struct listing, listing_finish)
 static int take_item(struct listing *listing, const char *item)
 {
     const char *tab = strchr(item, '\t');
-    const char *oid = tab;
 
     if (!tab || !tab[1])
         return -EBADMSG;
-    while (oid > item && oid[-1] != ' ')
-        oid--;
-    if (strncmp(item, "160000 ", 7) == 0) {
-        buf_add(&listing->gitlinks, oid, (size_t)(tab - oid));
-        buf_add(&listing->gitlinks, " ", 1);
-        buf_add(&listing->gitlinks, tab + 1, strlen(tab + 1) + 1);
-    }
+    fill_note_gitlink(item, &listing->gitlinks);
     listing->paths[listing->n++] = tab + 1;
     return 0;
 }
@@ -190,13 +184,6 @@ static void take_attributes(int tree, const struct listing *listing, struct conv
     }
 }
 
-static int write_new(int dir, const char *name, const void *data, size_t len)
-{
-    AUTO(fd_close) int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-
-    return fd < 0 ? -errno : fd_write_all(fd, data, len);
-}
-
 /* The paths of submodules, for whoever walks what a run changed. */
 static int record_gitlinks(struct fill *fill, const struct listing *listing)
 {
@@ -209,7 +196,7 @@ static int record_gitlinks(struct fill *fill, const struct listing *listing)
     }
     if (paths.is_short)
         return -ENOMEM;
-    return paths.len > 0 ? write_new(fill->dir, "gitlinks", paths.data, paths.len) : 0;
+    return paths.len > 0 ? newfile_write(fill->dir, "gitlinks", paths.data, paths.len) : 0;
 }
 
 static int write_all(struct fill *fill, const struct listing *listing, struct carrel_error *err)
@@ -244,7 +231,7 @@ int fill_base(struct fill *fill, struct carrel_error *err)
     fill->facts.has_line_ends = conversion.has_line_ends;
     fill->facts.has_gitlinks = listing.gitlinks.len > 0;
     /* After the checkout: git would take the tree for somebody's work tree otherwise. */
-    r = write_new(tree, ".git", gitfile, strlen(gitfile));
+    r = newfile_write_text(tree, ".git", gitfile);
     if (r == 0)
         r = record_gitlinks(fill, &listing);
     if (r < 0)

@@ -85,7 +85,8 @@ __attribute__((unused)) static void fixture_init(struct fixture *fx, const char 
     (void)snprintf(fx->quarantine, sizeof(fx->quarantine), "%s/quarantine", fx->top);
 
     sh(NULL, 0,
-            "cd %s && mkdir upper && git init -q -b main %s repo && cd repo && mkdir -p dir/deep"
+            "cd %s && mkdir upper && git init -q -b main %s repo && cd repo && mkdir -p "
+            "dir/deep"
             " && echo a >a && echo b >dir/b && echo c >dir/deep/c && git add . &&"
             " git commit -qm base && cd .. && git init -q -b main %s run &&"
             " echo %s >run/.git/objects/info/alternates &&"

@@ -103,8 +103,7 @@ static int copy_file(int source, int to, const char *name, const struct stat *to
 {
     char tmp[64];
 
-    (void)snprintf(
-            tmp, sizeof(tmp), "tmp_carrel_%d_%" PRIx64, (int)getpid(), clock_ns());
+    (void)snprintf(tmp, sizeof(tmp), "tmp_carrel_%d_%" PRIx64, (int)getpid(), clock_ns());
     AUTO(fd_close)
     int fd = openat(to, tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
@@ -178,11 +177,10 @@ static bool is_empty_pack(int dir, const char *name)
     AUTO(fd_close) int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 
     return fd >= 0 && fd_read_all(fd, header, sizeof(header)) == sizeof(header) &&
-            memcmp(header + 8, nothing, sizeof(nothing)) == 0;
+           memcmp(header + 8, nothing, sizeof(nothing)) == 0;
 }
 
-static int add_pack(
-        int from, int to, const char *idx, enum objects_care care, const char *note)
+static int add_pack(int from, int to, const char *idx, enum objects_care care, const char *note)
 {
     static const char *const endings[] = { ".pack", ".rev", ".idx" };
     char name[NAME_MAX + 1];
@@ -280,8 +278,8 @@ static int add_fan(int from, int to, const char *fan, enum objects_care care)
     return care == OBJECTS_DURABLE && fsync(target) < 0 ? -errno : 0;
 }
 
-int objects_add(int from, int to, enum objects_care care, const char *note,
-        struct carrel_error *err)
+int objects_add(
+        int from, int to, enum objects_care care, const char *note, struct carrel_error *err)
 {
     int r = add_packs(from, to, care, note, err);
     if (r < 0)

@@ -17,11 +17,11 @@ enum objects_care {
 /*
  * Gives every finished pack and every loose object in `from` a second name in `to`: a hard
  * link, or a copy where there can be none. `from` keeps its own. With OBJECTS_DURABLE each new
- * pack in `to` also has a .keep file with `note` (one line) in it, so that a repack which runs at
- * the same time does not take it for garbage; objects_unkeep() takes them away.
+ * pack in `to` also has a .keep file with `note` (one line) in it, so that a repack which runs
+ * at the same time does not take it for garbage; objects_unkeep() takes them away.
  */
-int objects_add(int from, int to, enum objects_care care, const char *note,
-        struct carrel_error *err);
+int objects_add(
+        int from, int to, enum objects_care care, const char *note, struct carrel_error *err);
 
 /* Removes from `to` the .keep files of the packs in `from` that hold exactly `note`. */
 int objects_unkeep(int from, int to, const char *note, struct carrel_error *err);

@@ -122,31 +122,38 @@ static int sort(struct packed *packed)
     return 0;
 }
 
-/* Takes the header off. "sorted" and "fully-peeled" are promises of whoever wrote the file. */
-static int read_header(struct packed *packed)
+/* "sorted" and "fully-peeled" are promises of whoever wrote the file. */
+int packed_parse(const char *text, size_t len, struct packed *out)
 {
     static const char mark[] = "# pack-refs with:";
+    struct packed packed = { .data = text, .len = len };
     bool is_sorted = false;
 
-    while (packed->len > 0 && packed->data[0] == '#') {
-        size_t end = line_end(packed, 0);
+    if (len > 0 && text[len - 1] != '\n')
+        return -EBADMSG;
+    while (packed.len > 0 && packed.data[0] == '#') {
+        size_t end = line_end(&packed, 0);
         char line[256];
 
-        (void)snprintf(line, sizeof(line), "%.*s ", (int)(end < 200 ? end : 200), packed->data);
+        (void)snprintf(line, sizeof(line), "%.*s ", (int)(end < 200 ? end : 200), packed.data);
         if (strncmp(line, mark, strlen(mark)) == 0) {
             is_sorted = strstr(line, " sorted ");
-            packed->is_fully_peeled = strstr(line, " fully-peeled ");
+            packed.is_fully_peeled = strstr(line, " fully-peeled ");
         }
-        end += end < packed->len;
-        packed->data += end;
-        packed->len -= end;
+        end += end < packed.len;
+        packed.data += end;
+        packed.len -= end;
     }
-    return is_sorted ? 0 : sort(packed);
+    int r = is_sorted ? 0 : sort(&packed);
+    if (r < 0)
+        packed_close(packed);
+    else
+        *out = packed;
+    return r;
 }
 
 int packed_open(const char *dir, struct packed *out, struct carrel_error *err)
 {
-    AUTO(packed_close) struct packed packed = { 0 };
     char path[PATH_MAX + 16];
     struct stat st;
     int r;
@@ -166,21 +173,18 @@ int packed_open(const char *dir, struct packed *out, struct carrel_error *err)
         return 0;
     }
 
-    packed.map_len = (size_t)st.st_size;
-    packed.map = mmap(NULL, packed.map_len, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (packed.map == MAP_FAILED) {
-        r = -errno;
-        packed.map = NULL;
+    size_t len = (size_t)st.st_size;
+    void *map = mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (map == MAP_FAILED)
+        return err_set_errno(err, -errno, "read '%s'", path);
+    r = packed_parse(map, len, out);
+    if (r < 0) {
+        (void)munmap(map, len);
+        if (r == -EBADMSG)
+            return err_set(err, r, "'%s' is cut short; try: git fsck", path);
         return err_set_errno(err, r, "read '%s'", path);
     }
-    packed.data = packed.map;
-    packed.len = packed.map_len;
-    if (packed.data[packed.len - 1] != '\n')
-        return err_set(err, -EBADMSG, "'%s' is cut short; try: git fsck", path);
-    r = read_header(&packed);
-    if (r < 0)
-        return err_set_errno(err, r, "read '%s'", path);
-    *out = packed;
-    packed = (struct packed){ 0 };
+    out->map = map;
+    out->map_len = len;
     return 0;
 }

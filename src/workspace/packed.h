@@ -25,6 +25,9 @@ DEFINE_AUTO(struct packed, packed_close)
 /* Opens the file in the directory `dir` of the repository; one that is not there is empty. */
 int packed_open(const char *dir, struct packed *out, struct carrel_error *err);
 
+/* The same from text, which must stay as long as *out. -EBADMSG: the last line is cut short. */
+int packed_parse(const char *text, size_t len, struct packed *out);
+
 /*
  * Where the lines of `name` (of `len` bytes) are or would be: the offset of the first line
  * whose name is not less. In logarithmic time.

@@ -3,9 +3,11 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "workspace/name.h"
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/file.h>
@@ -109,4 +111,33 @@ const char *place_end_name(enum place_end end)
 void place_id(const char *task, const char *run, char path[static PLACE_ID_MAX])
 {
     (void)snprintf(path, PLACE_ID_MAX, "%s/%s", task, run);
+}
+
+/* Whoever opens a workspace in runs/ has that workspace beside it: runs/ alone is unused. */
+static bool is_unused(int dir)
+{
+    bool is_used = false;
+    int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+
+    if (!stream) {
+        fd_close(fd);
+        return false;
+    }
+    for (struct dirent *entry; !is_used && (entry = readdir(stream));)
+        is_used = strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+                  strcmp(entry->d_name, "runs") != 0;
+    (void)closedir(stream);
+    return !is_used;
+}
+
+void place_prune_task(const struct place *place, const char *task)
+{
+    AUTO(fd_close)
+    int dir = openat(place->top, task, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+    if (dir < 0 || !is_unused(dir))
+        return;
+    (void)unlinkat(dir, "runs", AT_REMOVEDIR); /* something is in it: both stay */
+    (void)unlinkat(place->top, task, AT_REMOVEDIR);
 }

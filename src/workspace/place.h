@@ -54,3 +54,7 @@ const char *place_end_name(enum place_end end); /* "undone" "discarded" "forced"
 /* "<task>/<run>" as a path below the place, to be given to openat and the like. */
 #define PLACE_ID_MAX 160
 void place_id(const char *task, const char *run, char path[static PLACE_ID_MAX]);
+
+/* Removes the directory of a task that has no workspace. The gate must be closed exclusively: a
+ * creator makes that directory first and then moves its draft there. */
+void place_prune_task(const struct place *place, const char *task);

@@ -82,10 +82,21 @@ static inline void fixture_init(struct fixture *fx)
     CHECK_EQ(repo_open(fx->where, &fx->repo, &fx->err), 0);
 }
 
+/* Removes the tree `name` in the directory `where` below the fixture's own. */
+static inline void fixture_remove(struct fixture *fx, const char *where, const char *name)
+{
+    char path[256];
+
+    (void)snprintf(path, sizeof(path), "%s/%s", fx->top, where);
+    AUTO(fd_close) int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    CHECK(dir >= 0);
+    CHECK_EQ(tree_remove(dir, name, &fx->err), 0);
+}
+
 static inline void fixture_finish(struct fixture *fx)
 {
     repo_free(fx->repo);
-    CHECK_EQ(tree_remove(AT_FDCWD, fx->top, &fx->err), 0);
+    fixture_remove(fx, "..", fx->top + strlen("/tmp/"));
 }
 
 static inline struct workspace_request fixture_request(

@@ -31,17 +31,13 @@ static int open_dir(const char *path, struct carrel_error *err)
  * Asks once more whether everything is there: weeks may lie between harvest and this, and the
  * harvest may lean on objects that no branch of the user held and that were collected since.
  */
-static int check_connected(
+static int check_whole(
         const struct repo *repo, const char *tip, const char *old, struct carrel_error *err)
 {
     const struct git git = repo_git(repo);
-    int r = git_run(&git,
-            GIT_ARGS(QUARANTINE_GIT, "rev-list", "--objects", "--quiet", tip, "--not", old,
-                    "--"),
-            NULL, err);
+    const struct git_io limits = GIT_IO_INIT;
+    int r = quarantine_check_whole(&git, tip, old, &limits, err);
 
-    if (r > 0)
-        r = -EBADMSG;
     return r < 0 ? err_wrap(err, r, "the harvest is not whole any more, take it again") : 0;
 }
 
@@ -57,7 +53,7 @@ static int move_branch(const struct repo *repo, const char *branch, const char *
 {
     if (is_at(repo, branch, tip))
         return 0; /* an earlier attempt came this far */
-    int r = check_connected(repo, tip, old, err);
+    int r = check_whole(repo, tip, old, err);
     if (r == 0)
         r = ref_move(repo, branch, tip, old, message, err);
     /* The git of an attempt that was killed may have gone on to its end, this very moment. */

@@ -1,4 +1,4 @@
-#include "harvest_fixture.h"
+#include "workspace/harvest_fixture.h"
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
@@ -12,8 +12,9 @@ static void harvest(struct fixture *fx, char tip[static OID_MAX])
     const struct harvest_limits limits = HARVEST_LIMITS_INIT;
     char path[128];
 
-    sh(NULL, 0, "cd %s/run && echo x >a && git commit -qam 1 && echo y >new && git add . && git"
-                " commit -qm 2",
+    sh(NULL, 0,
+            "cd %s/run && echo x >a && git commit -qam 1 && echo y >new && git add . && git"
+            " commit -qm 2",
             fx->top);
     sh(tip, OID_MAX, "git --git-dir=%s rev-parse main", fx->run_git);
     sh(NULL, 0,
@@ -23,8 +24,8 @@ static void harvest(struct fixture *fx, char tip[static OID_MAX])
     (void)snprintf(path, sizeof(path), "%s/pack", fx->top);
     AUTO(fd_close) int pack = open(path, O_RDONLY | O_CLOEXEC);
     CHECK(pack >= 0);
-    CHECK_EQ(harvest_take_pack(&fx->repo, fx->quarantine, pack, tip, fx->base, &limits,
-                     &fx->err),
+    CHECK_EQ(harvest_take_pack(
+                     &fx->repo, fx->quarantine, pack, tip, fx->base, &limits, &fx->err),
             0);
     sh(NULL, 0, "git --git-dir=%s update-ref " BRANCH " %s", fx->git_dir, fx->base);
 }
@@ -123,6 +124,36 @@ TEST(a_harvest_that_lost_an_object_is_not_published)
     CHECK_STR(text, fx.base);
 }
 
+/* What a run refers to may be an object that only lay about in the user's repository. */
+TEST(a_harvest_that_leaned_on_what_was_collected_since_is_not_published)
+{
+    AUTO(fixture_finish) struct fixture fx;
+    const struct harvest_limits limits = HARVEST_LIMITS_INIT;
+    char tip[OID_MAX];
+    char text[OID_MAX];
+
+    fixture_init(&fx, "");
+    sh(tip, sizeof(tip),
+            "cd %s/run && b=$(echo lost | git --git-dir=%s hash-object -w --stdin) && "
+            "t=$(printf"
+            " '100644 blob %%s\\ta\\n' $b | git mktree) && git commit-tree -p %s -m x $t",
+            fx.top, fx.git_dir, fx.base);
+    sh(NULL, 0,
+            "cd %s/run && printf '%%s\\n%%s\\n' %s $(git rev-parse %s:) | git pack-objects -q"
+            " --stdout >../pack",
+            fx.top, tip, tip);
+    char path[128];
+    (void)snprintf(path, sizeof(path), "%s/pack", fx.top);
+    AUTO(fd_close) int pack = open(path, O_RDONLY | O_CLOEXEC);
+    CHECK_EQ(harvest_take_pack(&fx.repo, fx.quarantine, pack, tip, fx.base, &limits, &fx.err),
+            0);
+    sh(NULL, 0, "cd %s/repo && git update-ref " BRANCH " %s && git prune --expire=now", fx.top,
+            fx.base);
+    CHECK_EQ(publish(&fx, tip), -EBADMSG);
+    sh(text, sizeof(text), "git --git-dir=%s rev-parse " BRANCH, fx.git_dir);
+    CHECK_STR(text, fx.base);
+}
+
 TEST(a_shared_repository_gets_files_its_group_can_read)
 {
     AUTO(fixture_finish) struct fixture fx;
@@ -212,7 +243,8 @@ TEST(after_a_kill_at_any_call_the_next_attempt_finishes)
 
     fixture_init(&fx, "");
     harvest(&fx, tip);
-    sh(NULL, 0, "cd %s && cp -a quarantine saved && cp -a repo/.git/objects/pack before", fx.top);
+    sh(NULL, 0, "cd %s && cp -a quarantine saved && cp -a repo/.git/objects/pack before",
+            fx.top);
     for (int n = 0; was_killed; n += 3) {
         sh(NULL, 0,
                 "cd %s && rm -rf quarantine repo/.git/objects/pack && cp -a saved quarantine &&"

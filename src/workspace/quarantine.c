@@ -74,8 +74,7 @@ static int fill(int scratch, const struct repo *repo, const char *dir)
     if (alternates.is_short)
         return -ENOMEM;
 
-    int r = write_file(
-            scratch, "objects/info/alternates", alternates.data, alternates.len);
+    int r = write_file(scratch, "objects/info/alternates", alternates.data, alternates.len);
     if (r == 0)
         r = write_file(scratch, "config", config, strlen(config));
     if (r == 0)
@@ -124,6 +123,34 @@ int quarantine_keep(const struct quarantine *quarantine, struct carrel_error *er
     if (from < 0)
         return err_set_errno(err, from, "open '%s'", quarantine->objects);
     return objects_add(from, quarantine->dir, OBJECTS_QUICK, NULL, err);
+}
+
+/*
+ * Packing for nobody reads each object once. `git rev-list --objects` would do, but it first
+ * walks the whole tree of base: six times as long at 50,000 files.
+ */
+int quarantine_check_whole(const struct git *git, const char *tip, const char *base,
+        const struct git_io *limits, struct carrel_error *err)
+{
+    struct git_io io = GIT_IO_INIT;
+    char revisions[2 * OID_MAX + 4];
+
+    (void)snprintf(revisions, sizeof(revisions), "%s\n^%s\n", tip, base);
+    io.input = revisions;
+    io.input_len = strlen(revisions);
+    io.timeout_ms = limits->timeout_ms;
+    io.max_memory_bytes = limits->max_memory_bytes;
+    int r = git_run(git,
+            GIT_ARGS(QUARANTINE_GIT, "-c", "pack.useBitmaps=false", "pack-objects", "--revs",
+                    "--sparse", "--thin", "--stdout", "--quiet", "--window=0", "--threads=1"),
+            &io, err);
+    if (r == 0)
+        return 0;
+    if (r > 0 || r == -EINTR)
+        r = -EBADMSG;
+    if (err)
+        err->code = r;
+    return r;
 }
 
 void quarantine_finish(struct quarantine quarantine)

@@ -26,6 +26,13 @@ int quarantine_begin(const struct repo *repo, const char *dir, struct quarantine
 /* What the scratch repository has got goes into the quarantine. */
 int quarantine_keep(const struct quarantine *quarantine, struct carrel_error *err);
 
+/*
+ * Whether everything that `tip` reaches and `base` does not is there, in time proportional to
+ * that: -EBADMSG if not, or if it is such that git cannot read it within `limits`.
+ */
+int quarantine_check_whole(const struct git *git, const char *tip, const char *base,
+        const struct git_io *limits, struct carrel_error *err);
+
 /* Removes the scratch repository. */
 void quarantine_finish(struct quarantine quarantine);
 DEFINE_AUTO(struct quarantine, quarantine_finish)
@@ -36,8 +43,8 @@ DEFINE_AUTO(struct quarantine, quarantine_finish)
     }
 
 /*
- * Options for git processes that read what a run made. Files above the threshold count as binary
- * and are never held in memory whole. What git writes here is not synced: a harvest can be
- * done again, and publishing syncs.
+ * Options for git processes that read what a run made. Files above the threshold count as
+ * binary and are never held in memory whole. What git writes here is not synced: a harvest can
+ * be done again, and publishing syncs.
  */
 #define QUARANTINE_GIT "-c", "core.bigFileThreshold=32m", "-c", "core.fsync=none"

@@ -174,9 +174,6 @@ int workspace_repo(const struct workspace *ws, struct repo **out, struct carrel_
 {
     AUTO(repo_free) struct repo *repo = NULL;
 
-    if (ws->is_folder)
-        return err_set(
-                err, -ENOTSUP, "workspace '%s/%s' is a folder without git", ws->task, ws->run);
     if (!ws->repo[0])
         return err_set(err, -EBADMSG, "workspace '%s/%s': it is not known whose it is (%s)",
                 ws->task, ws->run, ws->note);

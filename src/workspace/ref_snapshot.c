@@ -117,6 +117,8 @@ static int walk(const struct repo *repo, struct loose *loose, int parent, const 
             is_dir = fstatat(fd, entry->d_name, &st, 0) == 0 && S_ISDIR(st.st_mode);
         }
         int r = 0;
+        if (!is_dir && (entry->d_type == DT_FIFO || entry->d_type == DT_SOCK))
+            continue; /* to open one would be to wait */
         if (!is_dir)
             r = add_loose(repo, loose, child, err);
         else if (depth < DEPTH_MAX)

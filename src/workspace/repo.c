@@ -4,6 +4,8 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "workspace/alternates.h"
+#include "workspace/gitdir.h"
 #include "workspace/repo_format.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -16,9 +18,6 @@
 #include <unistd.h>
 
 #define CONFIG_MAX ((size_t)8 << 20)
-#define ALTERNATES_MAX ((size_t)64 << 10)
-#define ALTERNATES_DEPTH 5 /* as git */
-#define OBJECT_DIRS_MAX 64
 #define KEY_NAME_MAX 40
 
 void repo_free(struct repo *repo)
@@ -29,9 +28,7 @@ void repo_free(struct repo *repo)
     free(repo->git_dir);
     free(repo->common_dir);
     free(repo->key);
-    for (size_t i = 0; repo->objects && repo->objects[i]; i++)
-        free(repo->objects[i]);
-    free(repo->objects);
+    alternates_free(repo->objects);
     free(repo);
 }
 
@@ -45,116 +42,11 @@ static int out_of_memory(struct carrel_error *err)
     return err_set_errno(err, -ENOMEM, "open a repository");
 }
 
-static int open_dir(int at, const char *path)
-{
-    int fd = openat(at, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-    return fd < 0 ? -errno : fd;
-}
-
-/* The path of an open directory as the kernel knows it: absolute, without links. */
-static int path_of(int fd, char **out, struct carrel_error *err)
-{
-    char link[64], path[PATH_MAX];
-
-    (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-    ssize_t n = readlink(link, path, sizeof(path));
-    if (n < 0)
-        return err_set_errno(err, -errno, "read '%s'", link);
-    if (n == 0 || (size_t)n >= sizeof(path) || path[0] != '/')
-        return err_set_errno(err, -ENAMETOOLONG, "read '%s'", link);
-    char *copy = strndup(path, (size_t)n);
-    if (!copy)
-        return out_of_memory(err);
-    free(*out);
-    *out = copy;
-    return 0;
-}
-
-/* Reads a file of at most `max` bytes. Negative errno without a message: often it is fine. */
-static int load(int dir, const char *name, size_t max, struct buf *out)
-{
-    AUTO(fd_close)
-    int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    char chunk[8192];
-
-    if (fd < 0)
-        return -errno;
-    *out = BUF_INIT(max);
-    for (;;) {
-        ssize_t n = fd_read_all(fd, chunk, sizeof(chunk));
-        if (n < 0)
-            return (int)n;
-        buf_add(out, chunk, (size_t)n);
-        if (out->is_short)
-            return -EFBIG;
-        if (n == 0)
-            return 0;
-    }
-}
-
-/* The first line of a small file that holds a path, without the line end. */
-static int load_path(int dir, const char *name, char path[static PATH_MAX])
-{
-    ssize_t n = fd_read_file(dir, name, path, PATH_MAX);
-
-    if (n < 0)
-        return (int)n;
-    while (n > 0 && (path[n - 1] == '\n' || path[n - 1] == '\r'))
-        path[--n] = '\0';
-    return n == 0 || strlen(path) != (size_t)n ? -EBADMSG : 0;
-}
-
-static bool has_head(int dir)
-{
-    char head[256];
-    ssize_t n = readlinkat(dir, "HEAD", head, sizeof(head) - 1); /* as it once was */
-
-    if (n > 0)
-        return n > 5 && memcmp(head, "refs/", 5) == 0;
-    n = fd_read_file(dir, "HEAD", head, sizeof(head));
-    if (n < 0)
-        return false;
-    if (strncmp(head, "ref:", 4) == 0)
-        return strncmp(head + 4 + strspn(head + 4, " \t"), "refs/", 5) == 0;
-    return strspn(head, "0123456789abcdefABCDEF") >= 40;
-}
-
-static bool has_dir(int at, const char *name)
-{
-    struct stat st;
-
-    return fstatat(at, name, &st, 0) == 0 && S_ISDIR(st.st_mode);
-}
-
-/* Opens the common dir of the git dir `fd`: another one for a linked work tree, else itself. */
-static int open_common(int fd)
-{
-    char path[PATH_MAX];
-    int r = load_path(fd, "commondir", path);
-
-    if (r == -ENOENT)
-        return open_dir(fd, ".");
-    return r < 0 ? r : open_dir(fd, path);
-}
-
-/* Whether `fd` is a git dir; if so, *common is its common dir, open. */
-static bool is_git_dir(int fd, int *common)
-{
-    if (!has_head(fd))
-        return false;
-    AUTO(fd_close) int at = open_common(fd);
-    if (at < 0 || !has_dir(at, "objects") || !has_dir(at, "refs"))
-        return false;
-    *common = fd_steal(&at);
-    return true;
-}
-
 static int use_git_dir(struct repo *repo, int git_dir, int common, struct carrel_error *err)
 {
-    int r = path_of(git_dir, &repo->git_dir, err);
+    int r = gitdir_path(git_dir, &repo->git_dir, err);
 
-    return r < 0 ? r : path_of(common, &repo->common_dir, err);
+    return r < 0 ? r : gitdir_path(common, &repo->common_dir, err);
 }
 
 /* `.git` is a file: "gitdir: <path>", relative to where it is. */
@@ -162,17 +54,17 @@ static int follow_git_file(struct repo *repo, int dir, struct carrel_error *err)
 {
     AUTO(fd_close) int common = -1;
     char line[PATH_MAX], shown[256];
-    int r = load_path(dir, ".git", line);
+    int r = gitdir_load_path(dir, ".git", line);
 
     if (r < 0 || strncmp(line, "gitdir: ", 8) != 0)
         return err_set(err, -EBADMSG,
                 "the file '.git' in '%s' does not say where the git dir is", repo->top);
     (void)str_escape(line + 8, strlen(line + 8), shown, sizeof(shown));
-    AUTO(fd_close) int git_dir = open_dir(dir, line + 8);
+    AUTO(fd_close) int git_dir = gitdir_open(dir, line + 8);
     if (git_dir < 0)
         return err_set_errno(
                 err, git_dir, "open '%s', which '.git' in '%s' names", shown, repo->top);
-    if (!is_git_dir(git_dir, &common))
+    if (!gitdir_is_one(git_dir, &common))
         return err_set(err, -ENOENT, "'%s', which '.git' in '%s' names, is not a git dir",
                 shown, repo->top);
     return use_git_dir(repo, git_dir, common, err);
@@ -186,20 +78,20 @@ static int look_here(struct repo *repo, int dir, struct carrel_error *err)
     int r;
 
     if (fstatat(dir, ".git", &st, 0) == 0 && S_ISREG(st.st_mode)) {
-        r = path_of(dir, &repo->top, err);
+        r = gitdir_path(dir, &repo->top, err);
         if (r == 0)
             r = follow_git_file(repo, dir, err);
         return r < 0 ? r : 1;
     }
 
-    AUTO(fd_close) int git_dir = open_dir(dir, ".git");
-    if (git_dir >= 0 && is_git_dir(git_dir, &common)) {
-        r = path_of(dir, &repo->top, err);
+    AUTO(fd_close) int git_dir = gitdir_open(dir, ".git");
+    if (git_dir >= 0 && gitdir_is_one(git_dir, &common)) {
+        r = gitdir_path(dir, &repo->top, err);
         if (r == 0)
             r = use_git_dir(repo, git_dir, common, err);
         return r < 0 ? r : 1;
     }
-    if (is_git_dir(dir, &common)) {
+    if (gitdir_is_one(dir, &common)) {
         r = use_git_dir(repo, dir, common, err);
         return r < 0 ? r : 1;
     }
@@ -209,7 +101,7 @@ static int look_here(struct repo *repo, int dir, struct carrel_error *err)
 /* Upward from `dir`, within one file system, as git does. 1: found, 0: there is none. */
 static int look_upward(struct repo *repo, int dir, struct carrel_error *err)
 {
-    AUTO(fd_close) int at = open_dir(dir, ".");
+    AUTO(fd_close) int at = gitdir_open(dir, ".");
     struct stat here, above;
 
     if (at < 0 || fstat(at, &here) < 0)
@@ -218,7 +110,7 @@ static int look_upward(struct repo *repo, int dir, struct carrel_error *err)
         int r = look_here(repo, at, err);
         if (r != 0)
             return r;
-        int up = open_dir(at, "..");
+        int up = gitdir_open(at, "..");
         if (up < 0)
             return 0;
         fd_close(at);
@@ -296,7 +188,7 @@ static int check_not_embedded(const struct repo *repo, int dir, struct carrel_er
     if (strcmp(slash + 1, ".git") == 0)
         return 0;
     outer = calloc(1, sizeof(*outer));
-    AUTO(fd_close) int up = open_dir(dir, "..");
+    AUTO(fd_close) int up = gitdir_open(dir, "..");
     if (!outer || up < 0)
         return out_of_memory(err);
     if (look_upward(outer, up, NULL) <= 0 || !outer->top ||
@@ -318,7 +210,7 @@ static int read_format(struct repo *repo, int git_dir, int common, struct repo_f
     int r;
 
     (void)snprintf(name, sizeof(name), "%s/config", repo->common_dir);
-    r = load(common, "config", CONFIG_MAX, &text);
+    r = gitdir_load(common, "config", CONFIG_MAX, &text);
     if (r == -ENOENT)
         return 0;
     if (r < 0)
@@ -328,7 +220,7 @@ static int read_format(struct repo *repo, int git_dir, int common, struct repo_f
         return r;
 
     (void)snprintf(name, sizeof(name), "%s/config.worktree", repo->git_dir);
-    r = load(git_dir, "config.worktree", CONFIG_MAX, &more);
+    r = gitdir_load(git_dir, "config.worktree", CONFIG_MAX, &more);
     if (r == -ENOENT)
         return 0;
     if (r < 0)
@@ -352,12 +244,12 @@ static int settle_top(struct repo *repo, int git_dir, const struct repo_format *
         return 0;
     }
     if (format->work_tree) {
-        AUTO(fd_close) int top = open_dir(git_dir, format->work_tree);
-        return top < 0 ? 0 : path_of(top, &repo->top, err);
+        AUTO(fd_close) int top = gitdir_open(git_dir, format->work_tree);
+        return top < 0 ? 0 : gitdir_path(top, &repo->top, err);
     }
     if (!repo->top && strcmp(slash + 1, ".git") == 0) {
-        AUTO(fd_close) int top = open_dir(git_dir, "..");
-        return top < 0 ? 0 : path_of(top, &repo->top, err);
+        AUTO(fd_close) int top = gitdir_open(git_dir, "..");
+        return top < 0 ? 0 : gitdir_path(top, &repo->top, err);
     }
     return 0;
 }
@@ -404,90 +296,12 @@ static int make_key(struct repo *repo, struct carrel_error *err)
     return 0;
 }
 
-/* Takes the quotes off a line of an alternates file, in place. False: they do not match. */
-static bool unquote(char *text)
-{
-    static const char from[] = "abfnrtv\\\"", to[] = "\a\b\f\n\r\t\v\\\"";
-    char *out = text;
-
-    for (const char *at = text + 1; *at != '"'; at++) {
-        if (*at == '\0')
-            return false;
-        if (*at != '\\') {
-            *out++ = *at;
-            continue;
-        }
-        at++;
-        const char *found = *at ? strchr(from, *at) : NULL;
-        if (found) {
-            *out++ = to[found - from];
-        } else {
-            unsigned byte = 0;
-            for (int i = 0; i < 3; i++, at++) {
-                if (*at < '0' || *at > '7')
-                    return false;
-                byte = byte * 8 + (unsigned)(*at - '0');
-            }
-            at--;
-            *out++ = (char)byte;
-        }
-    }
-    *out = '\0';
-    return true;
-}
-
-static int add_objects(
-        struct repo *repo, int at, const char *path, unsigned depth, struct carrel_error *err);
-
-static int follow_alternates(
-        struct repo *repo, int dir, unsigned depth, struct carrel_error *err)
-{
-    AUTO(buf_finish) struct buf text = { 0 };
-    char *rest = NULL;
-
-    /* git passes over what it cannot read here, with a complaint when an object is missing. */
-    if (load(dir, "info/alternates", ALTERNATES_MAX, &text) < 0 || !text.data)
-        return 0;
-    for (char *line = strtok_r(text.data, "\n", &rest); line;
-            line = strtok_r(NULL, "\n", &rest)) {
-        if (line[0] == '#' || (line[0] == '"' && !unquote(line)))
-            continue;
-        int r = add_objects(repo, dir, line, depth + 1, err);
-        if (r < 0)
-            return r;
-    }
-    return 0;
-}
-
-/* Adds an object directory and those that it borrows from. */
-static int add_objects(
-        struct repo *repo, int at, const char *path, unsigned depth, struct carrel_error *err)
-{
-    AUTO(free) char *canonical = NULL;
-    size_t n = 0;
-
-    AUTO(fd_close) int dir = open_dir(at, path);
-    if (dir < 0)
-        return 0; /* as git: an alternate that is gone is not an error until it is missed */
-    int r = path_of(dir, &canonical, err);
-    if (r < 0)
-        return r;
-    for (; repo->objects[n]; n++)
-        if (strcmp(repo->objects[n], canonical) == 0)
-            return 0;
-    if (n >= OBJECT_DIRS_MAX)
-        return err_set(err, -E2BIG, "the repository borrows objects from more than %d places",
-                OBJECT_DIRS_MAX);
-    repo->objects[n] = ptr_steal(&canonical);
-    return depth < ALTERNATES_DEPTH ? follow_alternates(repo, dir, depth, err) : 0;
-}
-
 /* Everything that is to know once git_dir and common_dir are. */
 static int examine(struct repo *repo, struct carrel_error *err)
 {
     AUTO(repo_format_finish) struct repo_format format = REPO_FORMAT_INIT;
-    AUTO(fd_close) int git_dir = open_dir(AT_FDCWD, repo->git_dir);
-    AUTO(fd_close) int common = open_dir(AT_FDCWD, repo->common_dir);
+    AUTO(fd_close) int git_dir = gitdir_open(AT_FDCWD, repo->git_dir);
+    AUTO(fd_close) int common = gitdir_open(AT_FDCWD, repo->common_dir);
     int r;
 
     if (git_dir < 0 || common < 0)
@@ -511,16 +325,13 @@ static int examine(struct repo *repo, struct carrel_error *err)
     repo->is_sha256 = format.is_sha256;
     repo->is_shared = format.is_shared;
     repo->is_partial = format.is_partial;
-    repo->objects = calloc(OBJECT_DIRS_MAX + 1, sizeof(*repo->objects));
-    if (!repo->objects)
-        return out_of_memory(err);
-    return add_objects(repo, common, "objects", 0, err);
+    return alternates_list(common, &repo->objects, err);
 }
 
 int repo_open(const char *dir, struct repo **out, struct carrel_error *err)
 {
     AUTO(repo_free) struct repo *repo = calloc(1, sizeof(*repo));
-    AUTO(fd_close) int at = open_dir(AT_FDCWD, dir);
+    AUTO(fd_close) int at = gitdir_open(AT_FDCWD, dir);
     int r;
 
     if (!repo)

@@ -65,7 +65,8 @@ static int ask_git(const struct repo *repo, const char *rev, char oid[static OID
     io.output = &output;
     io.timeout_ms = GIT_TIMEOUT_MS;
     /* ":/text" is a commit already, and takes all that follows for text. */
-    (void)snprintf(commit, sizeof(commit), "%s%s", rev, rev[0] == ':' ? "" : "^{commit}");
+    (void)snprintf(
+            commit, sizeof(commit), "%s%s", rev, strncmp(rev, ":/", 2) == 0 ? "" : "^{commit}");
     int r = git_run(
             &git, GIT_ARGS("rev-parse", "--verify", "--end-of-options", commit), &io, err);
     if (r < 0)

@@ -381,6 +381,7 @@ TEST(a_revision_that_is_none_is_refused_in_plain_words)
             "'nonsense' is not a commit of the repository '%s/repo'", at.path);
     CHECK_STR(err.message, expected);
     CHECK_EQ(repo_resolve(repo, "HEAD:sub/deep/file", oid, &err), -ENOENT);
+    CHECK_EQ(repo_resolve(repo, ":sub/deep/file", oid, &err), -ENOENT);
     CHECK_EQ(repo_resolve(repo, "../../etc/passwd", oid, &err), -ENOENT);
 }
 

@@ -6,7 +6,6 @@
 #include "workspace/admin.h"
 #include "workspace/record.h"
 #include "workspace/ref.h"
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -115,29 +114,6 @@ static int forget(const struct repo *repo, const struct workspace *ws, const str
     return r == -ESTALE ? 0 : r; /* somebody moved it just now: it is theirs */
 }
 
-/* Removes the task's directory when this was its last workspace. The gate is closed, so no new
- * one comes; and whoever opens one in runs/ has a workspace there. */
-static void prune_task(const struct place *place, const char *task)
-{
-    char runs[PLACE_ID_MAX];
-    int fd = openat(place->top, task, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    bool is_used = !dir;
-
-    if (!dir) {
-        fd_close(fd);
-        return;
-    }
-    for (struct dirent *entry; !is_used && (entry = readdir(dir));)
-        is_used = entry->d_name[0] != '.' && strcmp(entry->d_name, "runs") != 0;
-    (void)closedir(dir);
-    if (is_used)
-        return;
-    place_id(task, "runs", runs);
-    (void)unlinkat(place->top, runs, AT_REMOVEDIR); /* something is in it: both stay */
-    (void)unlinkat(place->top, task, AT_REMOVEDIR);
-}
-
 static void trash_name(const char *unique, enum place_end end, char name[static PLACE_NAME_MAX])
 {
     (void)snprintf(name, PLACE_NAME_MAX, "%.32s.%s", unique, place_end_name(end));
@@ -151,7 +127,7 @@ static int move_to_trash(const struct place *place, const struct workspace *ws,
     place_id(ws->task, ws->run, id);
     if (renameat(place->top, id, place->trash, name) < 0)
         return err_set_errno(err, -errno, "move '%s' to the trash", ws->path);
-    prune_task(place, ws->task);
+    place_prune_task(place, ws->task);
     return 0;
 }
 

@@ -1,5 +1,5 @@
-#include "workspace/sensitive.h"
 #include "harness.h"
+#include "workspace/sensitive.h"
 
 TEST(what_runs_by_itself_is_found_anywhere_in_the_tree)
 {

@@ -76,7 +76,8 @@ static int add_file(void *context, const struct difftree_entry *entry, struct ca
     return 0;
 }
 
-static int add_lines(void *context, const struct difftree_lines *lines, struct carrel_error *err)
+static int add_lines(
+        void *context, const struct difftree_lines *lines, struct carrel_error *err)
 {
     struct counting *counting = context;
     struct harvest_summary *summary = &counting->summary;

@@ -1,4 +1,4 @@
-#include "harvest_fixture.h"
+#include "workspace/harvest_fixture.h"
 
 static void summary_free(struct harvest_summary summary)
 {
@@ -21,8 +21,7 @@ static int summarize(struct fixture *fx, const char *tip, struct harvest_summary
 {
     const struct harvest_limits limits = HARVEST_LIMITS_INIT;
 
-    return harvest_summarize(
-            &fx->repo, fx->quarantine, fx->base, tip, &limits, out, &fx->err);
+    return harvest_summarize(&fx->repo, fx->quarantine, fx->base, tip, &limits, out, &fx->err);
 }
 
 TEST(files_lines_and_commits_are_counted)
@@ -93,7 +92,8 @@ TEST(names_come_as_they_are)
 
     fixture_init(&fx, "");
     sh(NULL, 0,
-            "cd %s/run && echo x >\"$(printf '1\\t2\\tx\\ny')\" && echo x >':colon' && git add -A"
+            "cd %s/run && echo x >\"$(printf '1\\t2\\tx\\ny')\" && echo x >':colon' && git add "
+            "-A"
             " && git commit -qm 1",
             fx.top);
     bring(&fx, tip);
@@ -142,8 +142,8 @@ TEST(more_paths_than_allowed_and_unknown_commits_are_errors)
     sh(NULL, 0, "cd %s/run && touch 1 2 3 && git add -A && git commit -qm 1", fx.top);
     bring(&fx, tip);
     limits.max_paths = 2;
-    CHECK_EQ(harvest_summarize(&fx.repo, fx.quarantine, fx.base, tip, &limits, &summary,
-                     &fx.err),
+    CHECK_EQ(harvest_summarize(
+                     &fx.repo, fx.quarantine, fx.base, tip, &limits, &summary, &fx.err),
             -EFBIG);
     memset(tip, 'a', strlen(tip));
     CHECK_EQ(summarize(&fx, tip, &summary), -EIO);

@@ -220,8 +220,11 @@ static int undo_put(const struct swap_record *record, int top, int stage, const 
     AUTO(fd_close) int new = openat(stage, "new", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (new < 0)
         return -errno;
-    if (beneath_stat(new, record->path, &st) == 0 && is_new(record, &st))
-        return 0; /* it never went in */
+    if (beneath_stat(new, record->path, &st) == 0 && is_new(record, &st)) {
+        if (!record->is_there)
+            beneath_prune_parents(top, record->path); /* made for it, perhaps over a file */
+        return 0;                                     /* it never went in */
+    }
     if (beneath_stat(top, record->path, &st) < 0 || !is_new(record, &st))
         return 0; /* somebody changed it since: theirs now */
 

@@ -104,15 +104,21 @@ static void remember_repo(struct sweep *sweep, const char *path)
     sweep->repos = name;
 }
 
-/* With the gate in our hands nobody is filling a draft. Busy: the next sweep. */
+/* With the gate in our hands nobody is filling a draft, or has made a directory for one and
+ * nothing in it yet. Busy: the next sweep. */
 static void sweep_drafts(struct sweep *sweep)
 {
     AUTO(fd_close) int gate = place_close_gate(&sweep->place, LOCK_EX | LOCK_NB, NULL);
     AUTO(close_dir) DIR *dir = gate < 0 ? NULL : open_dir(sweep->place.drafts, ".");
+    AUTO(close_dir) DIR *tasks = gate < 0 ? NULL : open_dir(sweep->place.top, ".");
 
     for (const char *name; (name = next_entry(dir)) != NULL;) {
         struct carrel_error why = { 0 };
         note(sweep, tree_remove(sweep->place.drafts, name, &why), &why);
+    }
+    for (const char *task; (task = next_entry(tasks)) != NULL;) {
+        if (name_check_id(task, "task", NULL) == 0)
+            place_prune_task(&sweep->place, task);
     }
 }
 

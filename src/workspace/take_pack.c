@@ -4,9 +4,9 @@
  * The run chose every byte of the stream and the name of the tip. git index-pack computes each
  * object's name from its content, so none can pose as another; with --strict it also refuses
  * what fsck refuses (names that mean .git, links up, malformed objects and .gitmodules) and any
- * link to an object that is nowhere. What remains is bounds: a few bytes of deltas can stand for
- * terabytes, and a few trees for more paths than atoms. So every process has its memory, its
- * files and its time limited, and we stop reading as soon as a limit is passed.
+ * link to an object that is nowhere. What remains is bounds: a few bytes of deltas can stand
+ * for terabytes, and a few trees for more paths than atoms. So every process has its memory,
+ * its files and its time limited, and we stop reading as soon as a limit is passed.
  */
 #include "base/err.h"
 #include "base/fd.h"
@@ -58,8 +58,8 @@ static int index_pack(struct taking *taking, int pack_fd, struct carrel_error *e
     struct git_io io = bounded(limits);
     char max_input[64];
 
-    (void)snprintf(max_input, sizeof(max_input), "--max-input-size=%" PRIu64,
-            limits->max_pack_bytes);
+    (void)snprintf(
+            max_input, sizeof(max_input), "--max-input-size=%" PRIu64, limits->max_pack_bytes);
     io.input_fd = pack_fd;
     if (limits->max_pack_bytes < UINT64_MAX / FILE_FACTOR - FILE_EXTRA_BYTES)
         io.max_file_bytes = limits->max_pack_bytes * FILE_FACTOR + FILE_EXTRA_BYTES;
@@ -96,23 +96,20 @@ static int check_commits(struct taking *taking, struct carrel_error *err)
         return refused(r, "look at the run's commit", err);
     (void)snprintf(expected, sizeof(expected), "%s commit\n", taking->tip);
     if (strncmp(output.data ? output.data : "", expected, strlen(expected)) != 0)
-        return err_set(err, -EBADMSG, "the run names %s as its commit, which is none",
-                taking->tip);
+        return err_set(
+                err, -EBADMSG, "the run names %s as its commit, which is none", taking->tip);
     (void)snprintf(expected, sizeof(expected), "\n%s commit", taking->base);
     if (!strstr(output.data, expected))
         return err_set(err, -EINVAL, "the base %s is not a commit here", taking->base);
     return 0;
 }
 
-static int check_connected(struct taking *taking, struct carrel_error *err)
+static int check_whole(struct taking *taking, struct carrel_error *err)
 {
-    struct git_io io = bounded(taking->limits);
-    int r = git_run(&taking->git,
-            GIT_ARGS(QUARANTINE_GIT, "rev-list", "--objects", "--quiet", taking->tip, "--not",
-                    taking->base, "--"),
-            &io, err);
+    const struct git_io limits = bounded(taking->limits);
+    int r = quarantine_check_whole(&taking->git, taking->tip, taking->base, &limits, err);
 
-    return r == 0 ? 0 : refused(r, "the run's history is not whole", err);
+    return r < 0 ? err_wrap(err, r, "the run's history is not whole") : 0;
 }
 
 static int check_count(struct taking *taking, struct carrel_error *err)
@@ -185,7 +182,7 @@ int harvest_take_pack(const struct repo *repo, const char *dir, int pack_fd, con
     static int (*const checks[])(struct taking *, struct carrel_error *) = {
         check_commits,
         check_count,
-        check_connected,
+        check_whole,
         check_paths,
     };
 

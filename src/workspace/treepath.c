@@ -18,7 +18,7 @@ static bool is_ignored_by_hfs(const unsigned char *at, size_t len)
     if ((at[0] & 0xf0U) != 0xe0U || (at[1] & 0xc0U) != 0x80U || (at[2] & 0xc0U) != 0x80U)
         return false;
     return (point >= 0x200c && point <= 0x200f) || (point >= 0x202a && point <= 0x202e) ||
-            (point >= 0x206a && point <= 0x206f) || point == 0xfeff;
+           (point >= 0x206a && point <= 0x206f) || point == 0xfeff;
 }
 
 /* Copies the start of the name without what HFS+ ignores. What does not fit is no ".git". */
@@ -45,7 +45,8 @@ static bool is_hfs_dotgit(const char *name, size_t len)
     return strcasecmp(folded, ".git") == 0;
 }
 
-/* NTFS drops dots and spaces at the end, and what follows a colon names a stream of the file. */
+/* NTFS drops dots and spaces at the end, and what follows a colon names a stream of the file.
+ */
 static bool is_ntfs_dotgit(const char *name, size_t len)
 {
     size_t skip = 0;

@@ -4,10 +4,10 @@
 struct buf;
 
 /*
- * Why `path` (relative, bytes of any kind) must not enter a tree, or NULL. Refused are empty, "."
- * and ".." components, names longer than a file system takes, and every name that git or the file
- * system of some other machine takes for ".git": any case, "git~1", followed by dots, spaces or
- * a stream (":..."), with characters in it that HFS+ ignores, or behind a backslash.
+ * Why `path` (relative, bytes of any kind) must not enter a tree, or NULL. Refused are empty,
+ * "." and ".." components, names longer than a file system takes, and every name that git or
+ * the file system of some other machine takes for ".git": any case, "git~1", followed by dots,
+ * spaces or a stream (":..."), with characters in it that HFS+ ignores, or behind a backslash.
  */
 const char *treepath_why_not(const char *path);
 

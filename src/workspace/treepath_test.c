@@ -1,6 +1,6 @@
-#include "workspace/treepath.h"
 #include "base/buf.h"
 #include "harness.h"
+#include "workspace/treepath.h"
 #include <limits.h>
 #include <string.h>
 
@@ -19,9 +19,9 @@ TEST(ordinary_paths_are_allowed)
 TEST(whatever_may_mean_dot_git_somewhere_is_refused)
 {
     static const char *const bad[] = { ".git", ".GIT", ".gIt", "a/.git/config", "git~1",
-        "GIT~1/x", ".git.", ".git ", ".git . .", ".git::$INDEX_ALLOCATION", ".git:x",
-        "git~1:x", ".g\xe2\x80\x8cit", "\xef\xbb\xbf.git", ".git\xe2\x81\xaf", "a\\.git",
-        "a\\GIT~1\\b", ".GI\xe2\x80\xaaT/x", ".git\\x" };
+        "GIT~1/x", ".git.", ".git ", ".git . .", ".git::$INDEX_ALLOCATION", ".git:x", "git~1:x",
+        ".g\xe2\x80\x8cit", "\xef\xbb\xbf.git", ".git\xe2\x81\xaf", "a\\.git", "a\\GIT~1\\b",
+        ".GI\xe2\x80\xaaT/x", ".git\\x" };
 
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         CHECK_STR(treepath_why_not(bad[i]), dotgit);

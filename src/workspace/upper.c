@@ -121,6 +121,8 @@ static int is_ignored(struct walk *walk, const struct entry *entry)
 {
     if (entry->in->is_ignored)
         return 1;
+    if (walk->base->has_no_rules)
+        return 0;
     bool matches = ignore_matches(walk->ignore, entry->path, S_ISDIR(entry->st.st_mode));
     if (ignore_is_spent(walk->ignore))
         return err_set(walk->err, -E2BIG,
@@ -435,7 +437,7 @@ static int visit(struct walk *walk, struct place *place)
     int r = read_marks(walk, place, fd);
     if (r < 0)
         return r;
-    if (!place->is_ignored) {
+    if (!place->is_ignored && !walk->base->has_no_rules) {
         for (; walk->n_rules > 1 + place->depth; walk->n_rules--)
             ignore_pop(walk->ignore);
         r = read_rules(walk, place, fd);

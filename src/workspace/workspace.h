@@ -60,13 +60,12 @@ DEFINE_AUTO(struct workspace *, workspace_free)
 
 struct workspace_request {
     const char *state;       /* state directory */
-    const struct repo *repo; /* NULL with is_folder */
+    const struct repo *repo; /* of a folder: the hidden one, see folder.h */
     const struct checkout *checkout;
     const char *task, *run;
     const char *base;
     enum workspace_mode mode;
     bool is_folder;
-    const char *folder; /* the directory itself, with is_folder: recorded as top */
     const char *setup;  /* NULL: none */
 };
 

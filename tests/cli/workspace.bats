@@ -187,7 +187,7 @@ history_cut() {
 
 setup_layer() {
     new_repo
-    local line='mkdir -p deps && date +%N >deps/made && echo deps/ >>.git-exclude'
+    local line='mkdir -p deps && date +%N >deps/made'
     in_repo run --setup "$line" --setup-key a.txt --run r1 -c 'cat deps/made'
     [ "$status" -eq 0 ]
     local first=$out
@@ -314,8 +314,9 @@ diffs() {
 reader_leaves() {
     new_repo
     in_repo run --workspace --run r1 -c 'seq 200000 >many'
-    me sh -c 'cd repo && "$1" workspace diff r1 2>../.err | head -n 1 >../.out' sh "$CARREL"
-    [ "$(head -c 10 "$T/.out")" = "diff --git" ]
+    out=$(me sh -c 'cd repo && "$1" workspace diff r1 | head -n 1' sh "$CARREL" 2>"$T/.err")
+    cat "$T/.err"
+    [ "$out" = "diff --git a/many b/many" ]
     [ ! -s "$T/.err" ]
 }
 @test "diff into a pager that ends early is no failure" { both reader_leaves; }
@@ -682,6 +683,10 @@ opens() {
     in_repo workspace list
     [[ "$out" == *,open* ]]
     in_repo workspace close r1
+    is_one_error 125 "carrel: *commit*"
+    me git -C "$at" add -A
+    me git -C "$at" commit -qm "by hand"
+    in_repo workspace close r1
     [ "$status" -eq 0 ]
     [ ! -e "$at" ]
     in_repo workspace status r1
@@ -695,7 +700,7 @@ opens() {
     in_repo workspace close r1
     [ "$status" -eq 0 ]
 }
-@test "open gives a directory where git works, close keeps what was changed there" { both opens; }
+@test "open gives a directory where git works, close keeps what was committed there" { both opens; }
 
 repairs() {
     new_repo

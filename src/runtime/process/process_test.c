@@ -95,10 +95,10 @@ TEST(the_callers_own_user_may_be_named)
 TEST(mounts_other_than_one_writable_workspace_are_refused)
 {
     const struct sandbox_mount mounts[] = {
-        { "/tmp", "/workspace", ACCESS_READ_WRITE },
-        { "/tmp", "/data", ACCESS_READ_WRITE },
-        { "/tmp", "/workspace", ACCESS_READ_ONLY },
-        { "/no/such/directory", "/workspace", ACCESS_READ_WRITE },
+        { .source = "/tmp", .target = "/workspace", .access = ACCESS_READ_WRITE },
+        { .source = "/tmp", .target = "/data", .access = ACCESS_READ_WRITE },
+        { .source = "/tmp", .target = "/workspace", .access = ACCESS_READ_ONLY },
+        { .source = "/no/such/directory", .target = "/workspace", .access = ACCESS_READ_WRITE },
     };
     struct sandbox_spec spec = plain_spec();
     struct sandbox *box = NULL;
@@ -122,7 +122,9 @@ TEST(a_directory_given_as_the_workspace_is_where_programs_start)
     char text[256];
 
     CHECK(mkdtemp(dir));
-    const struct sandbox_mount mount = { dir, "/workspace", ACCESS_READ_WRITE };
+    const struct sandbox_mount mount = {
+        .source = dir, .target = "/workspace", .access = ACCESS_READ_WRITE
+    };
     struct sandbox_spec spec = plain_spec();
     spec.mounts = &mount;
     spec.n_mounts = 1;

@@ -1,0 +1,228 @@
+#include "workspace/admin.h"
+#include "workspace/place_fixture.h"
+#include "workspace/private.h"
+#include "workspace/ref.h"
+#include <dirent.h>
+#include <sys/file.h>
+
+/* Entries of a directory below the fixture's, without dots. */
+static int count(const struct fixture *fx, const char *name)
+{
+    char path[512];
+    int n = 0;
+
+    (void)snprintf(path, sizeof(path), "%s/%s", fx->top, name);
+    DIR *dir = opendir(path);
+    if (!dir)
+        return 0;
+    for (struct dirent *entry; (entry = readdir(dir));)
+        n += entry->d_name[0] != '.';
+    CHECK_EQ(closedir(dir), 0);
+    return n;
+}
+
+static bool is_locked(const char *path)
+{
+    char lock[512];
+
+    (void)snprintf(lock, sizeof(lock), "%s/lock", path);
+    AUTO(fd_close) int fd = open(lock, O_RDWR | O_CLOEXEC);
+    CHECK(fd >= 0);
+    return flock(fd, LOCK_EX | LOCK_NB) < 0;
+}
+
+TEST(a_workspace_has_its_directory_branch_and_admin_dir)
+{
+    struct fixture fx;
+    char expected[512];
+
+    fixture_init(&fx);
+    AUTO(workspace_free) struct workspace *ws = fixture_create(&fx, "T-1", "R-1");
+    (void)snprintf(expected, sizeof(expected), "%s/workspaces/T-1/R-1", fx.state);
+    CHECK_STR(ws->path, expected);
+    CHECK_STR(ws->branch, "task-T-1-run-R-1");
+    CHECK_STR(ws->repo, fx.repo->common_dir);
+    CHECK_STR(ws->top, fx.where);
+    CHECK_EQ(ws->phase, WORKSPACE_READY);
+    CHECK(is_locked(ws->path));
+    static const char *const made[] = { "upper", "work", "gitupper", "gitwork", "meta",
+        "lock" };
+    for (size_t i = 0; i < ARRAY_LEN(made); i++)
+        CHECK_EQ(faccessat(ws->dir, made[i], F_OK, 0), 0);
+    CHECK(faccessat(ws->dir, "creating", F_OK, 0) < 0);
+    CHECK(fixture_has_branch(&fx, ws->branch, fx.base));
+    CHECK(fixture_has(&fx, "repo/.git/worktrees/carrel-T-1+R-1/locked"));
+    CHECK_EQ(count(&fx, "state/workspaces/.new"), 0);
+
+    AUTO(fd_close) int upper = openat(ws->dir, "gitupper", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    CHECK(private_is_untouched(upper, ws->branch, fx.base));
+
+    AUTO(workspace_free) struct workspace *found = NULL;
+    CHECK_EQ(workspace_find(fx.state, "R-1", &found, &fx.err), 0);
+    CHECK_STR(found->base, fx.base);
+    CHECK_EQ(found->created_s, ws->created_s);
+    CHECK_EQ(found->phase, WORKSPACE_READY);
+    fixture_git(&fx, GIT_WORDS("fsck", "--strict", "--no-progress"), NULL);
+    fixture_finish(&fx);
+}
+
+/* Creating must fail with `code` and change nothing. */
+static void check_refused(struct fixture *fx, const char *task, const char *run, int code)
+{
+    const struct workspace_request request = fixture_request(fx, task, run);
+    AUTO(buf_finish) struct buf before = BUF_INIT(65536);
+    AUTO(buf_finish) struct buf after = BUF_INIT(65536);
+    struct workspace *ws = NULL;
+    int n = count(fx, "state/workspaces");
+
+    fixture_git(fx, GIT_WORDS("for-each-ref"), &before);
+    fixture_git(fx, GIT_WORDS("worktree", "list", "--porcelain"), &before);
+    CHECK_EQ(workspace_create(&request, &ws, &fx->err), code);
+    CHECK(!ws);
+    fixture_git(fx, GIT_WORDS("for-each-ref"), &after);
+    fixture_git(fx, GIT_WORDS("worktree", "list", "--porcelain"), &after);
+    CHECK_STR(after.data, before.data);
+    CHECK_EQ(count(fx, "state/workspaces/.new"), 0);
+    CHECK_EQ(count(fx, "state/workspaces/.trash"), 0);
+    CHECK_EQ(count(fx, "state/workspaces"), n);
+}
+
+TEST(a_taken_id_is_refused_and_nothing_changes)
+{
+    struct fixture fx;
+
+    fixture_init(&fx);
+    AUTO(workspace_free) struct workspace *ws = fixture_create(&fx, "T", "R");
+    check_refused(&fx, "T", "R", -EEXIST);
+    /* also when the branch was deleted by hand */
+    CHECK_EQ(ref_delete(fx.repo, "refs/heads/task-T-run-R", fx.base, &fx.err), 0);
+    check_refused(&fx, "T", "R", -EEXIST);
+    CHECK_STR(fx.err.message, "run 'R' of task 'T' exists already: choose another id");
+    fixture_finish(&fx);
+}
+
+TEST(a_branch_of_that_name_is_refused_and_stays)
+{
+    struct fixture fx;
+
+    fixture_init(&fx);
+    fixture_git(&fx, GIT_WORDS("branch", "task-T-run-R"), NULL);
+    check_refused(&fx, "T", "R", -EEXIST);
+    CHECK(strstr(fx.err.message, "branch 'task-T-run-R' exists already"));
+    fixture_finish(&fx);
+}
+
+TEST(an_admin_dir_of_that_name_is_refused_and_the_branch_is_taken_back)
+{
+    struct fixture fx;
+
+    fixture_init(&fx);
+    CHECK_EQ(admin_create(fx.repo, "T", "R", "/other/.git", "main", &fx.err), 0);
+    check_refused(&fx, "T", "R", -EEXIST);
+    CHECK(!fixture_has_branch(&fx, "task-T-run-R", NULL));
+    fixture_finish(&fx);
+}
+
+TEST(names_that_could_leave_the_place_are_refused)
+{
+    static const char *const bad[] = { "", "..", "a/b", ".new", "-x", "runs", "a b", "a+b" };
+    struct fixture fx;
+
+    fixture_init(&fx);
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        check_refused(&fx, "T", bad[i], -EINVAL);
+        check_refused(&fx, bad[i], "R", -EINVAL);
+    }
+    fixture_finish(&fx);
+}
+
+TEST(two_tasks_may_have_runs_of_the_same_name)
+{
+    struct fixture fx;
+
+    fixture_init(&fx);
+    AUTO(workspace_free) struct workspace *one = fixture_create(&fx, "T1", "R");
+    AUTO(workspace_free) struct workspace *two = fixture_create(&fx, "T2", "R");
+    CHECK(fixture_has_branch(&fx, "task-T1-run-R", fx.base));
+    CHECK(fixture_has_branch(&fx, "task-T2-run-R", fx.base));
+    fixture_finish(&fx);
+}
+
+TEST(a_folder_gets_no_git)
+{
+    struct fixture fx;
+
+    fixture_init(&fx);
+    struct workspace_request request = fixture_request(&fx, "T", "R");
+    AUTO(workspace_free) struct workspace *ws = NULL;
+    AUTO(workspace_free) struct workspace *found = NULL;
+    request.is_folder = true;
+    CHECK_EQ(workspace_create(&request, &ws, &fx.err), 0);
+    CHECK(faccessat(ws->dir, "gitupper", F_OK, 0) < 0);
+    CHECK(!fixture_has(&fx, "repo/.git/worktrees"));
+    CHECK_EQ(workspace_find(fx.state, "T/R", &found, &fx.err), 0);
+    CHECK(found->is_folder);
+    CHECK_STR(found->top, request.repo->top);
+    CHECK_STR(found->branch, "");
+    CHECK_EQ(workspace_discard(fx.state, ws, false, &fx.err), 0);
+    CHECK(!fixture_has(&fx, "state/workspaces/T"));
+    fixture_finish(&fx);
+}
+
+TEST(many_at_once_on_one_repository_all_succeed)
+{
+    enum { MANY = 50 };
+    struct fixture fx;
+    pid_t pids[MANY];
+    char run[32];
+
+    fixture_init(&fx);
+    for (int i = 0; i < MANY; i++) {
+        pids[i] = fork();
+        CHECK(pids[i] >= 0);
+        if (pids[i] == 0) {
+            (void)snprintf(run, sizeof(run), "R-%d", i);
+            workspace_free(fixture_create(&fx, i % 2 ? "odd" : "even", run));
+            _exit(0);
+        }
+    }
+    for (int i = 0; i < MANY; i++) {
+        int status;
+        CHECK_EQ(waitpid(pids[i], &status, 0), pids[i]);
+        CHECK_EQ(status, 0);
+    }
+    CHECK_EQ(count(&fx, "state/workspaces/odd"), MANY / 2);
+    CHECK_EQ(count(&fx, "repo/.git/worktrees"), MANY);
+    CHECK_EQ(count(&fx, "repo/.git/refs/heads"), MANY + 1);
+    CHECK_EQ(workspace_sweep(fx.state, &fx.err), 0); /* nothing to do */
+    fixture_git(&fx, GIT_WORDS("fsck", "--strict", "--no-progress"), NULL);
+    fixture_finish(&fx);
+}
+
+TEST(of_many_that_want_one_id_one_gets_it)
+{
+    enum { MANY = 20 };
+    struct fixture fx;
+    int n = 0;
+
+    fixture_init(&fx);
+    const struct workspace_request request = fixture_request(&fx, "T", "R");
+    for (int i = 0; i < MANY; i++) {
+        if (fork() == 0) {
+            struct workspace *ws = NULL;
+            int r = workspace_create(&request, &ws, &fx.err);
+            _exit(r == 0 ? 42 : r == -EEXIST ? 0 : 1);
+        }
+    }
+    for (int i = 0; i < MANY; i++) {
+        int status;
+        CHECK(waitpid(-1, &status, 0) > 0);
+        CHECK(WIFEXITED(status) && WEXITSTATUS(status) != 1);
+        n += WEXITSTATUS(status) == 42;
+    }
+    CHECK_EQ(n, 1);
+    CHECK_EQ(count(&fx, "state/workspaces/T"), 1);
+    CHECK_EQ(count(&fx, "state/workspaces/.new"), 0);
+    CHECK(fixture_has_branch(&fx, "task-T-run-R", fx.base));
+    fixture_finish(&fx);
+}

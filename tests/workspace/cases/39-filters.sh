@@ -1,0 +1,42 @@
+# shellcheck shell=bash disable=SC2016,SC2034,SC2154
+# clean, smudge and process, by tracked attributes and by the git dir's own.
+plant='
+git config filter.evil.clean "$EVIL/filter.clean"
+git config filter.evil.smudge "$EVIL/filter.smudge"
+git config filter.long.process "$EVIL/filter.process"
+git config filter.long.clean "$EVIL/filter.long-clean"
+git config filter.long.required true
+git config filter.info.clean "$EVIL/filter.info-clean"
+git config filter.info.smudge "$EVIL/filter.info-smudge"
+echo "*.txt filter=evil" >.gitattributes
+mkdir -p long
+echo "* filter=long" >long/.gitattributes
+echo "*.md filter=info" >"$(git rev-parse --git-path info/attributes)" || {
+    mkdir -p "$(git rev-parse --git-path info)"
+    echo "*.md filter=info" >"$(git rev-parse --git-path info/attributes)"; }
+echo text >doc.md
+echo text >evil.txt
+'
+trigger='
+git status
+git add evil.txt doc.md
+git commit -q -m x
+rm evil.txt doc.md
+git checkout -- evil.txt doc.md
+echo text >long/file
+git add long/file
+git diff
+'
+
+# The user has a filter; the run names it for files that it makes. Carrel must not let it see them.
+own_filter() {
+    me git -C "$R" config filter.own.clean "$T/host/evil/filter.own-clean"
+    me git -C "$R" config filter.own.smudge "$T/host/evil/filter.own-smudge"
+    inside attack/2 -- "echo '*.own filter=own' >.gitattributes; echo x >x.own; $ordinary"
+    opened_git=()
+    each_operation attack/2 nothing_fired
+}
+more() {
+    plant='$EVIL/filter.own-clean $EVIL/filter.own-smudge' evil "$T/host"
+    check "$title, as $who: the user's own filter, named by the run" own_filter
+}

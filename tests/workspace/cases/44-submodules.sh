@@ -1,0 +1,34 @@
+# shellcheck shell=bash disable=SC2016,SC2034,SC2154
+# Repositories in the tree, tracked as submodules or lying there, and a .gitmodules to go with them.
+plant='
+git init -q module
+git -C module -c user.name=x -c user.email=x@x commit -q --allow-empty -m x
+git -C module config core.fsmonitor "$EVIL/module.fsmonitor"
+git -C module config filter.m.clean "$EVIL/filter.module"
+echo "* filter=m" >module/.gitattributes
+echo x >module/file
+git add module 2>/dev/null
+printf "[submodule \"module\"]\n\tpath = module\n\turl = ext::%s/ext-url\n\tupdate = !%s/gitmodules-update\n" "$EVIL" "$EVIL" >.gitmodules
+printf "[submodule \"cr\"]\n\tpath = \"cr\\r\"\n\turl = ./module\n[submodule \"up\"]\n\tpath = ../up\n\turl = ./module\n" >>.gitmodules
+git config submodule.module.update "!$EVIL/config-update"
+git config submodule.module.url ./module
+git config protocol.allow always
+ln -s module linked
+git add .gitmodules linked
+git commit -q -m "a submodule"
+mkdir bare-inside && git init -q --bare bare-inside
+git -C bare-inside config core.fsmonitor "$EVIL/bare.fsmonitor"
+git -C bare-inside config alias.evil "!$EVIL/bare.alias"
+git -C bare-inside config core.worktree "$PWD"
+git init -q lying
+git -C lying config core.fsmonitor "$EVIL/lying.fsmonitor"
+echo x >lying/file
+'
+trigger='
+git status
+git diff
+git add -A
+git clone -q ext::"$EVIL/ext-clone" x
+(cd bare-inside && git evil && git status)
+git submodule update --init
+'

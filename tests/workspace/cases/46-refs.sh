@@ -1,0 +1,46 @@
+# shellcheck shell=bash disable=SC2016,SC2034,SC2154
+# Every ref but the run's own, and everything else that changes what a name means.
+plant='
+one=$(git commit-tree -p HEAD -m moved "$(git write-tree)")
+git update-ref refs/heads/main $one
+git update-ref refs/heads/topic $one
+git branch -f task-other-run-1 $one
+git tag -f v1 $one
+git tag evil $one
+git notes add -f -m evil HEAD
+git replace -f HEAD~1 $one
+git update-ref refs/remotes/origin/main $one
+git update-ref refs/stash $one
+common=$(git rev-parse --git-common-dir)
+echo "ref: refs/heads/evil" >"$common/HEAD"
+git rev-parse HEAD >"$common/shallow"
+mkdir -p "$common/info"
+echo "$(git rev-parse main) $one" >"$common/info/grafts"
+git pack-refs --all
+'
+bare() {
+    local before
+    before=$(facts "$R")
+    me git -C "$R" worktree add -q --detach "$T/plain-tree" main
+    me env -C "$T/plain-tree" /bin/bash -c "$plant" || true
+    what=$(diff <(echo "$before") <(facts "$R") | grep -o 'refs/[a-z/]*' | sort -u | tr '\n' ' ') || true
+}
+control() {
+    local said
+    said=$(run_in "$R" control/1 --on-success discard -- /bin/bash -c "$plant
+        git log -1 --format=%s v1") || true
+    same "v1, inside" moved "$said"
+}
+attack() {
+    local before
+    me git -C "$R" branch task-other-run-1 main
+    before=$(shared_facts)
+    inside attack/1 -- "$ordinary; git add -A; git commit -qm 'the work'; $plant" || true
+    each_operation attack/1 only_own_ref "$before"
+}
+# What a merge does to the user's own branch is the user's wish, and undone again in each_operation.
+shared_facts() {
+    facts "$R" | grep -vE 'task-attack-run|worktrees/carrel-|^worktree |^HEAD |^branch |^locked|^detached|^$|COMMIT_EDITMSG|ORIG_HEAD|MERGE_|FETCH_HEAD' |
+        grep -vE 'refs/heads/main$|^ M |^\?\? |^A |^M |^[AMD] ' || true
+}
+only_own_ref() { same "the repository" "$1" "$(shared_facts)"; }
