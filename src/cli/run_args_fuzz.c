@@ -31,6 +31,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (r == 0 && !args.wants_help && (!args.options.argv || !args.options.argv[0]))
         abort();
     run_args_finish(&args);
+
+    const char *workspace;
+    err.message[0] = '\0';
+    r = run_args_parse_resume(&args, n, words, &workspace, &err);
+    if (r < 0 && !err.message[0])
+        abort();
+    if (r == 0 && !args.wants_help && (!args.options.argv || !args.options.workspace))
+        abort();
+    run_args_finish(&args);
     free(copy);
     return 0;
 }

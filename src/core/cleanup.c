@@ -1,8 +1,10 @@
 /* cleanup.c - sweeping every runtime. */
 #include "core/cleanup.h"
+#include "core/fuse.h"
 #include "core/state.h"
 #include "runtime/runtime.h"
 #include "workspace/checkout.h"
+#include "workspace/renew.h"
 #include "workspace/workspace.h"
 #include <assert.h>
 #include <errno.h>
@@ -12,13 +14,24 @@
 #define CHECKOUT_MAX_AGE_S (30U * 24 * 60 * 60)
 #define CHECKOUT_MAX_BYTES (UINT64_C(32) << 30)
 
+/* A mount of a process that was killed; whoever holds the lock has it in use. */
+static int drop_mount(struct workspace **ws, void *context)
+{
+    (void)context;
+    if ((*ws)->mode == WORKSPACE_FUSE && !workspace_is_in_use(*ws))
+        (void)fuse_unmount(*ws, NULL); /* busy: the next sweep tries again */
+    return 0;
+}
+
 static int sweep_workspaces(struct cleanup *cleanup, struct carrel_error *err)
 {
     char state[PATH_MAX];
 
     if (state_path(state, sizeof(state), NULL) < 0 || access(state, F_OK) < 0)
         return 0; /* nothing was ever made */
-    int r = workspace_sweep(state, err);
+    int r = workspace_each(state, NULL, drop_mount, NULL, err);
+    if (r == 0)
+        r = workspace_sweep(state, err);
     if (r < 0)
         return r;
     cleanup->workspaces = (unsigned)r;

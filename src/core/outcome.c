@@ -247,6 +247,9 @@ void outcome_write_text(const struct outcome *outcome, const char *run, struct b
                 summary->n_commits == 1 ? "" : "s");
         buf_addf(text, "%s\n", summary->is_rewritten ? ", history rewritten" : "");
     }
+    if (strcmp(outcome->tree, workspace_mode_name(WORKSPACE_OVERLAY)) != 0)
+        buf_addf(text, "  its tree was made by %s, not by the kernel's overlay\n",
+                outcome->tree);
     write_listed(outcome, text);
     if (strcmp(outcome->state, "committed") == 0)
         buf_addf(text, "committed to branch %s\n", outcome->branch);

@@ -5,6 +5,8 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/tree.h"
+#include "core/cut.h"
+#include "core/fuse.h"
 #include "core/inner.h"
 #include "core/workplace.h"
 #include "workspace/folder.h"
@@ -122,7 +124,7 @@ int prepare_mode(const struct workplace_request *q, const char *state,
                 "overlayfs does not work here (%s); leave --tree away for a fallback, or keep "
                 "the state directory (XDG_STATE_HOME) on ext4, xfs or btrfs",
                 why.message);
-    *mode = WORKSPACE_COPY;
+    *mode = fuse_is_usable() ? WORKSPACE_FUSE : WORKSPACE_COPY;
     return 0;
 }
 
@@ -255,9 +257,36 @@ int prepare_again(const struct workplace_request *q, const char *state,
     return r < 0 ? r : prepare_checkout(q, state, repo, ws->base, &checkout, err);
 }
 
-/* A whole checkout of the user's own git: what there is without copy-on-write. */
-static int check_out_whole(struct workplace *place, struct carrel_error *err)
+/* The private git dir as one directory, where it cannot be an overlay. */
+static int fill_private(const struct workplace *place, struct carrel_error *err)
 {
+    AUTO(fd_close)
+    int private = openat(place->ws->dir, "gitupper", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    return private < 0 ? err_set_errno(err, -errno, "open '%s/gitupper'", place->ws->path)
+                       : private_make_template(place->repo, private, err);
+}
+
+static int copy_index(const struct workplace *place, struct carrel_error *err)
+{
+    char from[PATH_MAX];
+    AUTO(buf_finish) struct buf index = BUF_INIT(SIZE_MAX / 4);
+
+    (void)snprintf(from, sizeof(from), "%s/index", place->checkout->git);
+    int r = fd_add_file(AT_FDCWD, from, &index, err);
+    if (r < 0)
+        return r;
+    AUTO(fd_close)
+    int fd = openat(
+            place->ws->dir, "gitupper/index", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    r = fd < 0 ? -errno : fd_write_all(fd, index.data, index.len);
+    return r < 0 ? err_set_errno(err, r, "write '%s/gitupper/index'", place->ws->path) : 0;
+}
+
+/* A whole checkout by the user's own git: what there is without copy-on-write. */
+static int check_out_whole(const struct workplace *place, struct carrel_error *err)
+{
+    static const char link[] = "gitdir: " PRIVATE_GIT_DIR "\n";
     const struct workspace *ws = place->ws;
     char tree[PATH_MAX];
     char index[PATH_MAX];
@@ -269,25 +298,29 @@ static int check_out_whole(struct workplace *place, struct carrel_error *err)
         return err_set_errno(err, -ENAMETOOLONG, "'%s'", ws->path);
     if (mkdirat(ws->dir, "tree", 0755) < 0)
         return err_set_errno(err, -errno, "create '%s'", tree);
-    AUTO(fd_close)
-    int private = openat(ws->dir, "gitupper", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (private < 0)
-        return err_set_errno(err, -errno, "open '%s/gitupper'", ws->path);
-    int r = private_make_template(place->repo, private, err);
     git.trust = GIT_AS_USER;
     git.work_tree = tree;
     git.index_file = index;
-    if (r == 0)
-        r = git_expect(&git, GIT_ARGS("read-tree", ws->base), &io, err);
+    int r = git_expect(&git, GIT_ARGS("read-tree", ws->base), &io, err);
     if (r == 0)
         r = git_expect(&git, GIT_ARGS("checkout-index", "-a", "-u", "-q"), &io, err);
     if (r < 0)
         return r;
-    static const char link[] = "gitdir: " PRIVATE_GIT_DIR "\n";
     AUTO(fd_close)
     int fd = openat(ws->dir, "tree/.git", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     r = fd < 0 ? -errno : fd_write_all(fd, link, sizeof(link) - 1);
     return r < 0 ? err_set_errno(err, r, "create '%s/.git'", tree) : 0;
+}
+
+/* What the modes other than the kernel's overlay need before the first program. */
+static int fill_fallback(const struct workplace *place, struct carrel_error *err)
+{
+    int r = fill_private(place, err);
+
+    if (r == 0)
+        r = place->ws->mode == WORKSPACE_FUSE ? copy_index(place, err)
+                                              : check_out_whole(place, err);
+    return r;
 }
 
 static bool has_include_file(const struct repo *repo)
@@ -364,12 +397,14 @@ int prepare_tree(
         const struct workplace_request *q, struct workplace *place, struct carrel_error *err)
 {
     const struct workspace *ws = place->ws;
-    const char *top = ws->mode == WORKSPACE_OVERLAY ? "upper" : "tree";
+    const char *top = ws->mode == WORKSPACE_COPY ? "tree" : "upper";
 
     if (ws->is_folder && ws->mode != WORKSPACE_OVERLAY)
         return err_set(err, -ENOTSUP,
                 "a copy-on-write folder needs overlayfs, which does not work here");
-    int r = ws->mode == WORKSPACE_OVERLAY ? 0 : check_out_whole(place, err);
+    int r = ws->mode == WORKSPACE_OVERLAY ? 0 : fill_fallback(place, err);
+    if (r == 0 && ws->is_cut && !ws->is_folder)
+        r = cut_make(place, err);
     if (r < 0)
         return r;
     AUTO(fd_close) int tree = openat(ws->dir, top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

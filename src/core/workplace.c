@@ -2,6 +2,8 @@
 #include "core/workplace.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "core/cut.h"
+#include "core/fuse.h"
 #include "core/prepare.h"
 #include "core/state.h"
 #include "workspace/dirty.h"
@@ -85,8 +87,15 @@ static int cover_alternates(struct workplace *place, const char *objects, const 
 
 static int mount_objects(struct workplace *place, struct carrel_error *err)
 {
+    char cut[PATH_MAX];
     int r = 0;
 
+    if (place->ws->is_cut) {
+        r = cut_path(place, cut, sizeof(cut), err);
+        return r < 0 ? r
+                     : bind(place, text(place, "%s", cut), PRIVATE_OBJECTS, ACCESS_READ_ONLY,
+                               err);
+    }
     for (size_t i = 0; r == 0 && place->repo->objects[i]; i++) {
         const char *target = i == 0 ? PRIVATE_OBJECTS : text(place, PRIVATE_OBJECTS "-%zu", i);
         r = bind(place, place->repo->objects[i], target, ACCESS_READ_ONLY, err);
@@ -157,6 +166,10 @@ static int make_mounts(struct workplace *place, struct carrel_error *err)
 {
     int r = mount_tree(place, err);
 
+    if (r == 0 && place->ws->mode == WORKSPACE_FUSE) {
+        r = fuse_mount(place, err);
+        place->is_fuse = r == 0;
+    }
     return r == 0 && !place->ws->is_folder ? mount_git(place, err) : r;
 }
 
@@ -195,6 +208,7 @@ static int open_new(
         .run = o->run ? o->run : q->run,
         .base = base,
         .is_folder = o->is_folder,
+        .is_cut = o->is_history_cut,
         .setup = setup,
     };
 
@@ -239,6 +253,8 @@ static int renew(struct workspace *ws, struct carrel_error *err)
         return err_set(err, -EBUSY,
                 "workspace '%s' is open on the host; close it first: carrel workspace close %s",
                 ws->run, ws->run);
+    if (r == 0 && ws->mode == WORKSPACE_FUSE)
+        r = fuse_unmount(ws, err); /* of a process that was killed */
     if (r == 0)
         r = workspace_renew(ws, err);
     return r;
@@ -322,6 +338,8 @@ void workplace_free(struct workplace *place)
     for (size_t i = 0; i < place->n_strings; i++)
         free(place->strings[i]);
     free(place->strings);
+    if (place->is_fuse)
+        (void)fuse_unmount(place->ws, NULL); /* else the sweep does */
     free(place->mounts);
     free(place->lower);
     workspace_free(place->ws);

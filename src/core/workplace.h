@@ -28,6 +28,7 @@ struct workplace {
     size_t n_mounts;
     char **strings; /* what the mounts point to */
     size_t n_strings;
+    bool is_fuse; /* its tree is mounted on the host */
 };
 void workplace_free(struct workplace *place);
 DEFINE_AUTO(struct workplace *, workplace_free)

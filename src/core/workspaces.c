@@ -2,6 +2,7 @@
 #include "core/workspaces.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "core/fuse.h"
 #include "core/land.h"
 #include "core/picture.h"
 #include "core/state.h"
@@ -98,6 +99,8 @@ static int hold(const char *name, struct workspace **out, struct carrel_error *e
         r = workspace_find(state, name, &ws, err);
     if (r == 0)
         r = workspace_take_lock(ws, err);
+    if (r == 0 && ws->mode == WORKSPACE_FUSE)
+        r = fuse_unmount(ws, err); /* of a process that was killed */
     if (r < 0)
         return r;
     *out = ptr_steal(&ws);

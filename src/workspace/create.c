@@ -80,6 +80,7 @@ static int describe(const struct workspace_request *request, const struct place 
     ws->phase = WORKSPACE_READY; /* as soon as `creating` is gone */
     ws->mode = request->mode;
     ws->is_folder = request->is_folder;
+    ws->is_cut = request->is_cut;
     ws->created_s = (int64_t)time(NULL);
     *out = ptr_steal(&ws);
     return 0;

@@ -88,15 +88,17 @@ int dirty_commit(const struct repo *repo, char oid[static OID_MAX], struct carre
     char dir[] = "/tmp/carrel-dirty-XXXXXX";
     char index[sizeof(dir) + 8];
     char made[OID_MAX];
+    AUTO(fd_close) int tmp = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
     if (!repo->top)
         return err_set(err, -EINVAL,
                 "the repository is bare: it has no files with uncommitted changes");
-    if (!mkdtemp(dir))
+    if (tmp < 0 || !mkdtemp(dir))
         return err_set_errno(err, -errno, "make a temporary directory in /tmp");
     (void)snprintf(index, sizeof(index), "%s/index", dir);
     int r = commit(repo, index, made, err);
-    (void)tree_remove(AT_FDCWD, dir, NULL); /* a copy; the answer does not depend on it */
+    (void)tree_remove(
+            tmp, dir + strlen("/tmp/"), NULL); /* a copy; the answer does not depend on it */
     if (r < 0)
         return err_wrap(err, r, "take the uncommitted work in '%s'", repo->top);
     memcpy(oid, made, OID_MAX);

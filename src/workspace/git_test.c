@@ -3,6 +3,7 @@
 #include "workspace/git.h"
 #include "workspace/git_fixture.h"
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -275,6 +276,44 @@ TEST(nothing_of_ours_is_inherited_but_three_streams)
                   "grep SigIgn /proc/$$/status");
     CHECK_EQ(run_fake(&io), 0);
     CHECK_STR(output.data, "0\n1\n2\nSigIgn:\t0000000000000000\n");
+}
+
+TEST(the_status_is_known_to_a_caller_that_ignores_its_children)
+{
+    AUTO(fixture_close) struct fixture at = open_repository();
+    struct git git = scrubbed();
+    struct sigaction now;
+
+    CHECK(signal(SIGCHLD, SIG_IGN) != SIG_ERR);
+    CHECK_EQ(git_run(&git, GIT_ARGS("rev-parse", "-q", "--verify", "nonsense"), NULL, &err), 1);
+    CHECK_EQ(git_run(&git, GIT_ARGS("rev-parse", "HEAD"), NULL, &err), 0);
+    CHECK_EQ(sigaction(SIGCHLD, NULL, &now), 0);
+    CHECK(now.sa_handler == SIG_IGN);
+    (void)signal(SIGCHLD, SIG_DFL);
+}
+
+TEST(a_killed_caller_takes_its_git_with_it)
+{
+    AUTO(fixture_close) struct fixture at = open_repository();
+    struct git_io io = GIT_IO_INIT;
+    int ends[2];
+    char byte;
+
+    /* The program holds the pipe as its output: the end of it is the end of the program. */
+    fake_git(&at, "echo; exec sleep 1000");
+    CHECK_EQ(pipe(ends), 0);
+    pid_t pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        (void)close(ends[0]);
+        io.output_fd = ends[1];
+        _exit(run_fake(&io));
+    }
+    CHECK_EQ(close(ends[1]), 0);
+    CHECK_EQ(read(ends[0], &byte, 1), 1);
+    CHECK_EQ(kill(pid, SIGKILL), 0);
+    CHECK_EQ(read(ends[0], &byte, 1), 0);
+    CHECK_EQ(waitpid(pid, NULL, 0), pid);
 }
 
 TEST(it_works_for_a_caller_without_standard_streams)

@@ -12,7 +12,7 @@
 
 /* Enough for millions of ordinary questions at once; each question brings some of its own. An
  * honest file of a thousand patterns needs some ten steps for each. */
-#define FIRST_STEPS UINT64_C(300000000)
+#define FIRST_STEPS UINT64_C(100000000)
 #define STEPS_PER_QUESTION 20000
 
 enum {

@@ -41,6 +41,7 @@ static const struct key keys[] = {
     FIELD("phase", PHASE, phase),
     FIELD("mode", MODE, mode),
     FIELD("folder", FLAG, is_folder),
+    FIELD("cut", FLAG, is_cut),
     FIELD("user-locked", FLAG, is_user_locked),
     FIELD("opened", FLAG, is_opened),
     FIELD("published", FLAG, is_published),

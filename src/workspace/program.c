@@ -17,6 +17,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -25,13 +26,15 @@
 
 #define CHUNK_BYTES ((size_t)64 << 10)
 #define STACK_BYTES ((size_t)64 << 10)
-#define GRACE_MS 2000 /* between SIGTERM, at which git takes its lock files away, and SIGKILL  \
-                       */
+#define GRACE_MS                                                                               \
+    2000 /* between SIGTERM, at which git takes its lock files away, and SIGKILL               \
+          */
 
 /* What the new process needs to know. It shares our memory until exec and must not allocate. */
 struct child {
     const struct program *program;
     int streams[3];
+    pid_t parent;
     int error; /* why there was no exec */
 };
 
@@ -57,6 +60,12 @@ static int prepare(struct child *child)
     int r;
 
     signals_reset();
+    /* A killed carrel must not leave somebody behind who writes where the next one sweeps.
+     * SIGTERM, because git takes its lock files away then. */
+    if (prctl(PR_SET_PDEATHSIG, SIGTERM) < 0)
+        return -errno;
+    if (getppid() != child->parent)
+        return -ECHILD;
     for (int fd = 0; fd < 3; fd++) /* all of ours are above 2: none is overwritten */
         if (dup2(child->streams[fd], fd) < 0)
             return -errno;
@@ -275,6 +284,21 @@ static void stop(struct pump *pump)
     pump->err = err;
 }
 
+/*
+ * Whoever started us may have SIGCHLD ignored, which is inherited; the kernel then throws the
+ * exit status away. Puts the default back for as long as the program runs.
+ */
+static bool keep_status(struct sigaction *before)
+{
+    const struct sigaction plain = { .sa_handler = SIG_DFL };
+
+    if (sigaction(SIGCHLD, NULL, before) < 0)
+        return false;
+    if (before->sa_handler != SIG_IGN && !(before->sa_flags & SA_NOCLDWAIT))
+        return false;
+    return sigaction(SIGCHLD, &plain, NULL) == 0;
+}
+
 static int reap(pid_t pid, const char *name, struct carrel_error *err)
 {
     int status;
@@ -282,7 +306,7 @@ static int reap(pid_t pid, const char *name, struct carrel_error *err)
     for (;;) {
         if (waitpid(pid, &status, 0) == pid)
             break;
-        /* The caller ignores SIGCHLD, or waits for every child there is. */
+        /* The caller waits for every child there is, in another thread. */
         if (errno != EINTR)
             return err_set_errno(err, -errno, "learn how %s ended", name);
     }
@@ -304,9 +328,8 @@ static int pump_run(struct pump *pump, pid_t pid)
     if (r == -ETIMEDOUT)
         (void)err_set(pump->err, r, "%s took longer than %u ms and was ended", program->name,
                 program->timeout_ms);
-    if (r < 0)
-        stop(pump);
     if (r < 0) {
+        stop(pump);
         (void)reap(pid, program->name, NULL);
         return r;
     }
@@ -410,13 +433,19 @@ int program_run(const struct program *program, struct carrel_error *err)
     AUTO(fd_close) int in = -1;
     AUTO(fd_close) int out = -1;
     AUTO(fd_close) int complaints = -1;
+    struct sigaction before;
     pid_t pid = -1;
 
+    bool is_changed = keep_status(&before);
     int r = chunk ? connect_streams(&pump, &in, &out, &complaints) : -ENOMEM;
     if (r < 0) {
         (void)err_set_errno(err, r, "start %s", program->name);
     } else {
-        struct child child = { .program = program, .streams = { in, out, complaints } };
+        struct child child = {
+            .program = program,
+            .streams = { in, out, complaints },
+            .parent = getpid(),
+        };
         r = start(&child, &pid, err);
     }
     if (r >= 0) {
@@ -427,6 +456,8 @@ int program_run(const struct program *program, struct carrel_error *err)
         close_end(&complaints);
         r = pump_run(&pump, pid);
     }
+    if (is_changed)
+        (void)sigaction(SIGCHLD, &before, NULL);
     fd_close(pump.in);
     fd_close(pump.out);
     fd_close(pump.complaints);

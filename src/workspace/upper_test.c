@@ -23,6 +23,7 @@ static struct changes changes;
 
 /* A place with an upper and two layers of a base, all empty. */
 struct place {
+    const char *parent;
     char dir[40];
     int fd;
     int upper;
@@ -31,9 +32,10 @@ struct place {
     struct upper_base base;
 };
 
-static void make_place(struct place *place)
+static void make_place_in(struct place *place, const char *parent)
 {
-    *place = (struct place){ .dir = "/tmp/upper-test-XXXXXX" };
+    *place = (struct place){ .parent = parent };
+    (void)snprintf(place->dir, sizeof(place->dir), "%s/upper-test-XXXXXX", parent);
     CHECK(mkdtemp(place->dir));
     place->fd = open(place->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     CHECK(place->fd >= 0);
@@ -49,14 +51,25 @@ static void make_place(struct place *place)
     place->base = (struct upper_base){ .lower = place->lower, .exclude = "" };
 }
 
+static void make_place(struct place *place)
+{
+    make_place_in(place, "/tmp");
+}
+
+/* For many files without attributes: in memory, where there is such a place. */
+static void make_large_place(struct place *place)
+{
+    make_place_in(place, access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+}
+
 static void drop_place(struct place *place)
 {
-    AUTO(fd_close) int tmp = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    AUTO(fd_close) int parent = open(place->parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
     changes_finish(&changes);
     fd_close(place->upper);
     fd_close(place->fd);
-    CHECK_EQ(tree_remove(tmp, place->dir + strlen("/tmp/"), &err), 0);
+    CHECK_EQ(tree_remove(parent, place->dir + strlen(place->parent) + 1, &err), 0);
 }
 
 static void put(const struct place *place, const char *path, const char *text)
@@ -478,7 +491,7 @@ TEST(depth_is_bounded_and_costs_no_descriptors)
     const struct rlimit few = { 20, 20 };
     struct place place;
 
-    make_place(&place);
+    make_large_place(&place);
     int last = dig(&place, 900, "d");
     CHECK_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
     CHECK_EQ(walk(&place), 0);
@@ -496,7 +509,7 @@ TEST(three_thousand_directories_in_each_other_are_refused)
         struct place place;
         uint64_t bytes = 0;
         uint64_t inodes = 0;
-        make_place(&place);
+        make_large_place(&place);
         int last = dig(&place, 3000, names[i]);
         CHECK_EQ(walk(&place), -ELOOP);
         CHECK(strstr(err.message, i == 0 ? "1000 deep" : "4095 bytes"));
@@ -535,7 +548,7 @@ TEST(rules_made_to_be_slow_or_large_are_refused)
 {
     struct place place;
 
-    make_place(&place);
+    make_large_place(&place);
     AUTO(fd_close)
     int fd = openat(place.upper, ".gitignore", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
     for (int i = 0; i < 600; i++)
@@ -646,7 +659,7 @@ TEST(ten_changes_in_a_large_tree_are_listed_in_less_than_a_millisecond)
     char path[80];
     uint64_t best = UINT64_MAX;
 
-    make_place(&place);
+    make_large_place(&place);
     place.lower[0] = place.paths[1];
     place.lower[1] = NULL;
     put(&place, "tree/.gitignore", "*.o\nbuild/\n*~\n/tmp\n");

@@ -49,6 +49,7 @@ struct workspace {
     enum workspace_phase phase;
     enum workspace_mode mode;
     bool is_folder;      /* no git inside: a copy-on-write folder */
+    bool is_cut;         /* the run sees the base commit alone */
     bool is_user_locked; /* `workspace lock`: discard and prune refuse */
     bool is_opened;      /* mounted or checked out at its place on the host */
     bool is_published;   /* its snapshot is on the branch */
@@ -66,6 +67,7 @@ struct workspace_request {
     const char *base;
     enum workspace_mode mode;
     bool is_folder;
+    bool is_cut;
     const char *setup;  /* NULL: none */
 };
 

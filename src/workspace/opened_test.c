@@ -1,0 +1,143 @@
+#include "base/err.h"
+#include "workspace/git_fixture.h"
+#include "workspace/opened.h"
+#include <errno.h>
+
+static struct carrel_error err;
+static char path[PATH_MAX];
+
+/* A workspace whose run has committed; the branch has its work. */
+static struct workspace *set_up(struct repo **repo)
+{
+    struct workspace *ws = NULL;
+    char state[128];
+    char base[OID_MAX];
+
+    SHELL("git init -q user; cd user; mkdir dir; echo a > a; echo b > dir/b; ln -s a link;"
+          "echo '*.o' > .gitignore; git add .; git commit -q -m base");
+    (void)snprintf(base, sizeof(base), "%s", printed("git -C user rev-parse HEAD"));
+    (void)snprintf(state, sizeof(state), "%s", printed("mkdir -p state; echo $PWD/state"));
+    CHECK_EQ(repo_open("user", repo, &err), 0);
+    const struct workspace_request request = {
+        .state = state, .repo = *repo, .task = "T-1", .run = "R-1", .base = base
+    };
+    CHECK_EQ(workspace_create(&request, &ws, &err), 0);
+    SHELL("git clone -q user run; cd run; echo r >> a; mkdir new; echo n > new/n; chmod +x "
+          "dir/b;"
+          "echo '* filter=evil' > .gitattributes; git add -A; git commit -q -m run;"
+          "git -C ../user fetch -q ../run; git -C ../user update-ref "
+          "refs/heads/task-T-1-run-R-1 FETCH_HEAD;"
+          "git -C ../user config filter.evil.smudge 'touch %s/RAN; cat'",
+            printed("pwd"));
+    return ws;
+}
+
+#define SET_UP()                                                                               \
+    AUTO(fixture_close) struct fixture at = fixture_open();                                    \
+    AUTO(repo_free) struct repo *repo = NULL;                                                  \
+    AUTO(workspace_free) struct workspace *ws = set_up(&repo)
+
+static int opened(struct workspace *ws, struct repo *repo, const char *where)
+{
+    return opened_open(ws, repo, NULL, where, path, sizeof(path), &err);
+}
+
+TEST(unmodified_git_works_in_an_opened_workspace)
+{
+    SET_UP();
+    CHECK_EQ(opened(ws, repo, NULL), 0);
+    CHECK_STR(path, printed("echo $PWD/state/workspaces/T-1/runs/R-1"));
+    CHECK(ws->is_opened);
+    SHELL("test ! -e RAN; cd %s; test -z \"$(git status --porcelain)\"; git diff --exit-code;"
+          "test $(git symbolic-ref HEAD) = refs/heads/task-T-1-run-R-1; git log -1 | grep -q "
+          "run;"
+          "test -x dir/b; test $(readlink link) = a; echo more >> a; git commit -qam more;"
+          "git fsck --strict 2>/dev/null",
+            path);
+    CHECK_EQ(opened(ws, repo, NULL), -EEXIST);
+    CHECK(strstr(err.message, "is opened already, at '"));
+    CHECK_EQ(opened_close(ws, repo, &err), 0);
+    CHECK(!ws->is_opened);
+    CHECK_STR(ws->snapshot, printed("git -C user rev-parse task-T-1-run-R-1"));
+    CHECK_STR(printed("git -C user log -1 --format=%%s task-T-1-run-R-1"), "more");
+    SHELL("test ! -e %s; test -z \"$(ls -A state/workspaces/T-1/runs)\"", path);
+    CHECK_EQ(opened_close(ws, repo, &err), 0);
+    CHECK_EQ(opened(ws, repo, NULL), 0); /* and again, with what was committed there */
+    SHELL("cd %s; tail -1 a | grep -qx more; test -z \"$(git status --porcelain)\"", path);
+}
+
+TEST(the_repository_shows_it_locked_and_its_own_commands_do_no_harm)
+{
+    SET_UP();
+    for (int turn = 0; turn < 3; turn++) {
+        SHELL("cd user; git worktree list --porcelain > ../list;"
+              "grep -qx \"worktree $PWD/../state/workspaces/T-1/runs/R-1\" ../list ||"
+              "grep -qx \"worktree $(cd ..; pwd)/state/workspaces/T-1/runs/R-1\" ../list;"
+              "grep -q '^locked' ../list; git worktree prune; git worktree repair 2>/dev/null;"
+              "git gc -q --prune=now; git fsck --strict 2>/dev/null");
+        CHECK(shell("git -C user worktree remove %s/state/workspaces/T-1/runs/R-1 2>/dev/null",
+                      at.path) != 0);
+        if (turn == 0)
+            CHECK_EQ(opened(ws, repo, NULL), 0);
+        if (turn == 1) {
+            SHELL("cd %s; test -z \"$(git status --porcelain)\"", path);
+            CHECK_EQ(opened_close(ws, repo, &err), 0);
+        }
+    }
+    CHECK_EQ(opened(ws, repo, NULL), 0);
+    SHELL("cd %s; test -z \"$(git status --porcelain)\"", path);
+}
+
+TEST(it_can_be_opened_somewhere_else)
+{
+    SET_UP();
+    char where[128];
+
+    (void)snprintf(where, sizeof(where), "%s/elsewhere", at.path);
+    CHECK_EQ(opened(ws, repo, where), 0);
+    CHECK_STR(path, where);
+    SHELL("cd elsewhere; test -z \"$(git status --porcelain)\"; cd ../user;"
+          "git worktree list | grep -q ^%s",
+            where);
+    CHECK_EQ(opened_close(ws, repo, &err), 0);
+    SHELL("test ! -e elsewhere; mkdir elsewhere; echo precious > elsewhere/file");
+    CHECK_EQ(opened(ws, repo, where), -EEXIST);
+    CHECK(strstr(err.message, "choose a new directory"));
+    CHECK_EQ(opened(ws, repo, "relative"), -EINVAL);
+    SHELL("test -f elsewhere/file");
+    CHECK(!ws->is_opened);
+}
+
+TEST(uncommitted_changes_keep_it_open)
+{
+    SET_UP();
+    static const char *const changes[] = { "echo x >> a", "echo x > untracked", "rm dir/b",
+        "echo x > staged; git add staged", "git rm -q a", "chmod -x dir/b" };
+
+    CHECK_EQ(opened(ws, repo, NULL), 0);
+    for (size_t i = 0; i < ARRAY_LEN(changes); i++) {
+        SHELL("cd %s; %s", path, changes[i]);
+        CHECK_EQ(opened_close(ws, repo, &err), -ENOTEMPTY);
+        CHECK(strstr(err.message, "that are not committed"));
+        SHELL("cd %s; git reset -q --hard; git clean -qfd", path);
+    }
+    SHELL("cd %s; git checkout -q --detach", path);
+    CHECK_EQ(opened_close(ws, repo, &err), -ENOTEMPTY);
+    CHECK(strstr(err.message, "git switch task-T-1-run-R-1 there first"));
+    SHELL("cd %s; git switch -q task-T-1-run-R-1; echo ignored > x.o", path);
+    CHECK_EQ(opened_close(ws, repo, &err), 0);
+}
+
+TEST(what_a_crash_left_is_made_anew)
+{
+    SET_UP();
+    SHELL("mkdir -p state/workspaces/T-1/runs/.carrel-T-1-R-1 state/workspaces/T-1/R-1/view;"
+          "touch state/workspaces/T-1/runs/.carrel-T-1-R-1/half");
+    ws->is_opened = true;
+    CHECK_EQ(opened(ws, repo, NULL), 0);
+    SHELL("rm -r %s", path); /* the user removed it by hand */
+    CHECK_EQ(opened_close(ws, repo, &err), 0);
+    CHECK(!ws->is_opened);
+    CHECK_EQ(opened(ws, repo, NULL), 0);
+    SHELL("cd %s; test -z \"$(git status --porcelain)\"", path);
+}
