@@ -139,9 +139,10 @@ static int fill(int dir, struct workspace *ws)
         ws->lock = -1;
         return r;
     }
-    r = newfile_write_text(dir, RECORD_CREATING, "");
-    if (r == 0)
-        r = write_record(dir, ws);
+    /* A second name of a file that is there costs far less than a new one. */
+    if (linkat(dir, "lock", dir, RECORD_CREATING, 0) < 0)
+        return -errno;
+    r = write_record(dir, ws);
     if (r == 0)
         r = newfile_make_dirs(dir, tree);
     if (r == 0 && !ws->is_folder)

@@ -28,7 +28,7 @@
 static const char attributes[] =
         "* -text !eol -crlf -filter -ident !working-tree-encoding !merge !diff\n";
 static const char config[] =
-        "[core]\n\trepositoryformatversion = 0\n\tbare = true\n"
+        "[core]\n\trepositoryformatversion = 0\n\tbare = false\n"
         "\tfilemode = true\n\tsymlinks = true\n\tignorecase = false\n"
         "\tautocrlf = false\n\tsafecrlf = false\n\tlogallrefupdates = false\n"
         "[gc]\n\tauto = 0\n";
@@ -40,8 +40,27 @@ static int write_file(int dir, const char *name, const char *text)
     return fd < 0 ? -errno : fd_write_all(fd, text, strlen(text));
 }
 
+/* The configuration names the folder, so whoever opens the repository finds it. */
+static int write_config(int dir, const char *folder)
+{
+    AUTO(buf_finish) struct buf text = BUF_INIT((size_t)4 * PATH_MAX);
+
+    buf_add_str(&text, config);
+    buf_add_str(&text, "[core]\n\tworktree = \"");
+    for (const char *at = folder; *at; at++) {
+        if (*at == '"' || *at == '\\')
+            buf_add_str(&text, "\\");
+        if (*at == '\n')
+            buf_add_str(&text, "\\n");
+        else
+            buf_add(&text, at, 1);
+    }
+    buf_add_str(&text, "\"\n");
+    return text.is_short ? -ENOMEM : write_file(dir, "config", text.data);
+}
+
 /* Writing it again does no harm; HEAD comes last and makes it a git dir. */
-static int make_git_dir(int dir)
+static int make_git_dir(int dir, const char *folder)
 {
     static const char *const dirs[] = { "objects", "objects/info", "objects/pack", "refs",
         "refs/heads", "info", "empty" };
@@ -53,13 +72,17 @@ static int make_git_dir(int dir)
             return -errno;
     int r = write_file(dir, "info/attributes", attributes);
     if (r == 0)
-        r = write_file(dir, "config", config);
+        r = write_config(dir, folder);
     if (r == 0)
         r = write_file(dir, "HEAD", "ref: " FOLDER_REF "\n");
     return r;
 }
 
-/* "name-<32 hex digits>.git": the hash tells folders apart, the name is for people. */
+/*
+ * "<name>-<32 hex digits>/.git": the hash tells folders apart, the name is for people. It ends
+ * in ".git" because a bare repository below some work tree (a home directory may be one) looks
+ * like a trap, and is refused.
+ */
 static int hidden_path(const char *state, const char *dir, char path[static PATH_MAX])
 {
     struct sha256 hash;
@@ -80,7 +103,7 @@ static int hidden_path(const char *state, const char *dir, char path[static PATH
             name[n] = '_';
     }
     name[n] = '\0';
-    return (size_t)snprintf(path, PATH_MAX, "%s/folders/%s-%.32s.git", state, name, hex) <
+    return (size_t)snprintf(path, PATH_MAX, "%s/folders/%s-%.32s/.git", state, name, hex) <
                            PATH_MAX
                    ? 0
                    : -ENAMETOOLONG;
@@ -88,18 +111,21 @@ static int hidden_path(const char *state, const char *dir, char path[static PATH
 
 static int make_dirs(const char *state, const char *path)
 {
-    char folders[PATH_MAX];
+    char above[PATH_MAX];
 
-    (void)snprintf(folders, sizeof(folders), "%s/folders", state);
-    if ((mkdir(state, 0700) < 0 && errno != EEXIST) ||
-            (mkdir(folders, 0700) < 0 && errno != EEXIST) ||
-            (mkdir(path, 0700) < 0 && errno != EEXIST))
-        return -errno;
-    return 0;
+    (void)snprintf(above, sizeof(above), "%s", path);
+    for (char *slash = above + strlen(state); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (mkdir(above, 0700) < 0 && errno != EEXIST)
+            return -errno;
+        *slash = '/';
+    }
+    return mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
 }
 
 /* Opens and locks the hidden git dir. Another snapshot of the same folder is waited for. */
-static int hold(const char *state, const char *path, struct carrel_error *err)
+static int hold(
+        const char *state, const char *path, const char *folder, struct carrel_error *err)
 {
     int r = make_dirs(state, path);
     if (r < 0)
@@ -110,7 +136,7 @@ static int hold(const char *state, const char *path, struct carrel_error *err)
     while (flock(fd, LOCK_EX) < 0)
         if (errno != EINTR)
             return err_set_errno(err, -errno, "lock '%s'", path);
-    r = make_git_dir(fd);
+    r = make_git_dir(fd, folder);
     if (r < 0)
         return err_set_errno(err, r, "fill '%s'", path);
     (void)unlinkat(fd, "index.lock", 0); /* of a git that was killed: we hold the lock */
@@ -195,10 +221,8 @@ static int open_hidden(
     int r = repo_open(path, &repo, err);
     if (r < 0)
         return r;
-    free(repo->top);
-    repo->top = strdup(dir);
-    if (!repo->top)
-        return err_set_errno(err, -ENOMEM, "open '%s'", path);
+    if (!repo->top || strcmp(repo->top, dir) != 0)
+        return err_set(err, -EBADMSG, "'%s' belongs to another folder: remove it", path);
     *out = ptr_steal(&repo);
     return 0;
 }
@@ -237,7 +261,7 @@ int folder_snapshot(const char *state, const char *dir, struct repo **hidden,
     if (path_is_below(path, folder))
         return err_set(err, -EINVAL, "'%s' holds carrel's own state: choose a folder inside it",
                 folder);
-    AUTO(fd_close) int lock = hold(state, path, err);
+    AUTO(fd_close) int lock = hold(state, path, folder, err);
     if (lock < 0)
         return lock;
     AUTO(repo_free) struct repo *repo = NULL;

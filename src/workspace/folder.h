@@ -1,7 +1,8 @@
 /*
  * folder.h - a folder without git as a repository that nobody sees.
  *
- *   <state>/folders/<key>.git/        bare, private to the user; one for each folder
+ *   <state>/folders/<key>/.git/       private to the user, one for each folder; its
+ *                                     core.worktree is the folder
  *       index                         persists, so the next snapshot reads only changed files
  *       empty/<commit>                the empty directories, which git does not know
  */

@@ -25,7 +25,7 @@ static int snapshot(struct repo **hidden)
 
 static const char *listed(void)
 {
-    return printed("git --git-dir=$(echo state/folders/*.git) ls-tree -r %s | "
+    return printed("git --git-dir=$(echo state/folders/*/.git) ls-tree -r %s | "
                    "awk '{print $1 \" \" $4}' | tr '\\n' ';'",
             commit);
 }
@@ -40,9 +40,9 @@ TEST(a_snapshot_has_every_file_as_it_is)
     CHECK_EQ(snapshot(&hidden), 0);
     CHECK_STR(listed(), "100644 .gitattributes;100644 .gitignore;100755 a;120000 link;"
                         "100644 mixed;100644 sub/b;100644 x.o;");
-    SHELL("git --git-dir=$(echo state/folders/*.git) cat-file blob %s:mixed | cmp - "
+    SHELL("git --git-dir=$(echo state/folders/*/.git) cat-file blob %s:mixed | cmp - "
           "folder/mixed;"
-          "test ! -e RAN; test $(stat -c %%a state/folders/*.git) = 700",
+          "test ! -e RAN; test $(stat -c %%a state/folders/*/.git) = 700",
             commit);
     CHECK_STR(hidden->top, printed("cd folder; pwd"));
 }
@@ -60,14 +60,14 @@ TEST(an_unchanged_folder_is_the_same_commit_and_a_changed_one_a_child)
     CHECK_EQ(snapshot(&hidden), 0);
     CHECK_STR(listed(), "100755 a;100644 c;120000 link;");
     CHECK_STR(
-            printed("git --git-dir=$(echo state/folders/*.git) rev-parse %s^", commit), first);
+            printed("git --git-dir=$(echo state/folders/*/.git) rev-parse %s^", commit), first);
 }
 
 TEST(a_killed_snapshot_does_not_block_the_next)
 {
     SET_UP();
     CHECK_EQ(snapshot(&hidden), 0);
-    SHELL("cd state/folders/*.git; touch index.lock; cd ../../..; echo more >> folder/a");
+    SHELL("cd state/folders/*/.git; touch index.lock; cd ../../../..; echo more >> folder/a");
     CHECK_EQ(snapshot(&hidden), 0);
 }
 
@@ -114,6 +114,20 @@ TEST(the_state_directory_is_never_part_of_the_folder)
     SHELL("test ! -e folder/state");
 }
 
+TEST(a_path_of_any_bytes_works)
+{
+    SET_UP();
+    AUTO(repo_free) struct repo *again = NULL;
+    char state[128];
+
+    SHELL("mv folder 'a \"b\" c\\d #;e\nf '");
+    (void)snprintf(state, sizeof(state), "%s", printed("echo $PWD/state"));
+    CHECK_EQ(folder_snapshot(state, "a \"b\" c\\d #;e\nf ", &hidden, commit, &err), 0);
+    CHECK_EQ(repo_open(hidden->git_dir, &again, &err), 0); /* as one finds it later */
+    CHECK_STR(again->top, hidden->top);
+    CHECK(strstr(again->top, "/a \"b\" c\\d #;e\nf "));
+}
+
 /* The way of a result: the user goes on meanwhile, a new snapshot, then apply. */
 TEST(a_result_is_applied_to_the_folder)
 {
@@ -127,7 +141,8 @@ TEST(a_result_is_applied_to_the_folder)
     memcpy(base, commit, sizeof(base));
     SHELL("cp -a folder run; cd run; sed -i 's/^20$/twenty/' lines; rm sub/b; echo n > n");
     (void)snprintf(tip, sizeof(tip), "%s",
-            printed("export GIT_DIR=$(echo $PWD/state/folders/*.git) GIT_INDEX_FILE=$PWD/i; cd "
+            printed("export GIT_DIR=$(echo $PWD/state/folders/*/.git) GIT_INDEX_FILE=$PWD/i; "
+                    "cd "
                     "run;"
                     "git --work-tree=. add -A; git commit-tree -p %s -m run $(git write-tree)",
                     base));

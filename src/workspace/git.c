@@ -77,8 +77,8 @@ static const char *const scrubbed_env[] = {
     "GIT_OPTIONAL_LOCKS=0",
     "GIT_NO_REPLACE_OBJECTS=1",
     "GIT_NO_LAZY_FETCH=1",
-    "GIT_GRAFT_FILE=/dev/null",
-    "GIT_ALLOW_PROTOCOL=none", /* outranks a protocol.<name>.allow of the repository */
+    "GIT_GRAFT_FILE=/dev/null/none", /* one that opens gets a hint of its own */
+    "GIT_ALLOW_PROTOCOL=none",       /* outranks a protocol.<name>.allow of the repository */
     "GIT_PROTOCOL_FROM_USER=0",
     "GIT_EDITOR=false",
     "GIT_SEQUENCE_EDITOR=false",
@@ -281,32 +281,35 @@ static const char *command_of(const char *const *args)
     return args[0] ? args[0] : "";
 }
 
+static bool has_mark(const char *line, size_t len, const char *mark)
+{
+    return len > strlen(mark) && memcmp(line, mark, strlen(mark)) == 0;
+}
+
 /*
  * The line that says why: the last one that git itself marked as fatal or an error, else the
- * last one. Hints come after the reason, so the last line alone would often be a hint.
+ * last one that is no hint. Hints come after the reason.
  */
 static const char *last_words(const struct buf *complaints, char *out, size_t size)
 {
-    static const char *const marks[] = { "fatal: ", "error: " };
     const char *best = NULL;
     size_t best_len = 0;
-    bool is_marked = false;
+    int best_rank = 0;
     const char *end = complaints->data ? complaints->data + complaints->len : NULL;
 
     for (const char *line = complaints->data; line < end;) {
         const char *stop = memchr(line, '\n', (size_t)(end - line));
         size_t len = (size_t)((stop ? stop : end) - line);
-        size_t mark = 0;
+        bool is_reason = has_mark(line, len, "fatal: ") || has_mark(line, len, "error: ");
+        int rank = is_reason ? 3 : has_mark(line, len, "hint: ") ? 1 : 2;
 
-        for (size_t i = 0; i < ARRAY_LEN(marks); i++)
-            if (len > strlen(marks[i]) && memcmp(line, marks[i], strlen(marks[i])) == 0)
-                mark = strlen(marks[i]);
-        if (len > 0 && (mark > 0 || !is_marked)) {
+        if (len > 0 && rank >= best_rank) {
+            size_t mark = is_reason ? strlen("fatal: ") : 0;
             best = line + mark;
             best_len = len - mark;
-            is_marked = mark > 0;
+            best_rank = rank;
         }
-        line += (size_t)((stop ? stop + 1 : end) - line);
+        line = stop ? stop + 1 : end;
     }
     return best ? str_escape(best, best_len, out, size) : NULL;
 }

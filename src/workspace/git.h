@@ -3,14 +3,14 @@
  * configuration.
  *
  * Every call names its git dir; nothing is discovered. GIT_SCRUBBED sees no configuration of
- * user or system, runs no hook, no fsmonitor, no filter of a private config, speaks no protocol.
- * The repository's own configuration is still read: what it could start is overridden, but for
- * filters, merge drivers, external diffs and textconv, which the caller must not ask for where
- * a run's content is concerned (--no-ext-diff, --no-textconv, no work tree).
- * GIT_AS_USER keeps the caller's environment (of its GIT_* variables those that say where the
- * configuration is and how to reach a server) and configuration, because filters live there;
- * hooks stay off. It is for content the user's repository already has, never for what a run
- * wrote.
+ * user or system, runs no hook, no fsmonitor, no filter of a private config, speaks no
+ * protocol. The repository's own configuration is still read: what it could start is
+ * overridden, but for filters, merge drivers, external diffs and textconv, which the caller
+ * must not ask for where a run's content is concerned (--no-ext-diff, --no-textconv, no work
+ * tree). GIT_AS_USER keeps the caller's environment (of its GIT_* variables those that say
+ * where the configuration is and how to reach a server) and configuration, because filters live
+ * there; hooks stay off. It is for content the user's repository already has, never for what a
+ * run wrote.
  */
 #pragma once
 #include "base/buf.h"
@@ -34,9 +34,9 @@ struct git {
 struct git_io {
     const void *input; /* fed to stdin; NULL and input_fd < 0: end of file at once */
     size_t input_len;
-    int input_fd;       /* used when input == NULL; -1: none. Not closed. */
-    int output_fd;      /* stdout goes here; -1: into `output` or nowhere. Not closed. */
-    struct buf *output; /* NULL: dropped. It overflowing is an error (-EFBIG) */
+    int input_fd;        /* used when input == NULL; -1: none. Not closed. */
+    int output_fd;       /* stdout goes here; -1: into `output` or nowhere. Not closed. */
+    struct buf *output;  /* NULL: dropped. It overflowing is an error (-EFBIG) */
     unsigned timeout_ms; /* 0: none; then the program is killed and the call is -ETIMEDOUT */
     /*
      * Instead of `input`: asked for the next bytes of stdin. Returns how many it gave, 0 at the
@@ -49,15 +49,18 @@ struct git_io {
     uint64_t max_memory_bytes; /* 0: no limit; RLIMIT_DATA of the program: maps do not count */
     uint64_t max_file_bytes;   /* 0: no limit; RLIMIT_FSIZE */
 };
-#define GIT_IO_INIT { .input_fd = -1, .output_fd = -1 }
+#define GIT_IO_INIT                                                                            \
+    {                                                                                          \
+        .input_fd = -1, .output_fd = -1                                                        \
+    }
 
 /*
  * Runs git with `args` (NULL-terminated, without "git"; they may begin with "-c", which
- * outranks ours) to its end. Returns its exit status (0..255), or a negative errno when it could
- * not be run or was killed (-EINTR: by a signal that was not ours). When the status is not 0,
- * err holds git's last line of complaint, escaped; the caller decides whether that is a failure.
- * -ENOENT with a clear message when there is no git program. io may be NULL. A scrubbed git that
- * needs a name is "carrel <carrel@localhost>".
+ * outranks ours) to its end. Returns its exit status (0..255), or a negative errno when it
+ * could not be run or was killed (-EINTR: by a signal that was not ours). When the status is
+ * not 0, err holds git's last line of complaint, escaped; the caller decides whether that is a
+ * failure. -ENOENT with a clear message when there is no git program. io may be NULL. A
+ * scrubbed git that needs a name is "carrel <carrel@localhost>".
  */
 int git_run(const struct git *git, const char *const *args, struct git_io *io,
         struct carrel_error *err);

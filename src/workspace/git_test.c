@@ -450,6 +450,11 @@ TEST(replaced_and_grafted_history_is_not_seen)
     io.output = &output;
     CHECK_EQ(git_expect(&git, GIT_ARGS("log", "--format=%s"), &io, &err), 0);
     CHECK_STR(output.data, "second\nfirst");
+    /* And git has nothing to say about it. */
+    CHECK_EQ(git_run(&git, GIT_ARGS("merge-base", "--is-ancestor", "HEAD", "HEAD~1"), NULL,
+                     &err),
+            1);
+    CHECK_STR(err.message, "git merge-base ended with status 1");
 }
 
 TEST(the_environment_of_the_caller_does_not_name_the_repository)

@@ -70,7 +70,7 @@ struct harvest_summary {
     struct harvest_file *files;
     size_t n_files;
     uint64_t added, removed;
-    uint64_t n_commits;      /* base..tip, the made one not counted when it is carrel's own */
+    uint64_t n_commits;      /* base..tip, one that harvest_commit_changes() made included */
     bool is_rewritten;       /* tip does not descend from base */
     size_t n_sensitive;
 };
@@ -79,8 +79,13 @@ int harvest_summarize(const struct repo *repo, const char *dir, const char *base
         const char *tip, const struct harvest_limits *limits, struct harvest_summary *out,
         struct carrel_error *err);
 
-/* Moves the quarantine's packs and loose objects into the repository (.pack, .rev, then .idx
- * last; loose by link or rename) and then `branch` (full ref name) from `old` to `tip`. */
+/*
+ * Puts the quarantine's packs and loose objects into the repository, on the disk, then moves
+ * `branch` (full ref name) from `old` to `tip`, and then empties the quarantine. First it looks
+ * whether everything that tip reaches and old does not is still there: -EBADMSG if not. Killed
+ * anywhere it leaves at most objects that nothing refers to, and another call finishes. On
+ * failure the branch is where it was and the quarantine is complete.
+ */
 int harvest_publish(const struct repo *repo, const char *dir, const char *branch,
         const char *tip, const char *old, const char *message, struct carrel_error *err);
 

@@ -9,8 +9,9 @@ struct carrel_error;
 
 /*
  * An id becomes part of a path, of a branch and of an argument, so it is letters, digits, '.',
- * '_' and '-', at most NAME_ID_MAX of them, starts with a letter or digit, has no "..", does not
- * end in '.' or ".lock", and is not "runs" (a directory of ours). `what` is "task" or "run".
+ * '_' and '-', at most NAME_ID_MAX of them, starts with a letter or digit, has no "..", does
+ * not end in '.' or ".lock", and is not "runs" (a directory of ours). `what` is "task" or
+ * "run".
  */
 int name_check_id(const char *id, const char *what, struct carrel_error *err);
 

@@ -10,8 +10,9 @@
 
 /* Where the parts appear in the sandbox. */
 #define PRIVATE_GIT_DIR "/run/carrel/git"
-#define PRIVATE_OBJECTS "/run/carrel/objects" /* then objects-1, objects-2 ... for alternates  \
-                                               */
+#define PRIVATE_OBJECTS                                                                        \
+    "/run/carrel/objects" /* then objects-1, objects-2 ... for alternates                      \
+                           */
 #define PRIVATE_WORK_TREE "/workspace"
 
 /*
@@ -25,7 +26,8 @@
  */
 int private_make_template(const struct repo *repo, int dir, struct carrel_error *err);
 
-/* Fills `dir` (the upper, empty): HEAD, refs/heads/<branch>, logs for both, packed-refs. */
+/* Fills `dir` (the upper, empty): HEAD and its log, and packed-refs with the other refs and the
+ * branch. */
 int private_make_upper(const struct repo *repo, int dir, const char *branch, const char *commit,
         struct carrel_error *err);
 

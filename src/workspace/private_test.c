@@ -156,7 +156,11 @@ TEST(git_works_with_template_and_upper_together)
 
     fixture_init(&fx);
     fixture_git(&fx, GIT_WORDS("tag", "-m", "x", "v1"), NULL);
-    fixture_git(&fx, GIT_WORDS("branch", "task-other-run-1"), NULL);
+    fixture_git(&fx, GIT_WORDS("branch", "task-other-run-1"), NULL); /* not shown to others */
+    fixture_git(&fx, GIT_WORDS("branch", "a"), NULL);
+    fixture_git(&fx, GIT_WORDS("branch", "task-T-run"), NULL);
+    fixture_git(&fx, GIT_WORDS("branch", "task-T-run-R.x.lock.y"), NULL);
+    fixture_git(&fx, GIT_WORDS("branch", "zebra"), NULL);
     /* One directory for both: what the overlay would show. */
     AUTO(fd_close) int dir = make_dir(&fx, "template");
     CHECK_EQ(private_make_template(fx.repo, dir, &fx.err), 0);
@@ -169,7 +173,11 @@ TEST(git_works_with_template_and_upper_together)
     fx.git.work_tree = fx.where;
     fixture_git(&fx, GIT_WORDS("for-each-ref", "--format=%(refname) %(objecttype)"), &out);
     CHECK_STR(out.data,
-            "refs/heads/main commit\nrefs/heads/" BRANCH " commit\nrefs/tags/v1 tag\n");
+            "refs/heads/a commit\nrefs/heads/main commit\nrefs/heads/task-T-run commit\n"
+            "refs/heads/" BRANCH " commit\nrefs/heads/zebra commit\nrefs/tags/v1 tag\n");
+    char oid[OID_MAX];
+    fixture_ask(&fx, GIT_WORDS("rev-parse", "refs/heads/" BRANCH), oid, sizeof(oid));
+    CHECK_STR(oid, fx.base); /* found by git's search, which trusts the order */
     fixture_git(&fx, GIT_WORDS("fsck", "--strict", "--no-progress"), NULL);
     buf_clear(&out);
     fixture_git(&fx, GIT_WORDS("reflog", "--format=%gs"), &out);
@@ -196,6 +204,13 @@ static int make_upper(struct fixture *fx)
     return dir;
 }
 
+/* As a run does that makes a loose ref. */
+static void make_heads(int dir)
+{
+    CHECK_EQ(mkdirat(dir, "refs", 0755), 0);
+    CHECK_EQ(mkdirat(dir, "refs/heads", 0755), 0);
+}
+
 TEST(an_upper_that_only_looking_changed_is_untouched)
 {
     static const char index_2[] = "DIRC\0\0\0\2\0\0\0\0 and so on";
@@ -218,6 +233,8 @@ TEST(every_change_that_could_matter_is_noticed)
     for (size_t i = 0; i < ARRAY_LEN(files); i++) {
         struct fixture fx;
         AUTO(fd_close) int dir = make_upper(&fx);
+        make_heads(dir);
+        CHECK(private_is_untouched(dir, BRANCH, fx.base));
         put(dir, files[i], "DIRC\0\0\0\3");
         CHECK(!private_is_untouched(dir, BRANCH, fx.base));
         fixture_finish(&fx);
@@ -232,12 +249,22 @@ TEST(a_branch_that_moved_or_grew_or_went_is_noticed)
 
     CHECK(!private_is_untouched(dir, BRANCH, "0123456789012345678901234567890123456789"));
     CHECK(!private_is_untouched(dir, "other", fx.base));
+    make_heads(dir);
     (void)snprintf(text, sizeof(text), "%s\nx", fx.base);
     put(dir, "refs/heads/" BRANCH, text);
     CHECK(!private_is_untouched(dir, BRANCH, fx.base));
+    text[strlen(fx.base) + 1] = '\0';
+    put(dir, "refs/heads/" BRANCH, text);
+    CHECK(private_is_untouched(dir, BRANCH, fx.base)); /* loose, but where it was */
     CHECK_EQ(unlinkat(dir, "refs/heads/" BRANCH, 0), 0);
-    CHECK(!private_is_untouched(dir, BRANCH, fx.base));
     CHECK_EQ(mkdirat(dir, "refs/heads/" BRANCH, 0755), 0);
+    CHECK(!private_is_untouched(dir, BRANCH, fx.base));
+    CHECK_EQ(unlinkat(dir, "refs/heads/" BRANCH, AT_REMOVEDIR), 0);
+    CHECK(private_is_untouched(dir, BRANCH, fx.base));
+    (void)snprintf(text, sizeof(text), "x%s refs/heads/" BRANCH "\n", fx.base);
+    put(dir, "packed-refs", text);
+    CHECK(!private_is_untouched(dir, BRANCH, fx.base));
+    CHECK_EQ(unlinkat(dir, "packed-refs", 0), 0);
     CHECK(!private_is_untouched(dir, BRANCH, fx.base));
     fixture_finish(&fx);
 }
@@ -247,11 +274,14 @@ TEST(links_and_pipes_of_a_run_are_not_followed)
     struct fixture fx;
     AUTO(fd_close) int dir = make_upper(&fx);
 
-    CHECK_EQ(renameat(dir, "refs", dir, "moved"), 0);
     CHECK_EQ(symlinkat("moved", dir, "refs"), 0);
     CHECK(!private_is_untouched(dir, BRANCH, fx.base));
     CHECK_EQ(unlinkat(dir, "refs", 0), 0);
-    CHECK_EQ(renameat(dir, "moved", dir, "refs"), 0);
+    CHECK_EQ(renameat(dir, "packed-refs", dir, "moved"), 0);
+    CHECK_EQ(symlinkat("moved", dir, "packed-refs"), 0);
+    CHECK(!private_is_untouched(dir, BRANCH, fx.base));
+    CHECK_EQ(unlinkat(dir, "packed-refs", 0), 0);
+    CHECK_EQ(renameat(dir, "moved", dir, "packed-refs"), 0);
     CHECK(private_is_untouched(dir, BRANCH, fx.base));
     CHECK_EQ(renameat(dir, "HEAD", dir, "head"), 0);
     CHECK_EQ(symlinkat("head", dir, "HEAD"), 0);

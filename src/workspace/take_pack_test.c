@@ -1,30 +1,6 @@
 /* Packs that a run may send: a few good ones, and what must never get in. */
 #include "workspace/hostile_fixture.h"
 
-/* Takes a commit with this one tree, and with a blob that says "blob". */
-static int take_tree(struct fixture *fx, const struct bytes *tree, const char *more)
-{
-    char tree_oid[OID_MAX];
-    char tip[OID_MAX];
-    char blob[OID_MAX];
-    char list[1024];
-
-    write_object(fx, "blob", "blob", 4, blob);
-    write_object(fx, "tree", tree->buf.data, tree->buf.len, tree_oid);
-    write_commit(fx, tree_oid, fx->base, tip);
-    (void)snprintf(list, sizeof(list), "%s\n%s\n%s\n%s", tip, tree_oid, blob, more);
-    AUTO(fd_close) int pack = make_pack(fx, list);
-    return take(fx, pack, tip);
-}
-
-static int take_name(struct fixture *fx, const char *mode, const char *name)
-{
-    AUTO(bytes_finish) struct bytes tree = BYTES_INIT;
-
-    add_entry(&tree, mode, name, blob_of(fx));
-    return take_tree(fx, &tree, "");
-}
-
 TEST(a_thin_pack_of_a_runs_commits_is_taken)
 {
     AUTO(fixture_finish) struct fixture fx;
@@ -175,35 +151,6 @@ TEST(malformed_trees_are_refused)
     }
 }
 
-TEST(a_name_too_long_for_any_file_system_is_refused)
-{
-    AUTO(fixture_finish) struct fixture fx;
-    char name[5001];
-
-    fixture_init(&fx, "");
-    memset(name, 'n', sizeof(name) - 1);
-    name[sizeof(name) - 1] = '\0';
-    CHECK_EQ(take_name(&fx, "100644", name), -EBADMSG);
-    CHECK(strstr(fx.err.message, "longer than"));
-    name[255] = '\0';
-    CHECK_EQ(take_name(&fx, "100644", name), 0);
-}
-
-TEST(a_path_too_deep_for_any_file_system_is_refused)
-{
-    AUTO(fixture_finish) struct fixture fx;
-    char tip[OID_MAX];
-
-    fixture_init(&fx, "");
-    sh(NULL, 0,
-            "{ printf 'commit refs/heads/main\\ncommitter A <a@b> 1 +0000\\ndata 0\\nfrom %s\\n"
-            "M 100644 inline '; head -c 6000 /dev/zero | tr '\\0' a | sed 's,a,&/,g';"
-            " printf 'f\\ndata 1\\nx\\n'; } | git --git-dir=%s fast-import --quiet --force",
-            fx.base, fx.run_git);
-    AUTO(fd_close) int pack = thin_pack(&fx, tip);
-    CHECK_EQ(take(&fx, pack, tip), -EBADMSG);
-}
-
 TEST(a_gitmodules_file_that_attacks_is_refused)
 {
     static const char *const texts[] = {
@@ -343,62 +290,146 @@ TEST(streams_that_are_no_pack_are_refused)
     CHECK_EQ(take(&fx, garbage, tip), -EBADMSG);
 }
 
-TEST(an_empty_pack_is_fine_when_the_commit_is_known)
+static unsigned adler32(const unsigned char *data, size_t len)
+{
+    unsigned a = 1;
+    unsigned b = 0;
+
+    for (size_t i = 0; i < len; i++) {
+        a = (a + data[i]) % 65521;
+        b = (b + a) % 65521;
+    }
+    return b << 16 | a;
+}
+
+/* zlib's format without compression. */
+static void add_stored(struct buf *out, const void *data, size_t len)
+{
+    const unsigned char *at = data;
+    unsigned sum = adler32(data, len);
+    unsigned char end[] = { (unsigned char)(sum >> 24), (unsigned char)(sum >> 16),
+        (unsigned char)(sum >> 8), (unsigned char)sum };
+
+    buf_add(out, "\x78\x01", 2);
+    for (;;) {
+        size_t n = len < 65535 ? len : 65535;
+        unsigned char head[] = { n == len, (unsigned char)n, (unsigned char)(n >> 8),
+            (unsigned char)~n, (unsigned char)(~n >> 8) };
+        buf_add(out, head, sizeof(head));
+        buf_add(out, at, n);
+        at += n;
+        len -= n;
+        if (n < 65535 || len == 0)
+            break;
+    }
+    buf_add(out, end, sizeof(end));
+}
+
+static void add_varint(struct buf *out, uint64_t n)
+{
+    do {
+        buf_add(out, &(unsigned char){ (unsigned char)((n & 0x7f) | (n > 0x7f ? 0x80 : 0)) },
+                1);
+        n >>= 7;
+    } while (n > 0);
+}
+
+static void add_object_header(struct buf *out, unsigned type, size_t size)
+{
+    unsigned char first = (unsigned char)(type << 4 | (size & 15) | (size > 15 ? 0x80 : 0));
+
+    buf_add(out, &first, 1);
+    if (size > 15)
+        add_varint(out, size >> 4);
+}
+
+#define SOURCE_BYTES 65536U
+#define REF_DELTA 7
+#define BLOB 3
+
+/* A pack with one blob and `n` deltas over it, each of which repeats it `times` times. */
+static int make_bomb(struct fixture *fx, unsigned n, uint64_t times)
+{
+    AUTO(buf_finish) struct buf pack = BUF_INIT(64 << 20);
+    AUTO(buf_finish) struct buf delta = BUF_INIT(16 << 20);
+    AUTO(free) char *source = calloc(1, SOURCE_BYTES);
+    char oid[OID_MAX];
+    unsigned char header[] = { 'P', 'A', 'C', 'K', 0, 0, 0, 2, 0, 0,
+        (unsigned char)((n + 1) >> 8), (unsigned char)(n + 1) };
+
+    CHECK(source);
+    write_object(fx, "blob", source, SOURCE_BYTES, oid);
+    buf_add(&pack, header, sizeof(header));
+    add_object_header(&pack, BLOB, SOURCE_BYTES);
+    add_stored(&pack, source, SOURCE_BYTES);
+    for (unsigned i = 0; i < n; i++) {
+        char unique[4] = { 3, (char)(i >> 8), (char)i, 1 };
+        buf_clear(&delta);
+        add_varint(&delta, SOURCE_BYTES);
+        add_varint(&delta, times * SOURCE_BYTES + 3);
+        for (uint64_t k = 0; k < times; k++)
+            buf_add(&delta, "\x80", 1); /* copy 64 KiB from the start */
+        buf_add(&delta, unique, sizeof(unique));
+        add_object_header(&pack, REF_DELTA, delta.len);
+        add_raw_oid(&pack, oid);
+        add_stored(&pack, delta.data, delta.len);
+    }
+    CHECK(!pack.is_short && !delta.is_short);
+
+    AUTO(fd_close) int fd = open_new(fx, "bomb");
+    char sum[OID_MAX];
+    CHECK_EQ(fd_write_all(fd, pack.data, pack.len), 0);
+    sh(sum, sizeof(sum), "sha1sum <%s/bomb | cut -c1-40", fx->top);
+    buf_clear(&pack);
+    add_raw_oid(&pack, sum);
+    CHECK_EQ(fd_write_all(fd, pack.data, pack.len), 0);
+    CHECK_EQ(lseek(fd, 0, SEEK_SET), 0);
+    return fd_steal(&fd);
+}
+
+TEST(deltas_that_expand_are_read_when_they_are_modest)
 {
     AUTO(fixture_finish) struct fixture fx;
-    char unknown[OID_MAX];
 
     fixture_init(&fx, "");
-    AUTO(fd_close) int pack = make_pack(&fx, "");
+    AUTO(fd_close) int pack = make_bomb(&fx, 2, 4);
     CHECK_EQ(take(&fx, pack, fx.base), 0);
-    CHECK_EQ(quarantined(&fx), 0);
-
-    write_commit(&fx, fx.tree, fx.base, unknown);
-    AUTO(fd_close) int again = make_pack(&fx, "");
-    CHECK_EQ(take(&fx, again, unknown), -EBADMSG);
-    CHECK(strstr(fx.err.message, "which is none"));
 }
 
-TEST(a_tip_that_is_no_commit_is_refused)
+TEST(a_delta_that_expands_to_64_gigabytes_meets_the_memory_limit)
 {
     AUTO(fixture_finish) struct fixture fx;
-    char tag[OID_MAX];
-    char text[256];
-
-    fixture_init(&fx, "");
-    AUTO(fd_close) int empty = make_pack(&fx, "");
-    CHECK_EQ(take(&fx, empty, fx.tree), -EBADMSG);
-
-    int n = snprintf(text, sizeof(text),
-            "object %s\ntype commit\ntag v1\ntagger A <a@b> 1 +0000\n\nx\n", fx.base);
-    write_object(&fx, "tag", text, (size_t)n, tag);
-    AUTO(fd_close) int pack = make_pack(&fx, tag);
-    CHECK_EQ(take(&fx, pack, tag), -EBADMSG);
-
-    CHECK_EQ(take(&fx, -1, "HEAD"), -EBADMSG);
-    CHECK_EQ(take(&fx, -1, "--all"), -EBADMSG);
-    CHECK_EQ(take(&fx, -1, ""), -EBADMSG);
-}
-
-TEST(a_new_submodule_needs_permission)
-{
-    AUTO(fixture_finish) struct fixture fx;
-    AUTO(bytes_finish) struct bytes tree = BYTES_INIT;
     struct harvest_limits limits = HARVEST_LIMITS_INIT;
-    char tree_oid[OID_MAX];
-    char tip[OID_MAX];
-    char list[3 * OID_MAX];
 
     fixture_init(&fx, "");
-    add_entry(&tree, "160000", "sub", fx.base);
-    write_object(&fx, "tree", tree.buf.data, tree.buf.len, tree_oid);
-    write_commit(&fx, tree_oid, fx.base, tip);
-    (void)snprintf(list, sizeof(list), "%s\n%s\n", tip, tree_oid);
-    AUTO(fd_close) int pack = make_pack(&fx, list);
-    CHECK_EQ(take(&fx, pack, tip), -EBADMSG);
-    CHECK(strstr(fx.err.message, "'sub' is refused: it is a new submodule"));
+    AUTO(fd_close) int pack = make_bomb(&fx, 1, 1 << 20);
+    CHECK_EQ(take_with(&fx, pack, fx.base, &limits), -EBADMSG);
+    limits.max_memory_bytes = 64 << 20;
+    AUTO(fd_close) int small = make_bomb(&fx, 1, 4096);
+    CHECK_EQ(take_with(&fx, small, fx.base, &limits), -EBADMSG);
+}
 
-    limits.allow_gitlinks = true;
-    AUTO(fd_close) int again = make_pack(&fx, list);
-    CHECK_EQ(take_with(&fx, again, tip, &limits), 0);
+TEST(deltas_that_take_hours_meet_the_time_limit)
+{
+    AUTO(fixture_finish) struct fixture fx;
+    struct harvest_limits limits = HARVEST_LIMITS_INIT;
+
+    fixture_init(&fx, "");
+    limits.timeout_ms = 500;
+    AUTO(fd_close) int pack = make_bomb(&fx, 100, 4096); /* 25 GiB to hash */
+    CHECK_EQ(take_with(&fx, pack, fx.base, &limits), -ETIMEDOUT);
+}
+
+TEST(a_stream_that_stalls_meets_the_time_limit)
+{
+    AUTO(fixture_finish) struct fixture fx;
+    struct harvest_limits limits = HARVEST_LIMITS_INIT;
+    int ends[2];
+
+    fixture_init(&fx, "");
+    CHECK_EQ(pipe2(ends, O_CLOEXEC), 0);
+    limits.timeout_ms = 200;
+    CHECK_EQ(take_with(&fx, ends[0], fx.base, &limits), -ETIMEDOUT);
+    CHECK_EQ(close(ends[0]), 0);
+    CHECK_EQ(close(ends[1]), 0);
 }

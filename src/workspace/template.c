@@ -18,6 +18,9 @@
 static const char *const dirs[] = {
     "hooks",
     "info",
+    "logs",
+    "logs/refs",
+    "logs/refs/heads",
     "objects",
     "objects/info",
     "objects/pack",

@@ -149,3 +149,29 @@ __attribute__((unused)) static int thin_pack(struct fixture *fx, char tip[static
     CHECK(fd >= 0);
     return fd;
 }
+
+/* Takes a commit with this one tree, and with a blob that says "blob". */
+__attribute__((unused)) static int take_tree(
+        struct fixture *fx, const struct bytes *tree, const char *more)
+{
+    char tree_oid[OID_MAX];
+    char tip[OID_MAX];
+    char blob[OID_MAX];
+    char list[1024];
+
+    write_object(fx, "blob", "blob", 4, blob);
+    write_object(fx, "tree", tree->buf.data, tree->buf.len, tree_oid);
+    write_commit(fx, tree_oid, fx->base, tip);
+    (void)snprintf(list, sizeof(list), "%s\n%s\n%s\n%s", tip, tree_oid, blob, more);
+    AUTO(fd_close) int pack = make_pack(fx, list);
+    return take(fx, pack, tip);
+}
+
+__attribute__((unused)) static int take_name(
+        struct fixture *fx, const char *mode, const char *name)
+{
+    AUTO(bytes_finish) struct bytes tree = BYTES_INIT;
+
+    add_entry(&tree, mode, name, blob_of(fx));
+    return take_tree(fx, &tree, "");
+}

@@ -12,7 +12,7 @@ echo more >>b.txt
 trigger='
 git diff
 git log -p -1
-printf "q\n" | git add -p
+printf "q\n" | git -c color.ui=always add -p
 git commit -qam x
 git merge -q conflict -m merged
 '

@@ -3,7 +3,6 @@
 hostile=(dot-git dot-dot slash duplicate empty-name long-name zero-id broken-commit)
 plant='
 blob=$(echo evil | git hash-object -w --stdin)
-raw=$(printf %s "$blob" | sed "s/../\\\\\\\\x&/g")
 entry() { printf "$1 $2\0"; printf "%b" "$(printf %s "$blob" | sed "s/../\\\\x&/g")"; }
 case $HOSTILE in
 dot-git) { entry 100644 .git; } ;;

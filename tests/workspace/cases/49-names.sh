@@ -32,10 +32,10 @@ attack() {
         for verb in show diff commit discard open; do
             status=0
             output=$(carrel workspace "$verb" -- "$name" 2>&1) || status=$?
-            [ "$status" -ne 0 ] && [ "$status" -lt 126 ] || {
+            if [ "$status" -eq 0 ] || [ "$status" -ge 126 ]; then
                 printf 'workspace %s took %q: %s %s\n' "$verb" "$name" "$status" "$output"
                 return 1
-            }
+            fi
         done
         # As a base it is a revision, and some of these are good ones.
         case $name in @ | refs/heads/main | a~1 | a^) continue ;; esac

@@ -1,0 +1,94 @@
+/*
+ * workspace_calls.c - times the library's own part of a workspace: making one, and the commit of what
+ * changed in it.
+ *
+ * usage: workspace_calls REPO ROUNDS FILE...      FILEs are paths in the commit; they get changed
+ * prints: "create <microseconds>", "commit <microseconds>" and "disk <bytes>", once a round
+ */
+#include "base/clock.h"
+#include "base/fd.h"
+#include "core/picture.h"
+#include "core/workplace.h"
+#include "workspace/upper.h"
+#include <carrel/run.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct carrel_error err;
+
+static int fail(const char *what)
+{
+    (void)fprintf(stderr, "workspace_calls: %s: %s\n", what, err.message);
+    return 1;
+}
+
+/* What a run that edits the file leaves in the upper directory. */
+static int change(const struct workspace *ws, const char *file, int round)
+{
+    char path[4096];
+    char text[64];
+
+    int n = snprintf(path, sizeof(path), "upper/%s", file);
+    if (n < 0 || n >= (int)sizeof(path))
+        return -ENAMETOOLONG;
+    for (char *slash = path + 6; (slash = strchr(slash, '/')); *slash++ = '/') {
+        *slash = '\0';
+        if (mkdirat(ws->dir, path, 0755) < 0 && errno != EEXIST)
+            return -errno;
+    }
+    AUTO(fd_close)
+    int fd = openat(ws->dir, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    n = snprintf(text, sizeof(text), "changed in round %d\n", round);
+    return fd < 0 ? -errno : fd_write_all(fd, text, (size_t)n);
+}
+
+static int measure(struct runtime *runtime, const char *repo, char *const *files, int round)
+{
+    const struct carrel_workspace_options options = { .repo = repo };
+    const struct sandbox_spec spec = { .id = "bench" };
+    struct picture picture = { 0 };
+    uint64_t bytes;
+    uint64_t inodes;
+    char run[32];
+
+    (void)snprintf(run, sizeof(run), "B-%d-%d", (int)getpid(), round);
+    const struct workplace_request request = {
+        .options = &options, .runtime = runtime, .spec = &spec, .task = "bench", .run = run
+    };
+    AUTO(workplace_free) struct workplace *place = NULL;
+    uint64_t began = clock_ns();
+    if (workplace_open(&request, &place, &err) < 0)
+        return fail("create");
+    printf("create %" PRIu64 "\n", (clock_ns() - began) / 1000);
+    if (upper_usage(place->ws->dir, &bytes, &inodes, &err) < 0)
+        return fail("disk");
+    printf("disk %" PRIu64 "\n", bytes);
+
+    for (; *files; files++)
+        if (change(place->ws, *files, round) < 0)
+            return fail("change");
+    began = clock_ns();
+    if (picture_take(place, runtime, UINT64_MAX, &picture, &err) < 0)
+        return fail("commit");
+    printf("commit %" PRIu64 "\n", (clock_ns() - began) / 1000);
+    picture_finish(&picture);
+    return workspace_discard(place->state, place->ws, true, &err) < 0 ? fail("discard") : 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct runtime *runtime;
+
+    if (argc < 3)
+        return 2;
+    if (runtime_find("local", &runtime, &err) < 0)
+        return fail("runtime");
+    for (int i = 0; i < atoi(argv[2]); i++)
+        if (measure(runtime, argv[1], argv + 3, i) != 0)
+            return 1;
+    return 0;
+}
