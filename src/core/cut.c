@@ -86,6 +86,7 @@ int cut_make(struct workplace *place, struct carrel_error *err)
     static const char *const dirs[] = { "gitupper/objects", "gitupper/objects/info" };
     char path[PATH_MAX];
     char shallow[OID_MAX + 2];
+    char refs[OID_MAX + NAME_BRANCH_MAX + 64];
     struct stat st;
 
     int r = cut_path(place, path, sizeof(path), err);
@@ -99,7 +100,9 @@ int cut_make(struct workplace *place, struct carrel_error *err)
         r = write_private(place, "gitupper/objects/info/alternates", PRIVATE_OBJECTS "\n", err);
     if (r == 0)
         r = write_private(place, "gitupper/shallow", shallow, err);
+    (void)snprintf(refs, sizeof(refs), "# pack-refs with: sorted\n%s refs/heads/%s\n",
+            place->ws->base, place->ws->branch);
     if (r == 0)
-        r = write_private(place, "gitupper/packed-refs", "# pack-refs with: sorted\n", err);
+        r = write_private(place, "gitupper/packed-refs", refs, err);
     return r < 0 ? err_wrap(err, r, "--history cut") : 0;
 }

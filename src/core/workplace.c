@@ -249,6 +249,11 @@ static int renew(struct workspace *ws, struct carrel_error *err)
     if (r == 0 && ws->phase == WORKSPACE_CREATING)
         return err_set(
                 err, -ENOENT, "run '%s' was never made; carrel cleanup removes it", ws->run);
+    if (r == 0 && ws->is_ahead)
+        return err_set(err, -ESTALE,
+                "commits were made on branch '%s' while it was open, and its files do not have "
+                "them; go on in a new run: carrel run --base %s",
+                ws->branch, ws->branch);
     if (r == 0 && ws->is_opened)
         return err_set(err, -EBUSY,
                 "workspace '%s' is open on the host; close it first: carrel workspace close %s",

@@ -124,7 +124,7 @@ static int hold_place(const char *name, struct workplace **out, struct oddity **
         r = workplace_reopen(ptr_steal(&ws), &place, err);
     if (r == 0)
         r = runtime_find("local", &runtime, err);
-    if (r == 0 && !place->ws->is_opened &&
+    if (r == 0 && !place->ws->is_opened && !place->ws->is_ahead &&
             (place->ws->phase != WORKSPACE_FINISHED || oddities)) {
         r = workspace_renew(place->ws, err);
         if (r == 0)

@@ -453,6 +453,31 @@ TEST(what_a_sparse_checkout_leaves_out_stays_out)
     SHELL("cd user; test ! -e dir/sub; git sparse-checkout disable; grep -qx r dir/sub/c");
 }
 
+TEST(a_branch_without_a_commit_takes_files_only)
+{
+    SET_UP();
+    SHELL("cd run; echo r > r");
+    deliver();
+    SHELL("cd user; git checkout -q --orphan empty; git rm -qrf .");
+    CHECK_EQ(apply(repo, APPLY_MERGE), -EINVAL);
+    CHECK(strstr(err.message, "there is no commit yet"));
+    CHECK_EQ(apply(repo, APPLY_FILES), 0);
+    CHECK_EQ(outcome.n_files, 1);
+    CHECK_STR(status_of(), "?? r;");
+}
+
+TEST(a_detached_head_is_moved)
+{
+    SET_UP();
+    SHELL("cd run; echo r > r");
+    deliver();
+    SHELL("cd user; git checkout -q --detach");
+    CHECK_EQ(apply(repo, APPLY_CHERRY_PICK), 0);
+    CHECK_STR(printed("git -C user rev-parse HEAD"), outcome.commit);
+    CHECK_STR(printed("git -C user log -1 --format=%%s main"), "base");
+    CHECK_STR(status_of(), "");
+}
+
 TEST(a_bare_repository_has_nothing_to_apply_to)
 {
     SET_UP();

@@ -85,7 +85,8 @@ void beneath_prune_parents(int root, const char *path)
     while (name != path) { /* there is a directory left in `dir` */
         const char *last;
         AUTO(fd_close) int parent = beneath_parent(root, dir, &last);
-        if (parent < 0 || unlinkat(parent, last, AT_REMOVEDIR) < 0 || last == dir)
+        int r = parent < 0 ? parent : unlinkat(parent, last, AT_REMOVEDIR) < 0 ? -errno : 0;
+        if ((r < 0 && r != -ENOENT) || last == dir)
             return;
         *(strrchr(dir, '/')) = '\0';
     }

@@ -205,7 +205,7 @@ static void edit(struct random *random, int top)
     AUTO(fd_close) int other = pick_dir(random, top);
     char name[256];
 
-    switch (below(random, 18)) {
+    switch (below(random, 20)) {
     case 0:
     case 1:
         put_file(random, dir, pick_name(random));
@@ -248,6 +248,7 @@ static void edit(struct random *random, int top)
         put_dir(random, dir, name);
         break;
     case 13:
+    case 17:
         edit_rules(random, dir);
         break;
     case 14:
@@ -255,6 +256,10 @@ static void edit(struct random *random, int top)
         break;
     case 15:
         put_dir(random, dir, pick_name(random));
+        break;
+    case 18: /* removed one by one, what remains is merged */
+        (void)unlinkat(other, pick(random, other, S_IFREG), 0);
+        (void)unlinkat(dir, pick(random, dir, S_IFLNK), 0);
         break;
     case 16: /* copied up, otherwise as it was */
         (void)utimensat(dir, pick(random, dir, S_IFREG), NULL, AT_SYMLINK_NOFOLLOW);
@@ -334,6 +339,20 @@ static void edit_merged(const struct bench *bench, struct random *random, unsign
         edit(random, top);
 }
 
+/* Edits alone remove about as much as they add: a base must have something in it. */
+static void grow_merged(const struct bench *bench, struct random *random)
+{
+    AUTO(fd_close) int top = openat(bench->fd, "merged", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    CHECK(top >= 0);
+    for (int i = 0; i < 30; i++) {
+        AUTO(fd_close) int dir = pick_dir(random, top);
+        put_dir(random, dir, pick_name(random));
+        if (i % 5 == 0)
+            edit_rules(random, dir);
+    }
+}
+
 /* Commits the merged view with all its files, ignored or not, and a submodule at "mod". */
 static void commit_base(struct bench *bench)
 {
@@ -367,7 +386,8 @@ static void make_base(struct bench *bench, uint64_t seed)
     bench->lower[0] = empty;
     bench->lower[1] = NULL;
     mount_overlay(bench, "lower0", "work0");
-    edit_merged(bench, &random, 60);
+    grow_merged(bench, &random);
+    edit_merged(bench, &random, 20);
     put_text(bench->fd, "merged/.git", "gitdir: /nonexistent\n", O_TRUNC);
     commit_base(bench);
     unmount_overlay(bench);
@@ -459,7 +479,7 @@ static void try_sequence(const struct bench *bench, uint64_t seed)
     struct random random = { seed * 0xd1342543de82ef95U + 7 };
 
     mount_overlay(bench, "upper", "work");
-    edit_merged(bench, &random, 1 + below(&random, 40));
+    edit_merged(bench, &random, 1 + below(&random, 25));
     AUTO(fd_close) int upper = openat(bench->fd, "upper", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (upper_walk(upper, &base, &limits, &changes, &err) < 0)
         test_fail(__FILE__, __LINE__, "seed %" PRIu64 ": %s", seed, err.message);

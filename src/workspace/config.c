@@ -148,7 +148,7 @@ static void add_missing_user(const char *list, size_t len, struct buf *out)
 void config_write(
         const struct config_terms *terms, const char *list, size_t len, struct buf *out)
 {
-    const char *end = list + len;
+    const char *end = list ? list + len : NULL;
     struct setting setting;
 
     add_ours(terms, out);
@@ -170,7 +170,7 @@ void config_write(
 
 const char *config_find(const char *list, size_t len, const char *key)
 {
-    const char *end = list + len;
+    const char *end = list ? list + len : NULL;
     const char *found = NULL;
     struct setting setting;
 

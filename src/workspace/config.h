@@ -16,7 +16,7 @@ struct config_terms {
 };
 
 /* Adds a configuration file for a private git dir, made of our own settings and of `list`: what
- * `git config --list -z` printed for the user. */
+ * `git config --list -z` printed for the user (NULL and 0: nothing). */
 void config_write(
         const struct config_terms *terms, const char *list, size_t len, struct buf *out);
 

@@ -153,7 +153,7 @@ int conversion_of_settings(
 {
     const struct git git = { .git_dir = repo->common_dir, .trust = GIT_AS_USER };
     struct conversion found = { 0 };
-    char path[PATH_MAX];
+    char path[PATH_MAX] = "";
     struct sha256 sha;
 
     sha256_init(&sha);

@@ -338,6 +338,27 @@ TEST(what_is_not_an_object_name_never_reaches_git)
             -EINVAL);
 }
 
+TEST(what_a_killed_harvest_left_is_in_nobodys_way)
+{
+    AUTO(fixture_finish) struct fixture fx;
+    AUTO(list_finish) struct list list = { 0 };
+    char oid[OID_MAX];
+    char text[256];
+
+    fixture_init(&fx, "");
+    sh(NULL, 0,
+            "cd %s && mkdir -p scratch/objects/pack scratch/objects/info && echo junk"
+            " >scratch/objects/pack/tmp_pack_x && echo /nowhere "
+            ">scratch/objects/info/alternates",
+            fx.quarantine);
+    AUTO(fd_close) int upper = open_upper(&fx);
+    add(&list, upper, CHANGE_REMOVE, "a");
+    CHECK_EQ(commit(&fx, upper, &list, "x", oid), 0);
+    sh(text, sizeof(text), "ls %s", fx.quarantine);
+    CHECK_STR(text, "pack");
+    CHECK_EQ(quarantined(&fx), 2); /* .pack and .idx */
+}
+
 /* Random edits, the same in a plain work tree and in a change list: the same tree. */
 TEST(random_edits_give_the_tree_that_git_writes)
 {

@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "workspace/index.h"
 #include "workspace/private.h"
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -88,15 +89,24 @@ static int64_t coarse_second(void)
     return now.tv_sec;
 }
 
+static int read_index(
+        struct fill *fill, const char *name, struct index **out, struct carrel_error *err)
+{
+    AUTO(fd_close) int fd = openat(fill->dir, name, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return err_set_errno(err, -errno, "open '%s'", name);
+    int r = index_read(fd, fill->repo->is_sha256, out, err);
+    return r < 0 ? err_wrap(err, r, "read the index that git made") : 0;
+}
+
 int fill_own_index(
         struct fill *fill, const char *name, int64_t since_s, struct carrel_error *err)
 {
     AUTO(index_free) struct index *index = NULL;
-    AUTO(fd_close) int fd = openat(fill->dir, name, O_RDONLY | O_CLOEXEC);
-    int r = fd < 0 ? err_set_errno(err, -errno, "open '%s'", name)
-                   : index_read(fd, fill->repo->is_sha256, &index, err);
+    int r = read_index(fill, name, &index, err);
     if (r < 0)
-        return err_wrap(err, r, "read the index that git made");
+        return r;
+    assert(index);
 
     index_set_owner(index, fill->owner.uid, fill->owner.gid);
     r = index_write(index, fill->dir, name, err);
@@ -121,11 +131,10 @@ static int count_fresh(struct fill *fill, const char *name, int64_t now_s, struc
         struct carrel_error *err)
 {
     AUTO(index_free) struct index *index = NULL;
-    AUTO(fd_close) int fd = openat(fill->dir, name, O_RDONLY | O_CLOEXEC);
-    int r = fd < 0 ? err_set_errno(err, -errno, "open '%s'", name)
-                   : index_read(fd, fill->repo->is_sha256, &index, err);
+    int r = read_index(fill, name, &index, err);
     if (r < 0)
         return r;
+    assert(index);
     for (size_t i = 0; i < index->n; i++) {
         if (index->entries[i].mtime_s < now_s)
             continue;

@@ -5,6 +5,7 @@
 #include "workspace/fill.h"
 #include "workspace/newfile.h"
 #include "workspace/private.h"
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -99,6 +100,7 @@ static uint64_t count_done(int tree, const struct listing *listing)
 
     while (low < high) {
         size_t mid = low + (high - low) / 2;
+        assert(listing->paths[mid]);
         if (faccessat(tree, listing->paths[mid], F_OK, AT_SYMLINK_NOFOLLOW) == 0)
             low = mid + 1;
         else
@@ -172,6 +174,7 @@ static void take_attributes(int tree, const struct listing *listing, struct conv
 
     for (size_t i = 0; i < listing->n; i++) {
         const char *path = listing->paths[i];
+        assert(path);
         const char *slash = strrchr(path, '/');
         if (strcmp(slash ? slash + 1 : path, name) != 0)
             continue;

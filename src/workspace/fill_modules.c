@@ -15,6 +15,7 @@
 #include "workspace/newfile.h"
 #include "workspace/private.h"
 #include "workspace/ref.h"
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -283,6 +284,7 @@ static int fill_module(struct fill *fill, const struct parent *parent, struct mo
     /* A name inside another's ("a" and "a/b") would have two git dirs in one. */
     if (r <= 0 || fstatat(fill->dir, module->git, &st, AT_SYMLINK_NOFOLLOW) == 0)
         return r < 0 ? r : 0;
+    assert(module->repo);
     r = make_git_dir(fill, parent, module, err);
     if (r == 0)
         r = write_files(fill, module, err);

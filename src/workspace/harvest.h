@@ -40,7 +40,7 @@ int harvest_take_pack(const struct repo *repo, const char *dir, int pack_fd, con
         const char *base, const struct harvest_limits *limits, struct carrel_error *err);
 
 struct harvest_author {
-    const char *name;  /* of carrel as committer, and of the author when there is no other */
+    const char *name; /* of carrel as committer, and of the author when there is no other */
     const char *email;
     int64_t when_s; /* seconds since the epoch */
 };
@@ -61,7 +61,7 @@ int harvest_commit_changes(const struct repo *repo, const char *dir, int upper,
 /* What is between base and tip, for people and for policy. */
 struct harvest_file {
     char *path;
-    char status;             /* A M D T */
+    char status; /* A M D T */
     bool is_binary;
     uint64_t added, removed; /* lines */
     const char *sensitive;   /* NULL, or why it would execute on the host (static text) */
@@ -70,8 +70,8 @@ struct harvest_summary {
     struct harvest_file *files;
     size_t n_files;
     uint64_t added, removed;
-    uint64_t n_commits;      /* base..tip, one that harvest_commit_changes() made included */
-    bool is_rewritten;       /* tip does not descend from base */
+    uint64_t n_commits; /* base..tip, one that harvest_commit_changes() made included */
+    bool is_rewritten;  /* tip does not descend from base */
     size_t n_sensitive;
 };
 void harvest_summary_finish(struct harvest_summary *summary);

@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "base/sha1.h"
 #include "base/sha256.h"
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -159,6 +160,7 @@ static int parse(struct index *index, struct carrel_error *err)
     size_t end = index->len - oid_bytes(index);
     size_t at = 12;
 
+    assert(index->data);
     checksum(index, digest);
     if (memcmp(digest, index->data + end, oid_bytes(index)) != 0)
         return err_set(err, -EBADMSG, "an index with a wrong checksum");

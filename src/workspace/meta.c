@@ -42,6 +42,7 @@ static const struct key keys[] = {
     FIELD("mode", MODE, mode),
     FIELD("folder", FLAG, is_folder),
     FIELD("cut", FLAG, is_cut),
+    FIELD("ahead", FLAG, is_ahead),
     FIELD("user-locked", FLAG, is_user_locked),
     FIELD("opened", FLAG, is_opened),
     FIELD("published", FLAG, is_published),

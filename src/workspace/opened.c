@@ -371,6 +371,7 @@ int opened_close(struct workspace *ws, const struct repo *repo, struct carrel_er
             r = check_clean(ws, repo, &view, commit, err);
         if (r < 0)
             return err_wrap(err, r, "close run '%s'", ws->run);
+        ws->is_ahead = ws->is_ahead || strcmp(ws->snapshot, commit) != 0;
         memcpy(ws->tip, commit, OID_MAX);
         memcpy(ws->snapshot, commit, OID_MAX);
         ws->is_published = true;

@@ -227,7 +227,7 @@ TEST(an_upper_that_only_looking_changed_is_untouched)
 
 TEST(every_change_that_could_matter_is_noticed)
 {
-    static const char *const files[] = { "HEAD", "refs/heads/" BRANCH, "index", "config",
+    static const char *const files[] = { "HEAD", ("refs/heads/" BRANCH), "index", "config",
         "config.worktree", "objects", "info", "commondir" };
 
     for (size_t i = 0; i < ARRAY_LEN(files); i++) {

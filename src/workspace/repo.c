@@ -7,6 +7,7 @@
 #include "workspace/alternates.h"
 #include "workspace/gitdir.h"
 #include "workspace/repo_format.h"
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -121,6 +122,13 @@ static int look_upward(struct repo *repo, int dir, struct carrel_error *err)
     }
 }
 
+static bool is_named_dot_git(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash && strcmp(slash, "/.git") == 0;
+}
+
 /* git's own list of repositories that the user trusts whoever owns them. */
 static bool is_declared_safe(const char *path)
 {
@@ -140,10 +148,9 @@ static bool is_declared_safe(const char *path)
         size_t len = strlen(entry);
         if (len == 0)
             is_safe = false; /* takes back what came before */
-        else if (strcmp(entry, "*") == 0 || strcmp(entry, path) == 0)
-            is_safe = true;
-        else if (len > 2 && strcmp(entry + len - 2, "/*") == 0 &&
-                 strncmp(entry, path, len - 1) == 0)
+        else if (strcmp(entry, "*") == 0 || strcmp(entry, path) == 0 ||
+                 (len > 2 && strcmp(entry + len - 2, "/*") == 0 &&
+                         strncmp(entry, path, len - 1) == 0))
             is_safe = true;
     }
     return is_safe;
@@ -182,16 +189,15 @@ static int check_owner(const struct repo *repo, struct carrel_error *err)
 /* A bare repository among somebody else's files may have been checked out with them. */
 static int check_not_embedded(const struct repo *repo, int dir, struct carrel_error *err)
 {
-    const char *slash = strrchr(repo->git_dir, '/');
     AUTO(repo_free) struct repo *outer = NULL;
 
-    if (strcmp(slash + 1, ".git") == 0)
+    if (is_named_dot_git(repo->git_dir))
         return 0;
     outer = calloc(1, sizeof(*outer));
     AUTO(fd_close) int up = gitdir_open(dir, "..");
     if (!outer || up < 0)
         return out_of_memory(err);
-    if (look_upward(outer, up, NULL) <= 0 || !outer->top ||
+    if (look_upward(outer, up, NULL) <= 0 || !outer->top || !outer->common_dir ||
             strcmp(outer->common_dir, repo->common_dir) == 0 ||
             path_is_below(repo->git_dir, outer->common_dir) || is_declared_safe(repo->git_dir))
         return 0;
@@ -234,7 +240,6 @@ static int settle_top(struct repo *repo, int git_dir, const struct repo_format *
         struct carrel_error *err)
 {
     bool is_linked = strcmp(repo->git_dir, repo->common_dir) != 0;
-    const char *slash = strrchr(repo->git_dir, '/');
 
     if (is_linked)
         return 0;
@@ -247,7 +252,7 @@ static int settle_top(struct repo *repo, int git_dir, const struct repo_format *
         AUTO(fd_close) int top = gitdir_open(git_dir, format->work_tree);
         return top < 0 ? 0 : gitdir_path(top, &repo->top, err);
     }
-    if (!repo->top && strcmp(slash + 1, ".git") == 0) {
+    if (!repo->top && is_named_dot_git(repo->git_dir)) {
         AUTO(fd_close) int top = gitdir_open(git_dir, "..");
         return top < 0 ? 0 : gitdir_path(top, &repo->top, err);
     }
@@ -273,11 +278,9 @@ static int make_key(struct repo *repo, struct carrel_error *err)
     size_t len = 0;
 
     (void)snprintf(path, sizeof(path), "%s", repo->common_dir);
-    char *slash = strrchr(path, '/');
-    if (strcmp(slash + 1, ".git") == 0) {
-        *slash = '\0';
-        slash = strrchr(path, '/');
-    }
+    if (is_named_dot_git(path))
+        *strrchr(path, '/') = '\0';
+    const char *slash = strrchr(path, '/');
     const char *from = slash ? slash + 1 : "root";
     size_t from_len = strlen(from);
     if (from_len > 4 && strcmp(from + from_len - 4, ".git") == 0)
@@ -304,6 +307,7 @@ static int examine(struct repo *repo, struct carrel_error *err)
     AUTO(fd_close) int common = gitdir_open(AT_FDCWD, repo->common_dir);
     int r;
 
+    assert(repo->git_dir && repo->common_dir);
     if (git_dir < 0 || common < 0)
         return err_set_errno(err, git_dir < 0 ? git_dir : common, "open '%s'", repo->git_dir);
     if (!repo->top) {

@@ -57,7 +57,8 @@ static int find_head(struct survey *survey, struct carrel_error *err)
             &survey->git, GIT_ARGS("rev-parse", "-q", "--verify", "HEAD^{commit}"), &io, err);
     if (r < 0)
         return r;
-    if (r == 0)
+    survey->has_commit = r == 0;
+    if (survey->has_commit)
         return combine_ask_oid(&survey->git, GIT_ARGS("rev-parse", "--verify", "HEAD^{commit}"),
                 survey->head, err);
     return combine_ask_oid(&survey->git, GIT_ARGS("hash-object", "-t", "tree", "-w", "--stdin"),

@@ -12,6 +12,7 @@
 
 struct survey {
     char *index;        /* path of the copy: after survey_paths, the work tree at these paths */
+    bool has_commit;    /* false: before the first commit */
     char head[OID_MAX]; /* the user's commit, or the empty tree before the first one */
     struct git git;     /* as the user, on that copy */
     struct delta_list staged;  /* HEAD against the index */

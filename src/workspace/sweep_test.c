@@ -281,6 +281,35 @@ TEST(a_forced_discard_killed_anywhere_takes_the_work_or_never_was)
     check_discard(force_one, true);
 }
 
+static void sweep_once(struct fixture *fx)
+{
+    CHECK_EQ(workspace_sweep(fx->state, &fx->err), 1);
+}
+
+TEST(a_sweep_killed_anywhere_is_finished_by_the_next)
+{
+    AUTO(buf_finish) struct buf before = BUF_INIT(1 << 20);
+    struct fixture fx;
+    bool is_killed;
+    int nth = 1;
+
+    fixture_init(&fx);
+    CHECK_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+    picture(&fx, &before);
+    do {
+        AUTO(buf_finish) struct buf after = BUF_INIT(1 << 20);
+        create_one(&fx);
+        fixture_write(&fx, "state/workspaces/T/R/creating", ""); /* as if not finished */
+        is_killed = kill_at(&fx, sweep_once, nth++);
+        sweep(&fx);
+        picture(&fx, &after);
+        CHECK_STR(after.data, before.data);
+        check_state_is_empty(&fx);
+    } while (is_killed);
+    CHECK(nth > 20);
+    fixture_finish(&fx);
+}
+
 TEST(a_finished_workspace_with_or_without_work_is_kept)
 {
     struct fixture fx;

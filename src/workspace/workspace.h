@@ -50,6 +50,7 @@ struct workspace {
     enum workspace_mode mode;
     bool is_folder;      /* no git inside: a copy-on-write folder */
     bool is_cut;         /* the run sees the base commit alone */
+    bool is_ahead;       /* commits were made where it was opened, which its tree has not */
     bool is_user_locked; /* `workspace lock`: discard and prune refuse */
     bool is_opened;      /* mounted or checked out at its place on the host */
     bool is_published;   /* its snapshot is on the branch */
@@ -68,7 +69,7 @@ struct workspace_request {
     enum workspace_mode mode;
     bool is_folder;
     bool is_cut;
-    const char *setup;  /* NULL: none */
+    const char *setup; /* NULL: none */
 };
 
 /*

@@ -46,10 +46,13 @@ __attribute__((unused)) static void write_object(struct fixture *fx, const char 
 
 __attribute__((unused)) static void add_raw_oid(struct buf *out, const char *oid)
 {
+    static const char digits[] = "0123456789abcdef";
+
     for (size_t i = 0; oid[i]; i += 2) {
-        unsigned byte;
-        CHECK_EQ(sscanf(oid + i, "%2x", &byte), 1);
-        buf_add(out, &(char){ (char)byte }, 1);
+        const char *high = strchr(digits, oid[i]);
+        const char *low = strchr(digits, oid[i + 1]);
+        CHECK(high && low);
+        buf_add(out, &(char){ (char)((high - digits) << 4 | (low - digits)) }, 1);
     }
 }
 

@@ -3,8 +3,8 @@
 #
 #   each_identity FUNCTION ARG...   as root (if this is root) and as an ordinary user; $who says which
 #   $T                              a directory of that identity's own, gone afterwards
-#   me CMD...                       runs a command as that identity, in $T, with an environment that
-#                                   says nothing of the caller's git
+#   me CMD...                       runs a command as that identity, in $AT or $T, with an environment
+#                                   that says nothing of the caller's git
 #   carrel ARG...                   the same with carrel
 #   facts DIR                       everything about a repository that a run may not change
 #   field NAME                      of a result object (JSON) on stdin, at any depth
@@ -38,7 +38,7 @@ _take_binary() {
 
 me() {
     local -a clean=(env -u GIT_DIR -u GIT_WORK_TREE -u GIT_INDEX_FILE -u GIT_OBJECT_DIRECTORY
-        -C "$T" HOME="$T/home" XDG_STATE_HOME="$T/state" XDG_CONFIG_HOME="$T/home/.config"
+        -C "${AT:-$T}" HOME="$T/home" XDG_STATE_HOME="$T/state" XDG_CONFIG_HOME="$T/home/.config"
         GIT_CONFIG_NOSYSTEM=1 LC_ALL=C.UTF-8 TZ=UTC)
     if [ "$who" = root ]; then
         "${clean[@]}" "$@"

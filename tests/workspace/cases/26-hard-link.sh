@@ -24,7 +24,7 @@ attack() {
     unchanged
     # What is applied replaces the file; its other name keeps the old content.
     each_operation attack/1 unchanged
-    (cd "$T/folder" && carrel workspace apply attack/folder) >/dev/null
+    AT=$T/folder carrel workspace apply attack/folder >/dev/null
     unchanged
     carrel workspace discard --force attack/folder >/dev/null
 }

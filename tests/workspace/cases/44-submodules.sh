@@ -1,5 +1,6 @@
 # shellcheck shell=bash disable=SC2016,SC2034,SC2154
 # Repositories in the tree, tracked as submodules or lying there, and a .gitmodules to go with them.
+must_work=no # a .gitmodules like this is refused; without it all must work, see `lying`
 plant='
 git init -q module
 git -C module -c user.name=x -c user.email=x@x commit -q --allow-empty -m x
@@ -32,3 +33,14 @@ git clone -q ext::"$EVIL/ext-clone" x
 (cd bare-inside && git evil && git status)
 git submodule update --init
 '
+
+# Repositories that merely lie there, as an agent that clones something leaves them.
+lying() {
+    must_work=yes
+    inside attack/2 -- "git init -q lying; git -C lying config core.fsmonitor $T/host/evil/lying.fsmonitor
+        echo x >lying/file; git init -q --bare bare-inside; git -C bare-inside config core.fsmonitor $T/host/evil/bare.fsmonitor
+        mkdir deep; git init -q deep/er; git -C deep/er config core.fsmonitor $T/host/evil/lying.fsmonitor
+        git -C deep/er commit -q --allow-empty -m x; $ordinary"
+    each_operation attack/2 nothing_fired
+}
+more() { check "$title, as $who: repositories that lie in the tree" lying; }

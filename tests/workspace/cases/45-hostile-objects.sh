@@ -1,5 +1,6 @@
 # shellcheck shell=bash disable=SC2016,SC2034,SC2154
 # Commits that no honest git makes. In a plain worktree the host's repository simply has them.
+must_work=no
 hostile=(dot-git dot-dot slash duplicate empty-name long-name zero-id broken-commit)
 plant='
 blob=$(echo evil | git hash-object -w --stdin)

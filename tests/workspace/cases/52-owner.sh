@@ -24,7 +24,7 @@ attack() {
     inside attack/1 -- "$ordinary; mkdir -p d/e; touch d/e/f; chmod 700 d; chmod 000 d/e/f; ln -s x y; mkfifo pipe
         git add work.txt a.txt; git commit -qm work; umask 077; echo late >late"
     mine
-    (cd "$R" && carrel workspace open attack/1 --at "$T/opened") >/dev/null
+    carrel workspace open attack/1 --at "$T/opened" >/dev/null
     mine
     status=$(me git -C "$T/opened" status --porcelain 2>&1) || {
         echo "git status in the opened workspace: $status"

@@ -1,0 +1,45 @@
+/*
+ * apply_job.h - one apply while it goes on: the parts of apply.c and apply_plan.c.
+ */
+#pragma once
+#include "base/buf.h"
+#include "workspace/apply.h"
+#include "workspace/delta.h"
+#include "workspace/scratch.h"
+#include "workspace/survey.h"
+#include "workspace/swap.h"
+
+#define APPLY_MAX_BYTES ((size_t)1 << 30)
+
+struct apply_look {
+    enum survey_kind kind;
+    struct stat st;
+};
+
+struct apply_job {
+    const struct repo *repo;
+    const char *base, *tip;
+    enum apply_how how;
+    struct apply_outcome *out;
+    struct swap *swap;
+    struct scratch *scratch;
+    struct git git; /* scrubbed; makes objects where `how` needs them */
+    struct survey survey;
+    struct delta_list wanted;  /* base..tip, for APPLY_FILES */
+    struct delta_list changes; /* what the user has .. the result */
+    struct apply_look *looks;  /* at the work tree, one for each change */
+    struct swap_item *items;   /* what has to be done to the work tree */
+    size_t n_items;
+    struct buf sparse; /* paths that the user's sparse checkout leaves out, NUL-terminated */
+    char commit[OID_MAX];
+};
+
+int apply_add_conflict(
+        struct apply_outcome *out, const char *path, const char *why, struct carrel_error *err);
+
+/* Decides what the result is (job->commit, if there is to be one) and from that job->changes.
+ */
+int apply_combine(struct apply_job *job, struct carrel_error *err);
+
+/* Decides what has to be done to the work tree (job->items), or why it cannot be. */
+int apply_judge(struct apply_job *job, struct carrel_error *err);
