@@ -214,6 +214,7 @@ static int show(const char *name, const char *const *args, size_t n, bool is_ran
     const char *all[24];
     char range[2 * OID_MAX + 4];
     char path[PATH_MAX];
+    const struct harvest_limits limits = HARVEST_LIMITS_INIT;
     struct git_io io = GIT_IO_INIT;
 
     int r = hold_place(name, &place, NULL, NULL, err);
@@ -235,6 +236,7 @@ static int show(const char *name, const char *const *args, size_t n, bool is_ran
     all[n] = NULL;
     struct git git = harvest_git(place->repo, path);
     io.output_fd = fd;
+    io.max_memory_bytes = limits.max_memory_bytes; /* the run chose what is compared */
     return git_expect(&git, all, &io, err);
 }
 
@@ -242,7 +244,7 @@ int workspaces_diff(
         const char *name, const struct diff_options *options, int fd, struct carrel_error *err)
 {
     const char *args[] = { "-c", "core.quotePath=true", "diff-tree", "-r", "--no-ext-diff",
-        "--no-textconv", "--find-renames",
+        "--no-textconv", "--ignore-submodules=none", "--find-renames",
         options->is_stat    ? "--stat"
         : options->is_names ? "--name-status"
                             : "--patch",

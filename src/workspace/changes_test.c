@@ -193,10 +193,14 @@ static void toggle_executable(int dir, const char *name)
         CHECK_EQ(fchmodat(dir, name, (st.st_mode ^ 0111) & 0777, 0), 0);
 }
 
+/* To a directory or to nowhere, never in a circle: git then gives up on what is behind it. */
 static void replace_by_link(struct random *random, int dir, const char *name)
 {
-    remove_tree(dir, name);
-    (void)symlinkat(pick_name(random), dir, name);
+    char copy[256];
+
+    (void)snprintf(copy, sizeof(copy), "%s", name);
+    remove_tree(dir, copy);
+    (void)symlinkat(below(random, 2) ? pick(random, dir, S_IFDIR) : "/nonexistent", dir, copy);
 }
 
 static void edit(struct random *random, int top)

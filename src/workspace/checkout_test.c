@@ -98,6 +98,7 @@ static void begin(void)
             "git init -q repo; cd repo; mkdir -p a/b/c d; echo one >a/one; echo two >a/b/two; "
             "echo three >a/b/c/three; echo x >d/run; chmod +x d/run; ln -s ../a/one d/link; "
             "for i in $(seq 40); do echo $i >d/$i; done; : >empty; "
+            "echo odd >\"d/an 'odd' \\\"name\\\"$(printf '\\n\\t.')\"; "
             "git add -A; git commit -qm first");
 }
 
@@ -329,7 +330,7 @@ TEST(at_most_a_few_files_are_as_new_as_the_index)
     AUTO(index_free) struct index *index = index_of(checkout);
     (void)snprintf(path, sizeof(path), "%s/index", checkout->git);
     CHECK_EQ(stat(path, &st), 0);
-    CHECK_EQ(index->n, 146);
+    CHECK_EQ(index->n, 147);
     for (size_t i = 0; i < index->n; i++) {
         CHECK(index->entries[i].mtime_s <= st.st_mtim.tv_sec);
         fresh += index->entries[i].mtime_s == st.st_mtim.tv_sec;
@@ -395,6 +396,8 @@ static const char *const steps[] = {
     "mkdir -p a/b/c; echo again >a/b/c/other",
     "rm d/1; mkdir d/1; echo inside >d/1/file",
     "rm -r d/1; echo file >d/1",
+    "rm -r a/b; ln -s /etc a/b",
+    "rm a/b; mkdir a/b; echo not in etc >a/b/passwd",
     "rm -r a; echo now a file >a",
     "rm a; mkdir a; echo back >a/one; chmod +x d/2; ln -sf 3 d/4",
 };
@@ -500,6 +503,14 @@ TEST(filters_of_the_user_write_the_files)
     sh("test \"$(cat %s/x.up)\" = HELLO", checkout->lower[0]);
     VIEW(checkout, commit,
             "test -z \"$(git diff-files)\"; test -z \"$(git status --porcelain)\"");
+
+    sh("cd repo; echo world >x.up; git commit -qam more; rm -rf ../up-* ../work-*");
+    commit = commit_of("HEAD");
+    AUTO(checkout_free) struct checkout *layer = make(commit);
+    CHECK_EQ(layer->n_below, 1);
+    CHECK(layer->has_filters);
+    sh("test \"$(cat %s/x.up)\" = WORLD", layer->lower[0]);
+    VIEW(layer, commit, "test -z \"$(git diff-files)\"; test -z \"$(git status --porcelain)\"");
     end();
 }
 

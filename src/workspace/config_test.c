@@ -1,9 +1,6 @@
-#include "base/err.h"
-#include "base/tree.h"
-#include "git_program.h"
 #include "workspace/config.h"
+#include "workspace/place_fixture.h"
 #include <stdlib.h>
-#include <string.h>
 
 static const struct config_terms plain = { 0 };
 

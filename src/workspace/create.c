@@ -244,7 +244,9 @@ int workspace_create(const struct workspace_request *request, struct workspace *
         r = place_open(request->state, &place, err);
     if (r == 0)
         r = describe(request, &place, &ws, err);
-    if (r == 0 && !ws->is_folder)
+    if (r < 0 || !ws)
+        return r;
+    if (!ws->is_folder)
         r = check_branch_is_free(request->repo, ws, err);
     if (r == 0)
         r = take_id(&place, ws, err);

@@ -35,7 +35,7 @@ static int open_dir(int dir, const char *name, DIR **out)
 /* The next entry that may be a task or a run. */
 static const char *next_id(DIR *dir)
 {
-    for (struct dirent *entry; dir && (entry = readdir(dir));) {
+    for (struct dirent *entry; (entry = readdir(dir));) {
         if (name_check_id(entry->d_name, "run", NULL) == 0)
             return entry->d_name;
     }
@@ -55,6 +55,8 @@ static int walk_task(struct walk *walk, int top, const char *task)
     int r = open_dir(top, task, &runs);
     if (r < 0)
         return err_set_errno(walk->err, r, "list '%s/%s'", walk->path, task);
+    if (!runs)
+        return 0;
 
     for (const char *run; r == 0 && (run = next_id(runs)) != NULL;)
         r = walk->each(walk, dirfd(runs), task, run);
@@ -67,6 +69,8 @@ static int walk_all(struct walk *walk)
     int r = open_dir(AT_FDCWD, walk->path, &tasks);
     if (r < 0)
         return err_set_errno(walk->err, r, "list '%s'", walk->path);
+    if (!tasks)
+        return 0;
 
     for (const char *task; r == 0 && (task = next_id(tasks)) != NULL;)
         r = walk_task(walk, dirfd(tasks), task);
@@ -108,7 +112,7 @@ static int load_and_call(struct walk *walk, int task_dir, const char *task, cons
 
     if (r == -ENOENT || r == -ENOTDIR || r == -ELOOP)
         return 0; /* discarded while we looked, or nothing of ours */
-    if (r < 0)
+    if (r < 0 || !ws)
         return r;
     if (each->repo && strcmp(ws->repo, each->repo->common_dir) != 0)
         return 0;

@@ -95,9 +95,9 @@ TEST(nonsense_is_refused_with_a_reason)
         "carrel-workspace 1\ntask T\nrun R\nrepo /x\nmode none\nend\n",
         "carrel-workspace 1\ntask T\nrun R\nrepo /x\ncreated soon\nend\n",
         "carrel-workspace 1\ntask T\nrun R\nrepo /x\\\nend\n",
-        "carrel-workspace 1\ntask T\nrun R\nrepo /x\nbase "
-        "01234567890123456789012345678901234567"
-        "8901234567890123456789012345678901\nend\n",
+        ("carrel-workspace 1\ntask T\nrun R\nrepo /x\nbase "
+         "01234567890123456789012345678901234567"
+         "8901234567890123456789012345678901\nend\n"),
         "carrel-workspace 1\ntask\nend\n",
     };
 

@@ -149,7 +149,9 @@ static int make(const struct workspace *ws, const struct repo *repo, const struc
     AUTO(fd_close) int parent = open(view->parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (parent < 0)
         return err_set_errno(err, -errno, "open '%s'", view->parent);
-    int r = tree_remove(parent, view->draft, err);
+    int r = record_place(view, view->git_file, err); /* first: so a crash can be found */
+    if (r == 0)
+        r = tree_remove(parent, view->draft, err);
     if (r < 0)
         return r;
     if (mkdirat(parent, view->draft, 0777) < 0)
@@ -160,9 +162,8 @@ static int make(const struct workspace *ws, const struct repo *repo, const struc
     r = check_out(ws, repo, view, commit, err);
     if (r == 0)
         r = write_git_file(draft, view, err);
-    if (r == 0)
-        r = record_place(view, view->git_file, err);
-    if (r == 0 && renameat2(parent, view->draft, parent, view->name, RENAME_NOREPLACE) < 0)
+    /* Over an empty directory at most: a rename of a directory replaces nothing else. */
+    if (r == 0 && renameat(parent, view->draft, parent, view->name) < 0)
         r = err_set_errno(err, -errno, "make '%s'", view->path);
     (void)tree_remove(ws->dir, SCRATCH_NAME, NULL); /* the next one removes it too */
     if (r < 0)
@@ -200,6 +201,26 @@ static int refuse_second(const struct workspace *ws, const struct repo *repo, ch
     return err_set(err, -EEXIST, "run '%s' is opened already, at '%s'", ws->run, view.path);
 }
 
+/* As if it had never been opened: the usual place, and no index. */
+static int forget(struct workspace *ws, const struct view *view, struct carrel_error *err)
+{
+    char usual[PATH_MAX];
+    char git_file[PATH_MAX];
+    int r = workspace_opened_path(ws, usual, sizeof(usual), err);
+
+    if (r == 0 &&
+            (size_t)snprintf(git_file, sizeof(git_file), "%s/.git", usual) >= sizeof(git_file))
+        r = err_set_errno(err, -ENAMETOOLONG, "close '%s'", usual);
+    if (r == 0)
+        r = record_place(view, git_file, err);
+    if (r == 0 && unlink(view->index) < 0 && errno != ENOENT)
+        r = err_set_errno(err, -errno, "remove '%s'", view->index);
+    if (r < 0)
+        return r;
+    ws->is_opened = false;
+    return workspace_save(ws, err);
+}
+
 int opened_open(struct workspace *ws, const struct repo *repo, const struct checkout *checkout,
         const char *at, char *path, size_t size, struct carrel_error *err)
 {
@@ -234,8 +255,7 @@ int opened_open(struct workspace *ws, const struct repo *repo, const struct chec
     if (r == 0)
         r = make(ws, repo, &view, commit, err);
     if (r < 0) {
-        ws->is_opened = false;
-        (void)workspace_save(ws, NULL); /* what failed first is what matters */
+        (void)forget(ws, &view, NULL); /* what failed first is what matters */
         return err_wrap(err, r, "open run '%s'", ws->run);
     }
     (void)snprintf(path, size, "%s", view.path);
@@ -331,26 +351,6 @@ static int take_away(const struct view *view, struct carrel_error *err)
     return r;
 }
 
-/* As if it had never been opened: the usual place, and no index. */
-static int forget(struct workspace *ws, const struct view *view, struct carrel_error *err)
-{
-    char usual[PATH_MAX];
-    char git_file[PATH_MAX];
-    int r = workspace_opened_path(ws, usual, sizeof(usual), err);
-
-    if (r == 0 &&
-            (size_t)snprintf(git_file, sizeof(git_file), "%s/.git", usual) >= sizeof(git_file))
-        r = err_set_errno(err, -ENAMETOOLONG, "close '%s'", usual);
-    if (r == 0)
-        r = record_place(view, git_file, err);
-    if (r == 0 && unlink(view->index) < 0 && errno != ENOENT)
-        r = err_set_errno(err, -errno, "remove '%s'", view->index);
-    if (r < 0)
-        return r;
-    ws->is_opened = false;
-    return workspace_save(ws, err);
-}
-
 int opened_close(struct workspace *ws, const struct repo *repo, struct carrel_error *err)
 {
     struct view view = { 0 };
@@ -377,6 +377,8 @@ int opened_close(struct workspace *ws, const struct repo *repo, struct carrel_er
         ws->is_published = true;
     }
     r = take_away(&view, err);
+    if (r == 0)
+        r = tree_remove(ws->dir, SCRATCH_NAME, err);
     if (r == 0)
         r = forget(ws, &view, err);
     return r < 0 ? err_wrap(err, r, "close run '%s'", ws->run) : 0;

@@ -1,5 +1,6 @@
 #include "base/err.h"
 #include "workspace/git_fixture.h"
+#include "workspace/kill_fixture.h"
 #include "workspace/opened.h"
 #include <errno.h>
 
@@ -140,4 +141,55 @@ TEST(what_a_crash_left_is_made_anew)
     CHECK(!ws->is_opened);
     CHECK_EQ(opened(ws, repo, NULL), 0);
     SHELL("cd %s; test -z \"$(git status --porcelain)\"", path);
+}
+
+struct pair {
+    struct workspace *ws;
+    struct repo *repo;
+};
+
+static int opening(void *context)
+{
+    struct pair *pair = context;
+
+    return opened(pair->ws, pair->repo, NULL);
+}
+
+static int closing(void *context)
+{
+    struct pair *pair = context;
+
+    return opened_close(pair->ws, pair->repo, &err);
+}
+
+/* Whatever was killed, closing leaves nothing and opening gives a clean tree. */
+static void check_killed(int (*work)(void *context), bool is_open_before)
+{
+    SET_UP();
+    struct pair pair = { ws, repo };
+
+    for (int nth = 1;; nth += nth < 30 ? 1 : 8) {
+        if (is_open_before)
+            CHECK_EQ(opened(ws, repo, NULL), 0);
+        bool is_killed = kill_before(work, &pair, nth);
+        SHELL("cd user; git worktree prune; git worktree list | grep -q locked");
+        CHECK_EQ(opened_close(ws, repo, &err), 0);
+        SHELL("cd state/workspaces/T-1; test -z \"$(ls -A runs 2>/dev/null)\"; test ! -e "
+              "R-1/view");
+        CHECK_EQ(opened(ws, repo, NULL), 0);
+        SHELL("cd %s; test -z \"$(git status --porcelain)\"", path);
+        CHECK_EQ(opened_close(ws, repo, &err), 0);
+        if (!is_killed)
+            break;
+    }
+}
+
+TEST(an_opening_killed_at_any_step_can_be_closed_and_opened)
+{
+    check_killed(opening, false);
+}
+
+TEST(a_closing_killed_at_any_step_can_be_closed_and_opened)
+{
+    check_killed(closing, true);
 }

@@ -2,13 +2,9 @@
 #include "base/err.h"
 #include "workspace/apply.h"
 #include "workspace/git_fixture.h"
+#include "workspace/kill_fixture.h"
 #include "workspace/swap.h"
 #include <errno.h>
-#include <signal.h>
-#include <stddef.h>
-#include <sys/ptrace.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 
 static struct carrel_error err;
 
@@ -49,86 +45,37 @@ static int apply(const struct repo *repo, enum apply_how how)
     return r;
 }
 
-/* Calls by which the process itself changes the file system. */
-static bool is_change(long long number)
-{
-    switch (number) {
-    case SYS_renameat:
-    case SYS_renameat2:
-    case SYS_linkat:
-    case SYS_unlinkat:
-    case SYS_mkdirat:
-    case SYS_symlinkat:
-#ifdef SYS_rename
-    case SYS_rename:
-    case SYS_unlink:
-    case SYS_rmdir:
-    case SYS_mkdir:
-#endif
-        return true;
-    default:
-        return false;
-    }
-}
-
+/* The work that is killed; ids are found out before. */
 struct killing {
     const struct repo *repo;
     enum apply_how how;
-    bool is_recovery;
-};
-
-static void be_killed(const struct killing *killing)
-{
     char base[OID_MAX];
     char tip[OID_MAX];
-    struct apply_outcome outcome = { 0 };
+};
 
-    oid_of("base", base);
-    oid_of("task-T-run-R", tip);
-    if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0)
-        _exit(77);
-    (void)raise(SIGSTOP);
-    int r = killing->is_recovery ? apply_recover(killing->repo, &err)
-                                 : apply_result(killing->repo, NULL, base, tip, killing->how,
-                                           &outcome, &err);
-    _exit(r < 0);
+static struct killing killing_of(const struct repo *repo, enum apply_how how)
+{
+    struct killing killing = { .repo = repo, .how = how };
+
+    oid_of("base", killing.base);
+    oid_of("task-T-run-R", killing.tip);
+    return killing;
 }
 
-/* Runs it and kills it before its nth change. False: it came to its end before. */
-static bool kill_before(const struct killing *killing, int nth)
+static int applying(void *context)
 {
-    struct __ptrace_syscall_info info;
-    int status;
-    pid_t pid = fork();
+    const struct killing *killing = context;
+    struct apply_outcome outcome = { 0 };
 
-    CHECK(pid >= 0);
-    if (pid == 0)
-        be_killed(killing);
-    CHECK_EQ(waitpid(pid, &status, 0), pid);
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
-        SKIP("no process may be traced here");
-    CHECK(WIFSTOPPED(status));
-    CHECK_EQ(
-            ptrace(PTRACE_SETOPTIONS, pid, NULL, PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD), 0);
-    for (int pass = 0;;) {
-        CHECK_EQ(ptrace(PTRACE_SYSCALL, pid, NULL, pass), 0);
-        CHECK_EQ(waitpid(pid, &status, 0), pid);
-        if (WIFEXITED(status)) {
-            CHECK_EQ(WEXITSTATUS(status), 0);
-            return false;
-        }
-        CHECK(WIFSTOPPED(status));
-        pass = WSTOPSIG(status) == (SIGTRAP | 0x80) ? 0 : WSTOPSIG(status);
-        if (pass)
-            continue;
-        CHECK(ptrace(PTRACE_GET_SYSCALL_INFO, pid, (void *)sizeof(info), &info) > 0);
-        if (info.op == PTRACE_SYSCALL_INFO_ENTRY && is_change((long long)info.entry.nr) &&
-                --nth == 0)
-            break;
-    }
-    CHECK_EQ(kill(pid, SIGKILL), 0);
-    CHECK_EQ(waitpid(pid, &status, 0), pid);
-    return true;
+    return apply_result(
+            killing->repo, NULL, killing->base, killing->tip, killing->how, &outcome, &err);
+}
+
+static int recovering(void *context)
+{
+    const struct killing *killing = context;
+
+    return apply_recover(killing->repo, &err) < 0;
 }
 
 /* Copies of the work tree before and after: old/ and new/. */
@@ -161,13 +108,13 @@ static const char *verdict(void)
 static void check_killed(enum apply_how how)
 {
     SET_UP();
-    const struct killing killing = { .repo = repo, .how = how };
+    struct killing killing = killing_of(repo, how);
     int n_old = 0;
     int n_new = 0;
     int step = 8; /* before the journal and after it, steps are many and all alike */
 
     keep_copies(repo, how);
-    for (int nth = 1; kill_before(&killing, nth); nth += step) {
+    for (int nth = 1; kill_before(applying, &killing, nth); nth += step) {
         if (step > 1 && n_new == 0 && access("user/.git/carrel-apply/journal", F_OK) == 0) {
             nth -= step; /* back to where the interesting part begins */
             step = 1;
@@ -206,12 +153,12 @@ TEST(a_merge_killed_at_any_step_is_undone_or_finished)
 /* Kills an apply in the midst of the exchange: some directory of the result is there. */
 static void kill_in_the_middle(const struct repo *repo)
 {
-    const struct killing killing = { .repo = repo, .how = APPLY_FILES };
+    struct killing killing = killing_of(repo, APPLY_FILES);
 
     static int middle = 1; /* once found it is the same in every run */
     SHELL("cp -a user pristine");
     for (;; middle++) {
-        CHECK(kill_before(&killing, middle));
+        CHECK(kill_before(applying, &killing, middle));
         if (shell("cd user; test -f .git/carrel-apply/journal -a -f file/in") == 0)
             break;
         middle += access("user/.git/carrel-apply/journal", F_OK) == 0 ? 0 : 4;
@@ -223,14 +170,14 @@ static void kill_in_the_middle(const struct repo *repo)
 TEST(a_recovery_that_is_killed_itself_can_be_done_again)
 {
     SET_UP();
-    const struct killing recovery = { .repo = repo, .is_recovery = true };
+    struct killing recovery = { .repo = repo };
     bool is_killed = true;
 
     keep_copies(repo, APPLY_FILES);
     for (int nth = 1; is_killed; nth += nth < 20 ? 1 : 10) {
         SHELL("rm -rf user; cp -a old user");
         kill_in_the_middle(repo);
-        is_killed = kill_before(&recovery, nth);
+        is_killed = kill_before(recovering, &recovery, nth);
         check_whole();
         CHECK(apply_recover(repo, &err) >= 0);
         CHECK_STR(verdict(), "old");
@@ -319,9 +266,9 @@ TEST(a_git_dir_on_another_file_system_works)
     CHECK_STR(
             printed("cd user; git status --porcelain --ignored | tr '\\n' ';'"), " M a;?? d/;");
     SHELL("test ! -e %s/git/carrel-apply; cd user; git reset -q --hard; rm -r d", other);
-    const struct killing killing = { .repo = repo, .how = APPLY_FILES };
+    struct killing killing = killing_of(repo, APPLY_FILES);
     int nth = 1;
-    for (; kill_before(&killing, nth); nth++) {
+    for (; kill_before(applying, &killing, nth); nth++) {
         CHECK(apply_recover(repo, &err) >= 0);
         SHELL("cd user; test -z \"$(find . -name '.carrel*')\"; git reset -q --hard; rm -rf d");
     }

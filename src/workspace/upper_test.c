@@ -646,7 +646,10 @@ TEST(usage_counts_every_inode_once)
     drop_place(&place);
 }
 
-#if defined(__SANITIZE_ADDRESS__)
+#ifndef __has_feature /* clang's way to say what gcc says with __SANITIZE_ADDRESS__ */
+#define __has_feature(x) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
 #define WALK_MAX_NS 10000000
 #else
 #define WALK_MAX_NS 1000000

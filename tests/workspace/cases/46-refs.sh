@@ -11,25 +11,28 @@ git notes add -f -m evil HEAD
 git replace -f HEAD~1 $one
 git update-ref refs/remotes/origin/main $one
 git update-ref refs/stash $one
+git pack-refs --all
+'
+# The HEAD of a plain worktree is not the repository's; in carrel's the two are one.
+meaning='
 common=$(git rev-parse --git-common-dir)
-echo "ref: refs/heads/evil" >"$common/HEAD"
 git rev-parse HEAD >"$common/shallow"
 mkdir -p "$common/info"
-echo "$(git rev-parse main) $one" >"$common/info/grafts"
-git pack-refs --all
+echo "$(git rev-parse main) $(git rev-parse v1)" >"$common/info/grafts"
+[ "$common" -ef "$(git rev-parse --git-dir)" ] || echo "ref: refs/heads/evil" >"$common/HEAD"
 '
 bare() {
     local before
     before=$(facts "$R")
     me git -C "$R" worktree add -q --detach "$T/plain-tree" main
-    me env -C "$T/plain-tree" /bin/bash -c "$plant" || true
+    me env -C "$T/plain-tree" /bin/bash -c "$plant $meaning" || true
     what=$(diff <(echo "$before") <(facts "$R") | grep -o 'refs/[a-z/]*' | sort -u | tr '\n' ' ') || true
 }
 control() {
     local said
     said=$(run_in "$R" control/1 --on-success discard -- /bin/bash -c "$plant
         git log -1 --format=%s v1") || true
-    same "v1, inside" moved "$said"
+    same "v1, inside" moved "$(tail -n 1 <<<"$said")"
 }
 attack() {
     local before
@@ -37,6 +40,10 @@ attack() {
     before=$(shared_facts)
     inside attack/1 -- "$ordinary; git add -A; git commit -qm 'the work'; $plant" || true
     each_operation attack/1 only_own_ref "$before"
+    # With a history that is not what it seems the result may be refused, but that is all.
+    must_work=no
+    inside attack/2 -- "$ordinary; git add -A; git commit -qm 'the work'; $plant $meaning" || true
+    each_operation attack/2 only_own_ref "$before"
 }
 # What a merge does to the user's own branch is the user's wish, and undone again in each_operation.
 shared_facts() {

@@ -18,7 +18,10 @@ attack() {
     local before said
     before=$(facts "$R")
     said=$(inside attack/1 -- 'git status --porcelain -uall --ignored; find . -name .git -prune -o ! -type f ! -type d ! -type l -print
-        git add . && git diff --cached --name-only; ls -A | grep -vxF -f <(git ls-tree --name-only HEAD) | grep -vx .git')
+        git add . && git diff --cached --name-only; 
+        comm -z -23 <(find . -mindepth 1 -maxdepth 1 -printf "%f\0" | sort -z) <(git ls-tree -z --name-only HEAD | sort -z) |
+            tr "\0" "\n" | grep -vx .git
+        true')
     same "in a fresh workspace" "" "$said"
     same "status of the host" "$(grep -v -e task-attack -e '/worktrees/carrel' <<<"$before")" \
         "$(facts "$R" | grep -v -e task-attack -e '/worktrees/carrel' | sed '/^worktree .*attack/,/^$/d')"

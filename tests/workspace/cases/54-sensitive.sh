@@ -11,7 +11,7 @@ for path in ${paths[*]}; do
     printf 'all:\n\t@%s/make\n' \"\$EVIL\" >\"\$path\"
 done
 "
-trigger='make -s'
+trigger='make -s # $EVIL/make'
 control() {
     inside control/1 -- "echo x >>a.txt; mkdir docs; echo x >docs/plain.md; echo x >src.c"
     same "an ordinary change" "" "$(carrel workspace show --json control/1 | tr ',' '\n' | grep -E '"sensitive":"')"
