@@ -7,6 +7,7 @@
 #include "workspace/git.h"
 #include "workspace/harvest.h"
 #include "workspace/private.h"
+#include "workspace/renew.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -81,7 +82,9 @@ static int look_from_inside(struct taking *t, bool has_all, struct carrel_error 
         .line = inside_line,
         .env = env,
     };
-    int r = inner_start(&spec, INSIDE_TIMEOUT_MS, &inner, err);
+    int r = workspace_renew(t->place->ws, err); /* we may have looked before */
+    if (r == 0)
+        r = inner_start(&spec, INSIDE_TIMEOUT_MS, &inner, err);
     if (r == 0)
         r = inner_read_line(&inner, line, sizeof(line), err);
     if (r < 0)
@@ -148,19 +151,16 @@ static int walk(struct taking *t, struct carrel_error *err)
     const struct upper_limits limits = UPPER_LIMITS_INIT;
     const struct checkout *checkout = t->place->checkout;
     AUTO(names_finish) struct names added = { .text = BUF_INIT(MAX_NAMES) };
-    AUTO(names_finish) struct names gitlinks = { .text = BUF_INIT(MAX_NAMES) };
     AUTO(buf_finish) struct buf exclude = BUF_INIT(MAX_EXCLUDE);
     char path[PATH_MAX];
+    size_t n_gitlinks = 0;
 
+    while (checkout->gitlinks && checkout->gitlinks[n_gitlinks])
+        n_gitlinks++;
     (void)snprintf(path, sizeof(path), "%s/info/exclude", checkout->git);
     int r = t->place->ws->is_folder ? 0 : fd_add_file(AT_FDCWD, path, &exclude, err);
     if (r == 0) /* what was carried along; ours, though it lies beside what the run wrote */
         r = fd_add_file(t->place->ws->dir, "exclude", &exclude, err);
-    (void)snprintf(path, sizeof(path), "%s/gitlinks", checkout->path);
-    if (r == 0)
-        r = fd_add_file(AT_FDCWD, path, &gitlinks.text, err);
-    if (r == 0)
-        r = split_names(&gitlinks, err);
     if (r == 0)
         r = list_added(t, &added, err);
     if (r < 0)
@@ -170,8 +170,8 @@ static int walk(struct taking *t, struct carrel_error *err)
         .exclude = exclude.data ? exclude.data : "",
         .tracked = added.list,
         .n_tracked = added.n,
-        .gitlinks = gitlinks.list,
-        .n_gitlinks = gitlinks.n,
+        .gitlinks = (const char *const *)checkout->gitlinks,
+        .n_gitlinks = n_gitlinks,
         .has_no_rules = t->place->ws->is_folder,
     };
     AUTO(fd_close)
@@ -182,16 +182,22 @@ static int walk(struct taking *t, struct carrel_error *err)
     return upper_walk(upper, &base, &limits, &t->changes, err);
 }
 
-/* Is our own code enough to say what git would commit? */
+/*
+ * Is our own code enough to say what git would commit? Not where content is converted on its
+ * way into a commit, and not where a submodule may have moved: its entry is no file of the
+ * tree.
+ */
 static bool needs_git(const struct taking *t)
 {
     const struct checkout *checkout = t->place->checkout;
-    bool has_gitlink = false;
+    bool has_moved = checkout->has_gitlinks && strcmp(t->tip, t->place->ws->base) != 0;
+    bool is_converted = checkout->has_filters ||
+                        (checkout->has_line_ends && t->changes.has_cr) ||
+                        t->changes.has_attributes;
 
     for (size_t i = 0; i < t->changes.n_oddities; i++)
-        has_gitlink = has_gitlink || t->changes.oddities[i].kind == ODDITY_GITLINK;
-    return checkout->has_filters || (checkout->has_line_ends && t->changes.has_cr) ||
-           t->changes.has_attributes || has_gitlink;
+        has_moved = has_moved || t->changes.oddities[i].kind == ODDITY_GITLINK;
+    return has_moved || (is_converted && t->changes.n > 0);
 }
 
 static int commit_outside(struct taking *t, struct carrel_error *err)
@@ -232,8 +238,8 @@ static int take_overlay(struct taking *t, struct carrel_error *err)
     if (r == 0)
         r = walk(t, err);
     if (r == 0)
-        r = !ws->is_folder && needs_git(t) && t->changes.n > 0 ? look_from_inside(t, true, err)
-                                                               : commit_outside(t, err);
+        r = !ws->is_folder && needs_git(t) ? look_from_inside(t, true, err)
+                                           : commit_outside(t, err);
     return r;
 }
 

@@ -216,7 +216,8 @@ static int publish(const struct workplace_request *q, const char *state,
     AUTO(fd_close) int dir = open(draft->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0)
         return err_set_errno(err, -errno, "open '%s'", draft->path);
-    if (draft->n_files >= SETTLE_FROM_FILES && has_overlay(q, state, &ignored)) {
+    if (draft->n_files >= SETTLE_FROM_FILES && !repo->objects[1] &&
+            has_overlay(q, state, &ignored)) {
         int r = settle(q, repo, draft, dir, &ignored);
         if (r == 0) /* without it the first status is slower, nothing else */
             index = openat(dir, "space/gitupper/index", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -224,7 +225,8 @@ static int publish(const struct workplace_request *q, const char *state,
         if (r < 0)
             return r;
     }
-    return checkout_publish(state, repo, draft, index, out, err);
+    int r = checkout_publish(state, repo, draft, index, out, err);
+    return r == -EBADMSG && index >= 0 ? checkout_publish(state, repo, draft, -1, out, err) : r;
 }
 
 int prepare_checkout(const struct workplace_request *q, const char *state,

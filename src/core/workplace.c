@@ -105,6 +105,18 @@ static int mount_objects(struct workplace *place, struct carrel_error *err)
     return r;
 }
 
+/* Submodules have object directories of their own. */
+static int mount_module_objects(struct workplace *place, struct carrel_error *err)
+{
+    char *const *modules = place->checkout->module_objects;
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && modules && modules[i]; i++)
+        r = bind(place, modules[i], text(place, CHECKOUT_MODULE_OBJECTS "/%zu", i),
+                ACCESS_READ_ONLY, err);
+    return r;
+}
+
 static int overlay(struct workplace *place, struct sandbox_overlay *made, const char *target,
         const char *const *lower, const char *upper, const char *work, struct carrel_error *err)
 {
@@ -156,6 +168,8 @@ static int mount_git(struct workplace *place, struct carrel_error *err)
                               ACCESS_READ_WRITE, err);
     if (r == 0)
         r = mount_objects(place, err);
+    if (r == 0 && !ws->is_cut)
+        r = mount_module_objects(place, err);
     if (r == 0)
         r = bind(place, text(place, "%s/.git", place->checkout->lower[bottom]),
                 PRIVATE_WORK_TREE "/.git", ACCESS_READ_ONLY, err);

@@ -16,13 +16,15 @@
 #define PRIVATE_WORK_TREE "/workspace"
 
 /*
- * Fills `dir` (an open, empty directory) as template: config, description, info/exclude,
- * objects/info/alternates, objects/pack, hooks (empty), refs, shallow if the repository has
- * one. The configuration is ours: format version (and object format), bare false,
- * logallrefupdates, gc.auto 0, the user's name and address,
- * core.filemode/symlinks/ignorecase/autocrlf/eol as the user has them, filter drivers as the
- * user has them; no remotes, no includes, no credentials. info/exclude holds the repository's
- * and the user's global excludes.
+ * Fills `dir` (an open directory without these files) as template: config, description,
+ * info/exclude, info/attributes if there are any, objects/info/alternates, objects/pack, hooks
+ * (empty), refs and logs (empty), shallow if the repository has one; no HEAD, so nobody takes
+ * it for a repository. The configuration is ours: format version (and object format), bare
+ * false, logallrefupdates, gc.auto 0, the user's name and address, what decides how files look
+ * on disk (core.filemode, symlinks, ignorecase, autocrlf, eol ...) and filter drivers as the
+ * user has them; no remotes, no includes, no credentials: see config.c for the table.
+ * info/exclude holds the user's global excludes and the repository's; it is trusted and may be
+ * read again later. Asks git, so it is not for the way of every run.
  */
 int private_make_template(const struct repo *repo, int dir, struct carrel_error *err);
 

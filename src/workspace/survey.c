@@ -4,6 +4,7 @@
 #include "base/fd.h"
 #include "workspace/beneath.h"
 #include "workspace/combine.h"
+#include "workspace/name.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -52,17 +53,20 @@ int survey_copy_index(const struct repo *repo, const char *to, struct carrel_err
 /* The user's commit, or the empty tree where there is none yet. */
 static int find_head(struct survey *survey, struct carrel_error *err)
 {
+    AUTO(buf_finish) struct buf text = BUF_INIT(4096);
     struct git_io io = GIT_IO_INIT;
+
+    io.output = &text;
     int r = git_run(
             &survey->git, GIT_ARGS("rev-parse", "-q", "--verify", "HEAD^{commit}"), &io, err);
     if (r < 0)
         return r;
-    survey->has_commit = r == 0;
-    if (survey->has_commit)
-        return combine_ask_oid(&survey->git, GIT_ARGS("rev-parse", "--verify", "HEAD^{commit}"),
-                survey->head, err);
-    return combine_ask_oid(&survey->git, GIT_ARGS("hash-object", "-t", "tree", "-w", "--stdin"),
-            survey->head, err);
+    survey->has_commit = r == 0 && text.data;
+    if (!survey->has_commit)
+        return combine_ask_oid(&survey->git,
+                GIT_ARGS("hash-object", "-t", "tree", "-w", "--stdin"), survey->head, err);
+    (void)snprintf(survey->head, OID_MAX, "%.*s", (int)strcspn(text.data, "\n"), text.data);
+    return name_is_oid(survey->head) ? 0 : err_set(err, -EBADMSG, "git does not name HEAD");
 }
 
 int survey_open(const struct repo *repo, const struct scratch *scratch, const char *dir,

@@ -408,8 +408,7 @@ int swap_exchange(struct swap *swap, const struct swap_item *items, size_t n,
     AUTO(free) size_t *order = swap_journal_order(items, n);
     if (!order && n > 0)
         return err_set_errno(err, -ENOMEM, "apply");
-    int r = swap_journal_write(
-            swap->dir, swap->path, swap->stage, items, order, n, commit, err);
+    int r = swap_journal_write(swap->path, swap->stage, items, order, n, commit, err);
     if (r < 0)
         return r;
     swap->is_begun = true;

@@ -97,7 +97,7 @@ static int add_record(struct buf *text, int new, const struct swap_item *item)
     return 0;
 }
 
-int swap_journal_write(int dir, const char *dir_path, int stage, const struct swap_item *items,
+int swap_journal_write(const char *dir, int stage, const struct swap_item *items,
         const size_t *order, size_t n, const char *commit, struct carrel_error *err)
 {
     char path[PATH_MAX];
@@ -114,9 +114,8 @@ int swap_journal_write(int dir, const char *dir_path, int stage, const struct sw
             return err_set_errno(err, r, "find the new '%s'", items[order[i]].path);
     }
     if (text.is_short ||
-            (size_t)snprintf(path, sizeof(path), "%s/journal", dir_path) >= sizeof(path))
+            (size_t)snprintf(path, sizeof(path), "%s/journal", dir) >= sizeof(path))
         return err_set_errno(err, -ENOMEM, "write the journal of an apply");
-    (void)dir;
     return fd_replace_file(path, text.data, text.len, 0600, err);
 }
 
@@ -213,34 +212,56 @@ static int bring_back(
     return renameat2(stage, old, to, name, flags) < 0 ? -errno : 0;
 }
 
-static int undo_put(const struct swap_record *record, int top, int stage, const char *old)
+/* Takes out what was put where nothing was. Where it went in by a second name, it may still
+ * have its first one, and a rename of one to the other does nothing. */
+static int take_back(const struct swap_record *record, int top, int new, bool is_staged)
 {
-    struct stat st;
     const char *name;
-    AUTO(fd_close) int new = openat(stage, "new", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (new < 0)
-        return -errno;
-    if (beneath_stat(new, record->path, &st) == 0 && is_new(record, &st)) {
-        if (!record->is_there)
-            beneath_prune_parents(top, record->path); /* made for it, perhaps over a file */
-        return 0;                                     /* it never went in */
-    }
-    if (beneath_stat(top, record->path, &st) < 0 || !is_new(record, &st))
-        return 0; /* somebody changed it since: theirs now */
-
-    if (record->is_there && faccessat(stage, old, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-        return bring_back(record, top, stage, old, 0);
     AUTO(fd_close) int from = beneath_parent(top, record->path, &name);
     if (from < 0)
         return from;
     AUTO(fd_close) int to = beneath_parent(new, record->path, &name);
     if (to < 0)
         return to;
-    if (renameat2(from, name, to, name, record->is_there ? RENAME_EXCHANGE : 0) < 0)
+
+    if (is_staged ? unlinkat(from, name, 0) < 0 : renameat(from, name, to, name) < 0)
         return -errno;
-    if (!record->is_there)
-        beneath_prune_parents(top, record->path);
+    beneath_prune_parents(top, record->path);
     return 0;
+}
+
+static int exchange_back(const struct swap_record *record, int top, int new)
+{
+    const char *name;
+    AUTO(fd_close) int from = beneath_parent(top, record->path, &name);
+    if (from < 0)
+        return from;
+    AUTO(fd_close) int to = beneath_parent(new, record->path, &name);
+    if (to < 0)
+        return to;
+
+    return renameat2(from, name, to, name, RENAME_EXCHANGE) < 0 ? -errno : 0;
+}
+
+static int undo_put(const struct swap_record *record, int top, int stage, const char *old)
+{
+    struct stat st;
+    AUTO(fd_close) int new = openat(stage, "new", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (new < 0)
+        return -errno;
+    bool is_staged = beneath_stat(new, record->path, &st) == 0 && is_new(record, &st);
+    bool is_in = beneath_stat(top, record->path, &st) == 0 && is_new(record, &st);
+
+    if (!is_in) { /* it never went in, or somebody changed it since: theirs now */
+        if (is_staged && !record->is_there)
+            beneath_prune_parents(top, record->path); /* made for it, perhaps over a file */
+        return 0;
+    }
+    if (!record->is_there)
+        return take_back(record, top, new, is_staged);
+    if (faccessat(stage, old, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+        return bring_back(record, top, stage, old, 0);
+    return exchange_back(record, top, new);
 }
 
 static int undo_removal(const struct swap_record *record, int top, int stage, const char *old)

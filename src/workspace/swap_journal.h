@@ -23,7 +23,8 @@ void swap_journal_finish(struct swap_journal *journal);
  * file becomes a directory, or the other way round). NULL: no memory. */
 size_t *swap_journal_order(const struct swap_item *items, size_t n);
 
-int swap_journal_write(int dir, const char *dir_path, int stage, const struct swap_item *items,
+/* `dir` is the path of the directory that the others get as a descriptor. */
+int swap_journal_write(const char *dir, int stage, const struct swap_item *items,
         const size_t *order, size_t n, const char *commit, struct carrel_error *err);
 int swap_journal_read(int dir, struct swap_journal *out, struct carrel_error *err);
 int swap_journal_commit(int dir, char commit[static OID_MAX], struct carrel_error *err);

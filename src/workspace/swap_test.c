@@ -5,6 +5,9 @@
 #include "workspace/kill_fixture.h"
 #include "workspace/swap.h"
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 
 static struct carrel_error err;
 
@@ -242,6 +245,31 @@ TEST(two_at_a_time_are_refused)
     CHECK(shell("cd user; echo x >> a; git add a 2>/dev/null") != 0); /* git waits as well */
     swap_free(ptr_steal(&one));
     SHELL("cd user; git add a");
+}
+
+/* From here on renameat2 has no flags, as on a file system that knows none (NFS). */
+static void forbid_rename_flags(void)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_renameat2, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[4])),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EINVAL),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog filter = { .len = ARRAY_LEN(code), .filter = code };
+
+    CHECK_EQ(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+    CHECK_EQ(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter), 0);
+    CHECK_EQ(renameat2(AT_FDCWD, "x", AT_FDCWD, "y", RENAME_EXCHANGE), -1);
+    CHECK_EQ(errno, EINVAL);
+}
+
+TEST(a_file_system_without_exchange_works_too)
+{
+    forbid_rename_flags();
+    check_killed(APPLY_FILES);
 }
 
 TEST(a_git_dir_on_another_file_system_works)

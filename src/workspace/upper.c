@@ -95,8 +95,8 @@ static int fail(const struct walk *walk, int r, const char *what, const char *pa
                 shown);
     if (r == -ESTALE)
         return err_set(walk->err, r,
-                "'%s' changed while it was looked at: try again when "
-                "nothing uses the workspace",
+                "'%s' changed while it was looked at, or something is mounted there: try "
+                "again when nothing uses the workspace",
                 shown);
     return err_set_errno(walk->err, r, "%s '%s' of the workspace", what, shown);
 }
@@ -158,6 +158,8 @@ static int stale(int r)
     case -ELOOP:
     case -ENOTDIR:
     case -ENXIO:
+    case -EXDEV: /* moved out of the root as it was opened; or a mount, which is never ours */
+    case -EAGAIN:
         return -ESTALE;
     default:
         return r;
