@@ -246,7 +246,7 @@ int prepare_checkout(const struct workplace_request *q, const char *state,
         r = publish(q, state, repo, draft, out, err);
     if (r == -EEXIST) /* another process was faster */
         r = checkout_find(state, repo, commit, out, err);
-    return r < 0 ? err_wrap(err, r, "check out %.12s", commit) : 0;
+    return r;
 }
 
 int prepare_again(const struct workplace_request *q, const char *state,

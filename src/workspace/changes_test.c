@@ -6,7 +6,7 @@
  */
 #include "base/err.h"
 #include "base/str.h"
-#include "git_program.h"
+#include "workspace/git_program.h"
 #include "harness.h"
 #include "workspace/changes.h"
 #include "workspace/treepath.h"

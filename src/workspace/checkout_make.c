@@ -110,21 +110,27 @@ static int clear_place(const char *place, const char *commit)
     return r == -ENOENT ? 0 : r;
 }
 
+/* A tag or a tree would do for a checkout; a branch can only be at a commit. */
 static int tree_of(const struct repo *repo, const char *commit, char tree[static OID_MAX],
         struct carrel_error *err)
 {
     const struct git git = { .git_dir = repo->common_dir, .trust = GIT_AS_USER };
     AUTO(buf_finish) struct buf text = BUF_INIT(256);
+    AUTO(free) char *itself = checkout_format("%s^{commit}", commit);
     AUTO(free) char *rev = checkout_format("%s^{tree}", commit);
     struct git_io io = GIT_IO_INIT;
 
-    if (!rev)
+    if (!itself || !rev)
         return err_set_errno(err, -ENOMEM, "check out");
     io.output = &text;
-    int r = fill_git(&git, GIT_ARGS("rev-parse", "--verify", "--quiet", rev), &io, err);
-    if (r < 0)
+    int r = fill_git(&git, GIT_ARGS("rev-parse", "--revs-only", itself, rev), &io, err);
+    size_t len = strlen(commit);
+    if (r < 0 || text.len <= len + 1)
         return err_set(err, -ENOENT, "commit %s is not in the repository", commit);
-    (void)snprintf(tree, OID_MAX, "%.64s", text.data ? text.data : "");
+    if (strncmp(text.data, commit, len) != 0)
+        return err_set(err, -EINVAL, "%s is not a commit; its commit is %.*s", commit, (int)len,
+                text.data);
+    (void)snprintf(tree, OID_MAX, "%.64s", text.data + len + 1);
     tree[strcspn(tree, "\n")] = '\0';
     return name_is_oid(tree) ? 0 : err_set(err, -EBADMSG, "git named no tree for %s", commit);
 }

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #define FOLDER_REF "refs/heads/folder"
+#define FOLDER_TREE "refs/heads/folder^{tree}"
 
 /* Unset, not unspecified: a user's git without our other settings must not convert either. */
 static const char attributes[] =
@@ -151,8 +152,8 @@ static bool has_tree(const struct git *git, const char *tree, char commit[static
 
     if (combine_ask_oid(git, GIT_ARGS("rev-parse", "-q", "--verify", FOLDER_REF), last, NULL) <
                     0 ||
-            combine_ask_oid(git, GIT_ARGS("rev-parse", "-q", "--verify", FOLDER_REF "^{tree}"),
-                    its_tree, NULL) < 0)
+            combine_ask_oid(git, GIT_ARGS("rev-parse", "-q", "--verify", FOLDER_TREE), its_tree,
+                    NULL) < 0)
         return false;
     memcpy(commit, last, OID_MAX);
     return strcmp(its_tree, tree) == 0;

@@ -2,7 +2,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "base/tree.h"
-#include "git_program.h"
+#include "workspace/git_program.h"
 #include "harness.h"
 #include "workspace/ignore.h"
 #include <errno.h>

@@ -73,7 +73,9 @@ static int prepare(struct child *child)
         return -errno;
     if (chdir(program->cwd) < 0)
         return -errno;
-    r = set_limit(RLIMIT_DATA, program->max_memory_bytes);
+    r = set_limit(RLIMIT_CORE, 1); /* it reads what strangers wrote; not 0: see core(5) */
+    if (r == 0)
+        r = set_limit(RLIMIT_DATA, program->max_memory_bytes);
     if (r == 0)
         r = set_limit(RLIMIT_FSIZE, program->max_file_bytes);
     if (r < 0)

@@ -134,7 +134,7 @@ static int sort_out(const struct survey *survey, const struct delta_list *list,
 {
     for (size_t i = 0; i < list->n; i++) {
         const struct delta *item = &list->items[i];
-        enum survey_kind kind;
+        enum survey_kind kind = SURVEY_NOTHING;
         struct stat st;
         int r = survey_look(survey->top, item->path, &kind, &st, err);
         if (r < 0)

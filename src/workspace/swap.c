@@ -295,7 +295,7 @@ int swap_open(const struct repo *repo, struct swap **out, struct carrel_error *e
 {
     AUTO(forget) struct swap *swap = NULL;
     int r = hold(repo, &swap, err);
-    if (r < 0)
+    if (!swap)
         return r;
     r = recover_held(repo, swap, err);
     if (r < 0)

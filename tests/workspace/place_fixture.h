@@ -2,7 +2,7 @@
 #pragma once
 #include "base/err.h"
 #include "base/tree.h"
-#include "git_program.h"
+#include "workspace/git_program.h"
 #include "workspace/workspace.h"
 #include <errno.h>
 #include <string.h>
