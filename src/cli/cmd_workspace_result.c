@@ -83,7 +83,7 @@ static void print_outcome(
     }
     switch (how) {
     case APPLY_FILES:
-        printf("changed %zu file%s; nothing is staged, 'git diff' shows it\n", outcome->n_files,
+        printf("changed %zu file%s; nothing is staged or committed\n", outcome->n_files,
                 plural);
         break;
     case APPLY_SQUASH:

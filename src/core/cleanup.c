@@ -3,6 +3,7 @@
 #include "core/fuse.h"
 #include "core/state.h"
 #include "runtime/runtime.h"
+#include "workspace/apply.h"
 #include "workspace/checkout.h"
 #include "workspace/renew.h"
 #include "workspace/workspace.h"
@@ -13,6 +14,17 @@
 
 #define CHECKOUT_MAX_AGE_S (30U * 24 * 60 * 60)
 #define CHECKOUT_MAX_BYTES (UINT64_C(32) << 30)
+
+/* What was killed while it changed the user's files is undone or finished. */
+static int mend(struct workspace **ws, void *context)
+{
+    AUTO(repo_free) struct repo *repo = NULL;
+
+    (void)context;
+    if (!(*ws)->is_folder && workspace_repo(*ws, &repo, NULL) == 0)
+        (void)apply_recover(repo, NULL); /* the next apply tries again, and says why */
+    return 0;
+}
 
 /* A mount of a process that was killed; whoever holds the lock has it in use. */
 static int drop_mount(struct workspace **ws, void *context)
@@ -30,6 +42,8 @@ static int sweep_workspaces(struct cleanup *cleanup, struct carrel_error *err)
     if (state_path(state, sizeof(state), NULL) < 0 || access(state, F_OK) < 0)
         return 0; /* nothing was ever made */
     int r = workspace_each(state, NULL, drop_mount, NULL, err);
+    if (r == 0)
+        r = workspace_each(state, NULL, mend, NULL, err);
     if (r == 0)
         r = workspace_sweep(state, err);
     if (r < 0)

@@ -66,8 +66,8 @@ static bool is_spent(const struct disk_watch *watch, uint64_t margin)
 
 bool disk_watch_is_over(struct disk_watch *watch)
 {
-    uint64_t bytes;
-    uint64_t inodes;
+    uint64_t bytes = 0;
+    uint64_t inodes = 0;
     uint64_t left = lost(watch->max_bytes, watch->used_bytes);
     /* What may be written until the program is really ended. */
     uint64_t margin =

@@ -71,10 +71,10 @@ static int look_from_inside(struct taking *t, bool has_all, struct carrel_error 
 
     (void)snprintf(branch, sizeof(branch), "branch=%s", ws->branch);
     (void)snprintf(base, sizeof(base), "base=%s", ws->base);
-    const char *const env[] = { branch, base, has_all ? "all=1" : "all=0",
-        "message=" HARVEST_MESSAGE, "GIT_AUTHOR_NAME=carrel",
-        "GIT_AUTHOR_EMAIL=carrel@localhost", "GIT_COMMITTER_NAME=carrel",
-        "GIT_COMMITTER_EMAIL=carrel@localhost", NULL };
+    static const char message[] = "message=" HARVEST_MESSAGE;
+    const char *const env[] = { branch, base, has_all ? "all=1" : "all=0", message,
+        "GIT_AUTHOR_NAME=carrel", "GIT_AUTHOR_EMAIL=carrel@localhost",
+        "GIT_COMMITTER_NAME=carrel", "GIT_COMMITTER_EMAIL=carrel@localhost", NULL };
     const struct inner_spec spec = {
         .runtime = t->runtime,
         .mounts = t->place->mounts,

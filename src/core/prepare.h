@@ -11,22 +11,22 @@ struct workplace_request;
 
 /* Which kind of tree the options ask for or, left open, the first that works here. A kind that
  * was asked for by name and does not work is -ENOTSUP with what is missing. */
-int prepare_mode(const struct workplace_request *request, const char *state,
+int prepare_mode(const struct workplace_request *q, const char *state,
         enum workspace_mode *mode, struct carrel_error *err);
 
 /* The commit's entry in the cache; filled if it is not there. */
-int prepare_checkout(const struct workplace_request *request, const char *state,
+int prepare_checkout(const struct workplace_request *q, const char *state,
         const struct repo *repo, const char *commit, struct checkout **out,
         struct carrel_error *err);
 
 /* For a workspace that is there: its commit may have been evicted meanwhile. */
-int prepare_again(const struct workplace_request *request, const char *state,
+int prepare_again(const struct workplace_request *q, const char *state,
         const struct workspace *ws, struct carrel_error *err);
 
 /* Runs the setup command once for its key, without the agent, and keeps what it made. */
-int prepare_setup(const struct workplace_request *request, struct workplace *place,
+int prepare_setup(const struct workplace_request *q, struct workplace *place,
         const char *commit, char key[static OID_MAX], struct carrel_error *err);
 
 /* What is not an overlay is filled now; files that the options include are copied. */
-int prepare_tree(const struct workplace_request *request, struct workplace *place,
-        struct carrel_error *err);
+int prepare_tree(
+        const struct workplace_request *q, struct workplace *place, struct carrel_error *err);

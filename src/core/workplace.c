@@ -11,6 +11,7 @@
 #include "workspace/name.h"
 #include "workspace/private.h"
 #include "workspace/renew.h"
+#include <assert.h>
 #include <carrel/run.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -287,6 +288,7 @@ int workplace_reopen(struct workspace *ws, struct workplace **out, struct carrel
         workspace_free(ws);
         return err->code;
     }
+    assert(ws);
     place->ws = ws;
     int r = workspace_repo(ws, &place->repo, err);
     if (r == 0 && ws->is_folder && !place->repo->top) {
@@ -330,6 +332,7 @@ int workplace_find_ids(const char *name, char task[static NAME_ID_MAX + 1],
         r = workspace_find(state, name, &ws, err);
     if (r < 0)
         return r;
+    assert(ws); /* workspace_find() promises it */
     memcpy(task, ws->task, NAME_ID_MAX + 1);
     memcpy(run, ws->run, NAME_ID_MAX + 1);
     return 0;

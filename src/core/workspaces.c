@@ -48,7 +48,8 @@ void workspace_list_free(struct workspace_list *list)
 static int collect(struct workspace **ws, void *context)
 {
     struct workspace_list *list = context;
-    struct workspace **items = reallocarray(list->items, list->n + 1, sizeof(*items));
+    struct workspace **items = reallocarray(
+            list->items, list->n + 1, sizeof(struct workspace *)); /* of pointers */
 
     if (!items)
         return -ENOMEM;
@@ -83,7 +84,7 @@ int workspaces_list(const char *repo_dir, struct workspace_list **out, struct ca
     if (r < 0)
         return r;
     if (list->n > 1)
-        qsort(list->items, list->n, sizeof(list->items[0]), by_age);
+        qsort(list->items, list->n, sizeof(struct workspace *), by_age);
     *out = ptr_steal(&list);
     return 0;
 }

@@ -215,7 +215,9 @@ TEST(a_sandbox_that_does_not_hold_a_demanded_limit_is_taken_back)
 TEST(what_a_caller_gets_wrong_does_not_reach_the_runtime)
 {
     static const char *const ids[] = { NULL, "", ".", "..", "a/b" };
-    const struct sandbox_mount relative = { "source", "/target", ACCESS_READ_ONLY };
+    const struct sandbox_mount relative = {
+        .source = "source", .target = "/target", .access = ACCESS_READ_ONLY
+    };
     struct sandbox_spec spec = plain;
     struct sandbox *box = NULL;
 

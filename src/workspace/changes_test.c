@@ -6,9 +6,9 @@
  */
 #include "base/err.h"
 #include "base/str.h"
-#include "workspace/git_program.h"
 #include "harness.h"
 #include "workspace/changes.h"
+#include "workspace/git_program.h"
 #include "workspace/treepath.h"
 #include <dirent.h>
 #include <errno.h>

@@ -61,7 +61,7 @@ static int check_commits(struct inspection *it, struct carrel_error *err)
     if (strncmp(output.data ? output.data : "", expected, strlen(expected)) != 0)
         return err_set(err, -EBADMSG, "the run names %s as its commit, which is none", it->tip);
     (void)snprintf(expected, sizeof(expected), "\n%s commit", it->base);
-    if (!strstr(output.data, expected))
+    if (!output.data || !strstr(output.data, expected))
         return err_set(err, -EINVAL, "the base %s is not a commit here", it->base);
     return 0;
 }

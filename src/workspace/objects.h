@@ -27,4 +27,4 @@ int objects_add(
 int objects_unkeep(int from, int to, const char *note, struct carrel_error *err);
 
 /* Removes packs and loose objects, and nothing else. */
-int objects_clear(int dir, struct carrel_error *err);
+int objects_clear(int from, struct carrel_error *err);

@@ -22,7 +22,7 @@ source "$_workspace_dir/repositories.sh"
 who=
 T=
 _own=
-_jobs=()
+temporary=() # directories beside $T, gone at the end
 
 # A copy of the binary: who builds the tree again while this runs does not change what is tested.
 _take_binary() {
@@ -153,24 +153,9 @@ same() {
 
 field() { sed -n "s/.*[{,]\"$1\":\"\{0,1\}\([^\",}]*\).*/\1/p" | head -n 1; }
 
-# has_workspaces: fails, with a reason, where this carrel cannot make one at all.
-has_workspaces() {
-    local output
-    make_small "$T/probe"
-    output=$(run_in "$T/probe" probe/probe -- true 2>&1) || {
-        echo "carrel run --repo fails: ${output:0:300}"
-        return 1
-    }
-    carrel workspace discard --force probe/probe >/dev/null 2>&1 || true
-}
-
 finish() {
-    local pid
-    for pid in "${_jobs[@]}"; do
-        kill -KILL -- "-$pid" 2>/dev/null || true
-    done
     _leave
-    [ -z "$_own" ] || rm -rf "$_own"
+    rm -rf "$_own" "${temporary[@]}"
 }
 
 trap finish EXIT
