@@ -59,7 +59,7 @@ static int act(struct workplace *place, enum carrel_outcome_action action,
     case CARREL_KEEP:
         return 0;
     case CARREL_DISCARD:
-        r = workspace_discard(place->state, place->ws, true, err);
+        r = workplace_discard(place, true, err);
         outcome->state = "discarded";
         return r;
     case CARREL_COMMIT:

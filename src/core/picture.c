@@ -275,5 +275,13 @@ int picture_take(struct workplace *place, struct runtime *runtime, uint64_t max_
         t.changes.n_oddities = 0;
     }
     changes_finish(&t.changes);
-    return r < 0 ? err_wrap(err, r, "read the result of run '%s'", ws->run) : 0;
+    if (r == 0)
+        return 0;
+    if (!ws->is_published) { /* what an older picture named is gone from the quarantine */
+        ws->phase = WORKSPACE_READY;
+        ws->tip[0] = ws->snapshot[0] = '\0';
+        (void)workspace_save(ws, NULL); /* the first failure is the one to report */
+    }
+    return err_wrap(err, r, "the result of run '%s' was refused (its files are in %s)", ws->run,
+            ws->path);
 }

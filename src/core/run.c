@@ -430,7 +430,7 @@ static int drop_place(struct run *run, int code)
     if (!run->place || run->options->workspace->resume)
         return code;
     sandbox_free(ptr_steal(&run->box));
-    (void)workspace_discard(run->place->state, run->place->ws, true, NULL); /* else swept */
+    (void)workplace_discard(run->place, true, NULL); /* else swept */
     return code;
 }
 

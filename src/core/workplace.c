@@ -252,7 +252,7 @@ static int open_new(
     if (r == 0)
         r = make_mounts(place, err);
     if (r < 0 && place->ws) /* the first failure is the one to report */
-        (void)workspace_discard(place->state, place->ws, true, NULL);
+        (void)workplace_discard(place, true, NULL);
     return r;
 }
 
@@ -351,6 +351,16 @@ int workplace_open(const struct workplace_request *request, struct workplace **o
         return r;
     *out = ptr_steal(&place);
     return 0;
+}
+
+int workplace_discard(struct workplace *place, bool force, struct carrel_error *err)
+{
+    int r = place->is_fuse ? fuse_unmount(place->ws, err) : 0;
+
+    if (r < 0)
+        return r;
+    place->is_fuse = false;
+    return workspace_discard(place->state, place->ws, force, err);
 }
 
 void workplace_free(struct workplace *place)

@@ -33,6 +33,9 @@ struct workplace {
 void workplace_free(struct workplace *place);
 DEFINE_AUTO(struct workplace *, workplace_free)
 
+/* Discards its workspace, whatever of it is mounted. See workspace_discard(). */
+int workplace_discard(struct workplace *place, bool force, struct carrel_error *err);
+
 /* What a workspace is made for. */
 struct workplace_request {
     const struct carrel_workspace_options *options;

@@ -311,7 +311,7 @@ int workspaces_discard(const char *name, bool force, struct carrel_error *err)
                     "run '%s' has work that is nowhere else; commit or apply it, or discard it "
                     "with --force",
                     name);
-        return workspace_discard(state, place->ws, false, err);
+        return workplace_discard(place, false, err);
     }
     if (r == 0)
         r = hold(name, &ws, err);

@@ -180,6 +180,7 @@ static int move_head(struct apply_job *job, struct carrel_error *err)
     char message[128];
 
     (void)snprintf(message, sizeof(message), "carrel %s %.12s", what, job->tip);
+    io.finishes = true;
     int r = git_expect(&git,
             GIT_ARGS("update-ref", "-m", message, "HEAD", job->commit, job->survey.head), &io,
             err);

@@ -33,6 +33,9 @@ static const char *const always[] = {
     "submodule.recurse=false",
     "gc.auto=0",
     "maintenance.auto=false",
+    /* A git that was ended may still be taking its locks away, on a busy disk. */
+    "core.filesRefLockTimeout=10000",
+    "core.packedRefsTimeout=10000",
     "advice.detachedHead=false",
     "color.ui=never",
 };
@@ -366,6 +369,7 @@ int git_run(const struct git *git, const char *const *args, struct git_io *io,
         .timeout_ms = io->timeout_ms,
         .max_memory_bytes = io->max_memory_bytes,
         .max_file_bytes = io->max_file_bytes,
+        .finishes = io->finishes,
     };
     r = program_run(&program, err);
     if (r > 0)

@@ -14,6 +14,7 @@
  */
 #pragma once
 #include "base/buf.h"
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -48,6 +49,7 @@ struct git_io {
     void *context;
     uint64_t max_memory_bytes; /* 0: no limit; RLIMIT_DATA of the program: maps do not count */
     uint64_t max_file_bytes;   /* 0: no limit; RLIMIT_FSIZE */
+    bool finishes; /* also when we are killed: it is short, and holds locks of the repository */
 };
 #define GIT_IO_INIT                                                                            \
     {                                                                                          \

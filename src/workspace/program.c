@@ -60,11 +60,14 @@ static int prepare(struct child *child)
     int r;
 
     signals_reset();
-    /* A killed carrel must not leave somebody behind who writes where the next one sweeps.
-     * SIGTERM, because git takes its lock files away then. */
-    if (prctl(PR_SET_PDEATHSIG, SIGTERM) < 0)
+    /*
+     * A killed carrel must not leave somebody behind who writes where the next one sweeps.
+     * SIGTERM, because git takes its lock files away then; but not one that it is just making,
+     * so what changes a ref is let alone for the moment it takes.
+     */
+    if (!program->finishes && prctl(PR_SET_PDEATHSIG, SIGTERM) < 0)
         return -errno;
-    if (getppid() != child->parent)
+    if (!program->finishes && getppid() != child->parent)
         return -ECHILD;
     for (int fd = 0; fd < 3; fd++) /* all of ours are above 2: none is overwritten */
         if (dup2(child->streams[fd], fd) < 0)

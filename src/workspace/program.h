@@ -4,6 +4,7 @@
  */
 #pragma once
 #include "base/buf.h"
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -33,6 +34,7 @@ struct program {
     unsigned timeout_ms;       /* 0: none */
     uint64_t max_memory_bytes; /* RLIMIT_DATA; 0: as the caller has it */
     uint64_t max_file_bytes;   /* RLIMIT_FSIZE; 0: as the caller has it */
+    bool finishes;             /* also when its caller is killed */
 };
 
 /*

@@ -340,6 +340,7 @@ static int create_by_git(
     io.timeout_ms = GIT_TIMEOUT_MS;
     memset(none, '0', oid_len(repo));
     none[oid_len(repo)] = '\0';
+    io.finishes = true;
     int r = git_run(&git, GIT_ARGS("update-ref", "--no-deref", name, oid, none), &io, err);
     if (r <= 0)
         return r;
@@ -435,6 +436,7 @@ int ref_move(const struct repo *repo, const char *name, const char *oid, const c
         return r;
     git.git_dir = repo->git_dir; /* its HEAD has a reflog too, and may be on this branch */
     io.timeout_ms = GIT_TIMEOUT_MS;
+    io.finishes = true;
     r = git_run(&git, GIT_ARGS("update-ref", "-m", message, name, oid, old), &io, err);
     if (r <= 0)
         return r;
@@ -458,6 +460,7 @@ int ref_delete(
     if (r < 0)
         return r == -ENOENT ? 0 : r;
     io.timeout_ms = GIT_TIMEOUT_MS;
+    io.finishes = true;
     r = git_run(&git, GIT_ARGS("update-ref", "--no-deref", "-d", name, old), &io, err);
     if (r <= 0)
         return r;

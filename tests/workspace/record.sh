@@ -1,4 +1,4 @@
-#!/usr/bin/env bash
+# shellcheck shell=bash
 # Does the steps of a list in the worktree where it is started, and prints after each what there is
 # to see. Run on the host in a plain worktree, and in a sandbox in carrel's; see `differential`.
 #

@@ -30,6 +30,7 @@ attack() {
     local name
     inside attack/1 -- "$plant $ordinary"
     each_operation attack/1 no_folded
+    breadth=brief
     for name in "${names[@]}"; do
         inside attack/2 -- "set -- '$name'; $commit" || true
         each_operation attack/2 no_folded

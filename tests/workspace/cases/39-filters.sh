@@ -5,7 +5,6 @@ git config filter.evil.clean "$EVIL/filter.clean"
 git config filter.evil.smudge "$EVIL/filter.smudge"
 git config filter.long.process "$EVIL/filter.process"
 git config filter.long.clean "$EVIL/filter.long-clean"
-git config filter.long.required true
 git config filter.info.clean "$EVIL/filter.info-clean"
 git config filter.info.smudge "$EVIL/filter.info-smudge"
 echo "*.txt filter=evil" >.gitattributes
@@ -36,7 +35,15 @@ own_filter() {
     opened_git=()
     each_operation attack/2 nothing_fired
 }
+# One that must work and does not: what the run left may be refused, but not by running it here.
+broken_filter() {
+    must_work=no
+    inside attack/3 -- "git config filter.b.process $T/host/evil/filter.process; git config filter.b.required true
+        echo '*.b filter=b' >.gitattributes; echo x >x.b; $ordinary" || true
+    each_operation attack/3 nothing_fired
+}
 more() {
+    check "$title, as $who: a required filter that is broken" broken_filter
     plant='$EVIL/filter.own-clean $EVIL/filter.own-smudge' evil "$T/host"
     check "$title, as $who: the user's own filter, named by the run" own_filter
 }

@@ -53,6 +53,7 @@ attack() {
     for one in "${hostile[@]}"; do
         inside "attack/$one" --env "HOSTILE=$one" -- "$plant"$'\n'"$ordinary" || true
         each_operation "attack/$one" objects_are_sane "$one"
+        breadth=brief
     done
 }
 objects_are_sane() {
