@@ -87,6 +87,7 @@ static int read_list(int dir, const char *name, char end, char ***list)
     ssize_t len = text ? fd_read_all(fd, text, (size_t)st.st_size) : -ENOMEM;
     if (len < 0)
         return (int)len;
+    text[len] = '\0';
 
     for (const char *at = text; at < text + len;) {
         const char *stop = memchr(at, end, (size_t)(text + len - at));

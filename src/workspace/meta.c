@@ -230,14 +230,15 @@ static void forget(struct workspace *ws)
 
 int meta_read(struct workspace *ws, const char *text, size_t len, struct carrel_error *err)
 {
-    AUTO(free)
-    char *copy = strndup(text, len); /* a NUL byte in it cuts it short: refused below */
+    AUTO(free) char *copy = malloc(len + 1);
     char *rest = copy;
     char *line;
     int r = 0;
 
     if (!copy)
         return err_set_errno(err, -ENOMEM, "read its record");
+    memcpy(copy, text, len);
+    copy[len] = '\0';
     if (strlen(copy) != len)
         return err_set(err, -EBADMSG, "its record holds a zero byte");
     line = strsep(&rest, "\n");
