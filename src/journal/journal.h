@@ -1,0 +1,71 @@
+/*
+ * journal.h - what happened, written by the host: append-only, one JSON object a line, each
+ * carrying the hash of the one before.
+ *
+ * A run's records are in RUNS/<run>/journal.jsonl; RUNS/index.jsonl names every run, begun and
+ * ended. A record is
+ *
+ *   {"seq":1,"time":"…Z","run":"R-…","event":"run_started",…,"prev":"<hex>","hash":"<hex>"}
+ *
+ * where hash is the SHA-256 of the line's bytes before `,"hash":`. The last record is a seal
+ * ("sealed") that carries the number of records and the head, and a signature where there is a
+ * key. A run that is taken up again goes on in the same chain, after its seal, and is sealed
+ * again.
+ */
+#pragma once
+#include "base/auto.h"
+#include "base/json.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct carrel_error;
+struct journal;
+struct journal_key;
+
+#define JOURNAL_HASH 65 /* 64 hex digits and a NUL */
+#define JOURNAL_RECORD_MAX (256U << 10)
+
+enum journal_fsync { JOURNAL_FSYNC_NEVER, JOURNAL_FSYNC_END, JOURNAL_FSYNC_ALWAYS };
+
+struct journal_options {
+    const char *runs; /* the directory of all runs; made when missing */
+    const char *run;  /* its id: one path component */
+    const char *task; /* NULL: none */
+    enum journal_fsync fsync;
+    uint64_t max_bytes; /* of the file; 0: no bound. More is -EFBIG: the run must stop */
+    const struct journal_key *key; /* NULL: seals are not signed */
+};
+
+/*
+ * Makes the run's directory and journal, or goes on in the one that is there: its last record
+ * must be whole and chained. The file stays locked until journal_close(), which is how others
+ * see a run in progress; -EBUSY when it is. The index learns of the run before this returns.
+ */
+int journal_open(
+        const struct journal_options *options, struct journal **out, struct carrel_error *err);
+
+/* Whether there were records before: the run is taken up again. */
+bool journal_is_continued(const struct journal *journal);
+
+/*
+ * One record: begin gives the writer for the event's own members, add writes the line. What
+ * failed to be written is not there: a line is whole or absent. After a failure every further
+ * call fails, so that nothing goes on unrecorded.
+ */
+struct json *journal_begin(struct journal *journal, const char *event);
+int journal_add(struct journal *journal, struct carrel_error *err);
+
+/*
+ * Text of any size in a record: at most `max` bytes of it, and when it was cut its length and
+ * SHA-256 as KEY_bytes and KEY_sha256.
+ */
+void journal_text(struct json *json, const char *key, const char *text, size_t len, size_t max);
+
+/* The last record: `reason` and figures stand in the index too. `seal` gets the hash of it. */
+int journal_seal(struct journal *journal, const char *reason, char seal[static JOURNAL_HASH],
+        struct carrel_error *err);
+
+/* Unlocks. A journal that was not sealed stays so, and is reported. NULL is fine. */
+void journal_close(struct journal *journal);
+DEFINE_AUTO(struct journal *, journal_close)
