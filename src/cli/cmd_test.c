@@ -19,7 +19,7 @@ static const char help[] =
 
 static const struct option_row rows[] = {
     { "runtime", "NAME", "local (default); with process, which isolates nothing, most fail",
-            report_take_runtime },
+            .take = report_take_runtime },
     REPORT_JSON,
     REPORT_HELP,
 };

@@ -56,6 +56,10 @@ static int take_one(const struct option_row *rows, size_t n, char *const *argv, 
     } else {
         *at += 1;
     }
+    if (!row->take) {
+        *(bool *)((char *)target + row->flag) = true;
+        return 0;
+    }
     int r = row->take(target, value, err);
     return r < 0 ? err_wrap(err, r, "%s%s", is_long ? "--" : "-", row->name) : 0;
 }

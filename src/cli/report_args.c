@@ -14,26 +14,10 @@ static struct report_args *args_of(void *target)
     return target;
 }
 
-int report_take_json(void *target, const char *value, struct carrel_error *err)
-{
-    (void)value;
-    (void)err;
-    args_of(target)->is_json = true;
-    return 0;
-}
-
 int report_take_runtime(void *target, const char *value, struct carrel_error *err)
 {
     (void)err;
     args_of(target)->runtime = value; /* the registry knows the names, and says so */
-    return 0;
-}
-
-int report_take_help(void *target, const char *value, struct carrel_error *err)
-{
-    (void)value;
-    (void)err;
-    args_of(target)->wants_help = true;
     return 0;
 }
 

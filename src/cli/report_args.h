@@ -11,18 +11,11 @@ struct report_args {
 };
 
 /* Rows of a command's table. */
-int report_take_json(void *target, const char *value, struct carrel_error *err);
 int report_take_runtime(void *target, const char *value, struct carrel_error *err);
-int report_take_help(void *target, const char *value, struct carrel_error *err);
 
 #define REPORT_JSON                                                                            \
-    {                                                                                          \
-        "json", NULL, "print one JSON object, and nothing else", report_take_json              \
-    }
-#define REPORT_HELP                                                                            \
-    {                                                                                          \
-        "help", NULL, "this text", report_take_help                                            \
-    }
+    OPTION_FLAG("json", "print one JSON object, and nothing else", struct report_args, is_json)
+#define REPORT_HELP OPTION_FLAG("help", "this text", struct report_args, wants_help)
 
 /*
  * Reads the command line of a command that takes options only. Returns 0 to go on; 1: --help

@@ -1,4 +1,4 @@
-/* run_args.c - one function per option, one row each. */
+/* run_args.c - one row per option, and a function for each that is more than a flag. */
 #include "cli/run_args.h"
 #include "base/auto.h"
 #include "base/err.h"
@@ -266,43 +266,11 @@ static int take_hostname(void *t, const char *v, struct carrel_error *err)
     return 0;
 }
 
-static int take_stdin(void *t, const char *v, struct carrel_error *err)
-{
-    (void)v;
-    (void)err;
-    args_of(t)->has_stdin = true;
-    return 0;
-}
-
-static int take_tty(void *t, const char *v, struct carrel_error *err)
-{
-    (void)v;
-    (void)err;
-    args_of(t)->options.has_tty = true;
-    return 0;
-}
-
-static int take_json(void *t, const char *v, struct carrel_error *err)
-{
-    (void)v;
-    (void)err;
-    args_of(t)->is_json = true;
-    return 0;
-}
-
 static int take_output(void *t, const char *v, struct carrel_error *err)
 {
     if (!v[0])
         return err_set(err, -EINVAL, "expected a file name");
     args_of(t)->output = v;
-    return 0;
-}
-
-static int take_quiet(void *t, const char *v, struct carrel_error *err)
-{
-    (void)v;
-    (void)err;
-    args_of(t)->is_quiet = true;
     return 0;
 }
 
@@ -347,45 +315,46 @@ static int take_shell_line(void *t, const char *v, struct carrel_error *err)
     return 0;
 }
 
-static int take_help(void *t, const char *v, struct carrel_error *err)
-{
-    (void)v;
-    (void)err;
-    args_of(t)->wants_help = true;
-    return 0;
-}
+#define FLAG(name, help, member) OPTION_FLAG(name, help, struct run_args, member)
 
 const struct option_row run_rows[] = {
-    { "c", "LINE", "run LINE with /bin/sh instead of a program", take_shell_line },
-    { "timeout", "TIME", "end it after this long: 300s (default), 500ms, 5m", take_timeout },
-    { "cpu", "CORES", "processor time: 1.0 (default)", take_cpu },
-    { "memory", "SIZE", "memory of all processes: 512M (default)", take_memory },
-    { "disk", "SIZE", "private writable space, held in memory: 1G (default)", take_disk },
-    { "pids", "N", "processes and threads: 256 (default)", take_pids },
-    { "files", "N", "open files of one process: 4096 (default)", take_files },
+    { "c", "LINE", "run LINE with /bin/sh instead of a program", .take = take_shell_line },
+    { "timeout", "TIME", "end it after this long: 300s (default), 500ms, 5m",
+            .take = take_timeout },
+    { "cpu", "CORES", "processor time: 1.0 (default)", .take = take_cpu },
+    { "memory", "SIZE", "memory of all processes: 512M (default)", .take = take_memory },
+    { "disk", "SIZE", "private writable space, held in memory: 1G (default)",
+            .take = take_disk },
+    { "pids", "N", "processes and threads: 256 (default)", .take = take_pids },
+    { "files", "N", "open files of one process: 4096 (default)", .take = take_files },
     { "max-output", "SIZE", "print only head and tail of each stream, at the end",
-            take_max_output },
-    { "env", "NAME=VALUE", "add a variable; the caller's are not passed on", take_env },
-    { "env-file", "FILE", "add variables from lines NAME=VALUE", take_env_file },
-    { "cwd", "DIR", "working directory inside: /workspace (default)", take_cwd },
+            .take = take_max_output },
+    { "env", "NAME=VALUE", "add a variable; the caller's are not passed on", .take = take_env },
+    { "env-file", "FILE", "add variables from lines NAME=VALUE", .take = take_env_file },
+    { "cwd", "DIR", "working directory inside: /workspace (default)", .take = take_cwd },
     { "mount", "SRC:DST[:ro|rw]", "show a host directory or file inside, read-only or not",
-            take_mount },
-    { "workdir", "DIR[:ro|rw]", "a host directory as /workspace, read-write", take_workdir },
+            .take = take_mount },
+    { "workdir", "DIR[:ro|rw]", "a host directory as /workspace, read-write",
+            .take = take_workdir },
     RUN_WORKSPACE_ROWS,
-    { "root", "DIR", "another root filesystem instead of the host's programs", take_root },
-    { "network", "none|host", "none (default): loopback only", take_network },
-    { "user", "UID[:GID]", "who the program is inside; also root, agent, nobody", take_user },
-    { "hostname", "NAME", "host name inside: carrel (default)", take_hostname },
-    { "stdin", NULL, "pass standard input on; else the program reads nothing", take_stdin },
-    { "tty", NULL, "give the program a terminal", take_tty },
-    { "json", NULL, "print the result as one JSON object, and nothing else", take_json },
-    { "output", "FILE", "write that JSON object to FILE", take_output },
-    { "quiet", NULL, "no notes on standard error", take_quiet },
-    { "runtime", "NAME", "local (default), or process: no isolation at all", take_runtime },
-    { "require", "NAME[,NAME]", "refuse to run without these protections", take_require },
+    { "root", "DIR", "another root filesystem instead of the host's programs",
+            .take = take_root },
+    { "network", "none|host", "none (default): loopback only", .take = take_network },
+    { "user", "UID[:GID]", "who the program is inside; also root, agent, nobody",
+            .take = take_user },
+    { "hostname", "NAME", "host name inside: carrel (default)", .take = take_hostname },
+    FLAG("stdin", "pass standard input on; else the program reads nothing", has_stdin),
+    FLAG("tty", "give the program a terminal", options.has_tty),
+    FLAG("json", "print the result as one JSON object, and nothing else", is_json),
+    { "output", "FILE", "write that JSON object to FILE", .take = take_output },
+    FLAG("quiet", "no notes on standard error", is_quiet),
+    { "runtime", "NAME", "local (default), or process: no isolation at all",
+            .take = take_runtime },
+    { "require", "NAME[,NAME]", "refuse to run without these protections",
+            .take = take_require },
     { "best-effort", "LIMIT[,LIMIT]", "accept a weaker substitute for these limits",
-            take_best_effort },
-    { "help", NULL, "this text", take_help },
+            .take = take_best_effort },
+    FLAG("help", "this text", wants_help),
 };
 const size_t n_run_rows = ARRAY_LEN(run_rows);
 

@@ -40,27 +40,30 @@ int run_take_cow(void *target, const char *value, struct carrel_error *err);
 /* clang-format off */
 #define RUN_WORKSPACE_ROWS                                                                     \
     { "cow", NULL, "with --workdir: a copy-on-write copy, the host's stays as it is",          \
-            run_take_cow },                                                                    \
+            .take = run_take_cow },                                                            \
     { "workspace", NULL, "a git worktree of its own as /workspace, of the repository here",    \
-            run_take_workspace },                                                              \
-    { "repo", "DIR", "the same, of the repository at DIR", run_take_repo },                    \
-    { "base", "REV", "what the worktree begins with: HEAD (default)", run_take_base },         \
+            .take = run_take_workspace },                                                      \
+    { "repo", "DIR", "the same, of the repository at DIR", .take = run_take_repo },            \
+    { "base", "REV", "what the worktree begins with: HEAD (default)", .take = run_take_base }, \
     { "task", "ID", "what the run is for; the branch is task-<task>-run-<run>",                \
-            run_take_task },                                                                   \
-    { "run", "ID", "name of the run and its workspace; made up by default", run_take_run },    \
-    { "dirty", NULL, "begin with the uncommitted work in your tree", run_take_dirty },         \
-    { "include", "PATTERN", "carry ignored files along, such as .env", run_take_include },     \
+            .take = run_take_task },                                                           \
+    { "run", "ID", "name of the run and its workspace; made up by default",                    \
+            .take = run_take_run },                                                            \
+    { "dirty", NULL, "begin with the uncommitted work in your tree", .take = run_take_dirty }, \
+    { "include", "PATTERN", "carry ignored files along, such as .env",                         \
+            .take = run_take_include },                                                        \
     { "history", "full|cut", "what the run sees of the history: full (default)",               \
-            run_take_history },                                                                \
+            .take = run_take_history },                                                        \
     { "setup", "LINE", "shell line whose files are kept and put under later runs",             \
-            run_take_setup },                                                                  \
+            .take = run_take_setup },                                                          \
     { "setup-key", "FILE", "run that line anew when this file of the tree is another",         \
-            run_take_setup_key },                                                              \
+            .take = run_take_setup_key },                                                      \
     { "tree", "KIND", "auto (default), overlay, fuse or copy: how the tree is made",           \
-            run_take_tree },                                                                   \
+            .take = run_take_tree },                                                           \
     { "on-success", "ACTION", "keep (default), commit, apply or discard the work",             \
-            run_take_on_success },                                                             \
-    { "on-failure", "ACTION", "keep (default) or discard the work", run_take_on_failure }
+            .take = run_take_on_success },                                                     \
+    { "on-failure", "ACTION", "keep (default) or discard the work",                            \
+            .take = run_take_on_failure }
 /* clang-format on */
 
 /* After all options are read: looks for contradictions and sets options.workspace. */

@@ -11,38 +11,6 @@ static struct workspace_args *args_of(void *target)
     return target;
 }
 
-static int take_all(void *t, const char *v, struct carrel_error *err)
-{
-    (void)v;
-    (void)err;
-    args_of(t)->is_all = true;
-    return 0;
-}
-
-static int take_stat(void *t, const char *v, struct carrel_error *err)
-{
-    (void)v;
-    (void)err;
-    args_of(t)->is_stat = true;
-    return 0;
-}
-
-static int take_name_status(void *t, const char *v, struct carrel_error *err)
-{
-    (void)v;
-    (void)err;
-    args_of(t)->is_names = true;
-    return 0;
-}
-
-static int take_uncommitted(void *t, const char *v, struct carrel_error *err)
-{
-    (void)v;
-    (void)err;
-    args_of(t)->is_uncommitted = true;
-    return 0;
-}
-
 static int take_color(void *t, const char *v, struct carrel_error *err)
 {
     static const char *const names[] = {
@@ -67,30 +35,6 @@ static int take_message(void *t, const char *v, struct carrel_error *err)
     if (!v[0])
         return err_set(err, -EINVAL, "expected the text of a commit message");
     args_of(t)->message = v;
-    return 0;
-}
-
-static int take_squash(void *t, const char *v, struct carrel_error *err)
-{
-    (void)v;
-    (void)err;
-    args_of(t)->is_squash = true;
-    return 0;
-}
-
-static int take_merge(void *t, const char *v, struct carrel_error *err)
-{
-    (void)v;
-    (void)err;
-    args_of(t)->is_merge = true;
-    return 0;
-}
-
-static int take_force(void *t, const char *v, struct carrel_error *err)
-{
-    (void)v;
-    (void)err;
-    args_of(t)->is_forced = true;
     return 0;
 }
 
@@ -122,14 +66,6 @@ static int take_older_than(void *t, const char *v, struct carrel_error *err)
             str_escape(v, len, shown, sizeof(shown)));
 }
 
-static int take_dry_run(void *t, const char *v, struct carrel_error *err)
-{
-    (void)v;
-    (void)err;
-    args_of(t)->is_dry_run = true;
-    return 0;
-}
-
 static int take_at(void *t, const char *v, struct carrel_error *err)
 {
     if (!v[0])
@@ -145,48 +81,30 @@ static int take_reason(void *t, const char *v, struct carrel_error *err)
     return 0;
 }
 
-static int take_json(void *t, const char *v, struct carrel_error *err)
-{
-    (void)v;
-    (void)err;
-    args_of(t)->is_json = true;
-    return 0;
-}
-
-static int take_help(void *t, const char *v, struct carrel_error *err)
-{
-    (void)v;
-    (void)err;
-    args_of(t)->wants_help = true;
-    return 0;
-}
+#define FLAG(name, help, member) OPTION_FLAG(name, help, struct workspace_args, member)
 
 const struct option_row workspace_rows[OPTION_COUNT] = {
-    [OPTION_ALL] = { "all", NULL, "of every repository, not only of the one here", take_all },
-    [OPTION_STAT] = { "stat", NULL, "only how much changed in each file", take_stat },
-    [OPTION_NAME_STATUS] = { "name-status", NULL, "only names, with A, M, D or T",
-            take_name_status },
-    [OPTION_UNCOMMITTED] = { "uncommitted", NULL, "only what the run did not commit itself",
-            take_uncommitted },
+    [OPTION_ALL] = FLAG("all", "of every repository, not only of the one here", is_all),
+    [OPTION_STAT] = FLAG("stat", "only how much changed in each file", is_stat),
+    [OPTION_NAME_STATUS] = FLAG("name-status", "only names, with A, M, D or T", is_names),
+    [OPTION_UNCOMMITTED] =
+            FLAG("uncommitted", "only what the run did not commit itself", is_uncommitted),
     [OPTION_COLOR] = { "color", "WHEN", "auto (default: on a terminal), always, never",
-            take_color },
+            .take = take_color },
     [OPTION_MESSAGE] = { "message", "TEXT", "commit message for the uncommitted work",
-            take_message },
-    [OPTION_M] = { "m", "TEXT", "the same", take_message },
-    [OPTION_SQUASH] = { "squash", NULL, "apply as staged changes, ready to commit",
-            take_squash },
-    [OPTION_MERGE] = { "merge", NULL, "apply by merging the run's branch", take_merge },
-    [OPTION_FORCE] = { "force", NULL, "also when its work is nowhere else: it is lost",
-            take_force },
+            .take = take_message },
+    [OPTION_M] = { "m", "TEXT", "the same", .take = take_message },
+    [OPTION_SQUASH] = FLAG("squash", "apply as staged changes, ready to commit", is_squash),
+    [OPTION_MERGE] = FLAG("merge", "apply by merging the run's branch", is_merge),
+    [OPTION_FORCE] = FLAG("force", "also when its work is nowhere else: it is lost", is_forced),
     [OPTION_OLDER_THAN] = { "older-than", "TIME", "spare younger ones: 30d, 12h",
-            take_older_than },
-    [OPTION_DRY_RUN] = { "dry-run", NULL, "say what would be done, and do nothing",
-            take_dry_run },
-    [OPTION_AT] = { "at", "DIR", "where to, instead of the usual place", take_at },
+            .take = take_older_than },
+    [OPTION_DRY_RUN] = FLAG("dry-run", "say what would be done, and do nothing", is_dry_run),
+    [OPTION_AT] = { "at", "DIR", "where to, instead of the usual place", .take = take_at },
     [OPTION_REASON] = { "reason", "TEXT", "why it is locked, for whoever asks later",
-            take_reason },
-    [OPTION_JSON] = { "json", NULL, "print one JSON object, and nothing else", take_json },
-    [OPTION_HELP] = { "help", NULL, "this text", take_help },
+            .take = take_reason },
+    [OPTION_JSON] = FLAG("json", "print one JSON object, and nothing else", is_json),
+    [OPTION_HELP] = FLAG("help", "this text", wants_help),
 };
 
 static size_t select_rows(unsigned options, struct option_row rows[static OPTION_COUNT])
