@@ -1,14 +1,12 @@
 /* sha1.h - SHA-1, for what git checks by it. It proves nothing about who made the bytes. */
 #pragma once
+#include "base/sha.h"
 #include <stddef.h>
-#include <stdint.h>
 
 #define SHA1_BYTES 20
 
 struct sha1 {
-    uint32_t state[5];
-    uint64_t len; /* bytes so far */
-    unsigned char block[64];
+    struct sha base;
 };
 
 void sha1_init(struct sha1 *sha);

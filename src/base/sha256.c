@@ -75,23 +75,10 @@ static uint32_t rotate(uint32_t word, unsigned by)
     return word >> by | word << (32 - by);
 }
 
-static uint32_t load(const unsigned char *at)
-{
-    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
-}
-
-static void store(unsigned char *at, uint32_t word)
-{
-    at[0] = (unsigned char)(word >> 24);
-    at[1] = (unsigned char)(word >> 16);
-    at[2] = (unsigned char)(word >> 8);
-    at[3] = (unsigned char)word;
-}
-
 static void expand(uint32_t w[static 64], const unsigned char *block)
 {
     for (size_t i = 0; i < 16; i++)
-        w[i] = load(block + 4 * i);
+        w[i] = sha_load(block + 4 * i);
     for (size_t i = 16; i < 64; i++) {
         uint32_t s0 = rotate(w[i - 15], 7) ^ rotate(w[i - 15], 18) ^ w[i - 15] >> 3;
         uint32_t s1 = rotate(w[i - 2], 17) ^ rotate(w[i - 2], 19) ^ w[i - 2] >> 10;
@@ -99,7 +86,7 @@ static void expand(uint32_t w[static 64], const unsigned char *block)
     }
 }
 
-static void compress(uint32_t state[static 8], const unsigned char *block)
+static void compress(uint32_t *state, const unsigned char *block)
 {
     uint32_t w[64];
     uint32_t v[8];
@@ -124,47 +111,20 @@ void sha256_init(struct sha256 *sha)
 {
     /* The square roots of the first 8 primes, in the same way. */
     *sha = (struct sha256){
-        .state = { 0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c,
+        .base.compress = compress,
+        .base.state = { 0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c,
                 0x1f83d9ab, 0x5be0cd19 },
     };
 }
 
 void sha256_add(struct sha256 *sha, const void *data, size_t len)
 {
-    const unsigned char *at = data;
-    size_t held = sha->len % sizeof(sha->block);
-
-    sha->len += len;
-    if (held + len < sizeof(sha->block)) {
-        if (len > 0)
-            memcpy(sha->block + held, at, len);
-        return;
-    }
-    if (held > 0) {
-        size_t part = sizeof(sha->block) - held;
-        memcpy(sha->block + held, at, part);
-        compress(sha->state, sha->block);
-        at += part;
-        len -= part;
-    }
-    for (; len >= sizeof(sha->block); len -= sizeof(sha->block), at += sizeof(sha->block))
-        compress(sha->state, at);
-    if (len > 0)
-        memcpy(sha->block, at, len);
+    sha_add(&sha->base, data, len);
 }
 
 void sha256_finish(struct sha256 *sha, unsigned char digest[static SHA256_BYTES])
 {
-    static const unsigned char padding[64] = { 0x80 };
-    unsigned char bits[8];
-    size_t held = sha->len % sizeof(sha->block);
-
-    store(bits, (uint32_t)(sha->len >> 29));
-    store(bits + 4, (uint32_t)(sha->len << 3));
-    sha256_add(sha, padding, held < 56 ? 56 - held : 120 - held);
-    sha256_add(sha, bits, sizeof(bits));
-    for (size_t i = 0; i < 8; i++)
-        store(digest + 4 * i, sha->state[i]);
+    sha_finish(&sha->base, digest, SHA256_BYTES);
 }
 
 void sha256_finish_hex(struct sha256 *sha, char hex[static 2 * SHA256_BYTES + 1])

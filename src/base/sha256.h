@@ -1,14 +1,12 @@
 /* sha256.h - SHA-256. */
 #pragma once
+#include "base/sha.h"
 #include <stddef.h>
-#include <stdint.h>
 
 #define SHA256_BYTES 32
 
 struct sha256 {
-    uint32_t state[8];
-    uint64_t len; /* bytes so far */
-    unsigned char block[64];
+    struct sha base;
 };
 
 void sha256_init(struct sha256 *sha);
