@@ -2,6 +2,7 @@
  * prepare.c - the parts of making a workspace that may take time, each done once and kept.
  */
 #include "core/prepare.h"
+#include "base/boot.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/tree.h"
@@ -21,7 +22,6 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#define BOOT_ID "/proc/sys/kernel/random/boot_id"
 #define PROBE_TIMEOUT_MS 20000U
 #define SETTLE_TIMEOUT_MS 120000U
 
@@ -76,15 +76,17 @@ static int probe_overlay(const struct workplace_request *q, const char *state, i
 static bool has_overlay(
         const struct workplace_request *q, const char *state, struct carrel_error *err)
 {
-    char boot[64];
-    char known[64];
+    char boot[BOOT_ID_MAX];
+    char known[BOOT_ID_MAX];
     char name[32];
 
     AUTO(fd_close) int dir = open(state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (dir < 0 || fd_read_file(AT_FDCWD, BOOT_ID, boot, sizeof(boot)) < 0) {
+    if (dir < 0) {
         (void)err_set_errno(err, -errno, "'%s'", state);
         return false;
     }
+    if (boot_id_read(boot, err) < 0)
+        return false;
     if (fd_read_file(dir, "overlay", known, sizeof(known)) >= 0 && strcmp(known, boot) == 0)
         return true;
     (void)snprintf(name, sizeof(name), ".probe-%d", (int)getpid());

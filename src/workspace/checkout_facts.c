@@ -109,21 +109,13 @@ int checkout_facts_write(
     return r < 0 ? err_set_errno(err, r, "record a checkout") : 0;
 }
 
-void checkout_boot_id(char boot[static 40])
-{
-    if (fd_read_file(AT_FDCWD, "/proc/sys/kernel/random/boot_id", boot, 40) < 0)
-        boot[0] = '\0';
-    boot[strcspn(boot, "\n")] = '\0';
-}
-
 bool checkout_is_whole(int entry, const struct checkout_facts *facts)
 {
-    char boot[40];
+    char boot[BOOT_ID_MAX];
 
     if (faccessat(entry, "synced", F_OK, AT_SYMLINK_NOFOLLOW) == 0)
         return true;
-    checkout_boot_id(boot);
-    return boot[0] && strcmp(boot, facts->boot) == 0;
+    return boot_id_read(boot, NULL) == 0 && strcmp(boot, facts->boot) == 0;
 }
 
 char *checkout_format(const char *fmt, ...)

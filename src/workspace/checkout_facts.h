@@ -4,6 +4,7 @@
  * Also the few things that all parts of the cache share: names of files in an entry, and paths.
  */
 #pragma once
+#include "base/boot.h"
 #include "workspace/checkout.h"
 #include "workspace/conversion.h"
 #include <stdbool.h>
@@ -16,11 +17,11 @@ struct checkout_facts {
     char tree[OID_MAX];
     char below[OID_MAX];                    /* commit of the entry below; empty: a base */
     char conversion[CONVERSION_DIGEST_MAX]; /* of the settings that the tree was made under */
-    char boot[40];     /* boot id of the machine when it was made, see checkout_is_whole() */
-    uint64_t depth;    /* layers over the base */
-    uint64_t files;    /* in the whole tree */
-    uint64_t bytes;    /* on disk, of this entry alone */
-    uint64_t uid, gid; /* in the index */
+    char boot[BOOT_ID_MAX]; /* when it was made, see checkout_is_whole(); empty: unknown */
+    uint64_t depth;         /* layers over the base */
+    uint64_t files;         /* in the whole tree */
+    uint64_t bytes;         /* on disk, of this entry alone */
+    uint64_t uid, gid;      /* in the index */
     uint64_t has_filters, has_line_ends, has_gitlinks;
 };
 
@@ -35,7 +36,6 @@ int checkout_facts_write(
  * was waited for; without it an entry counts only until the next boot.
  */
 bool checkout_is_whole(int entry, const struct checkout_facts *facts);
-void checkout_boot_id(char boot[static 40]); /* empty when there is none */
 
 /* printf into heap memory; NULL: no memory. */
 char *checkout_format(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -148,7 +148,8 @@ static int fill_either(struct fill *fill, const char *state, struct checkout_dra
             fill->settings.digest);
     fill->facts.uid = fill->owner.uid;
     fill->facts.gid = fill->owner.gid;
-    checkout_boot_id(fill->facts.boot);
+    if (boot_id_read(fill->facts.boot, NULL) < 0)
+        fill->facts.boot[0] = '\0';
 
     r = fill_layer(fill, state, &draft->below, err);
     if (r < 0) {

@@ -1,6 +1,7 @@
 /* renew.c - making work directories anew, and the boot under which they were used. */
 #include "workspace/renew.h"
 #include "base/auto.h"
+#include "base/boot.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/tree.h"
@@ -11,9 +12,6 @@
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#define BOOT_ID "/proc/sys/kernel/random/boot_id"
-#define BOOT_MAX 64
 
 static int make_anew(struct workspace *ws, const char *name, struct carrel_error *err)
 {
@@ -36,17 +34,17 @@ static int make_both_anew(struct workspace *ws, struct carrel_error *err)
 /* Present from the first use on, until the orderly end. */
 int workspace_begin_use(struct workspace *ws, struct carrel_error *err)
 {
-    char boot[BOOT_MAX];
-    ssize_t n = fd_read_file(AT_FDCWD, BOOT_ID, boot, sizeof(boot));
+    char boot[BOOT_ID_MAX];
 
-    if (n < 0)
-        return err_set_errno(err, (int)n, "read " BOOT_ID);
+    int r = boot_id_read(boot, err);
+    if (r < 0)
+        return r;
     AUTO(fd_close)
     int fd = openat(
             ws->dir, "used", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (fd < 0)
         return err_set_errno(err, -errno, "create '%s/used'", ws->path);
-    int r = fd_write_all(fd, boot, (size_t)n);
+    r = fd_write_all(fd, boot, strlen(boot));
     return r < 0 ? err_set_errno(err, r, "write '%s/used'", ws->path) : 0;
 }
 
@@ -69,11 +67,11 @@ bool workspace_is_in_use(const struct workspace *ws)
 
 int workspace_renew(struct workspace *ws, struct carrel_error *err)
 {
-    char now[BOOT_MAX];
-    char then[BOOT_MAX];
+    char now[BOOT_ID_MAX];
+    char then[BOOT_ID_MAX];
 
     if (fd_read_file(ws->dir, "used", then, sizeof(then)) >= 0 &&
-            fd_read_file(AT_FDCWD, BOOT_ID, now, sizeof(now)) >= 0 && strcmp(now, then) != 0)
+            boot_id_read(now, NULL) == 0 && strcmp(now, then) != 0)
         (void)snprintf(ws->note, sizeof(ws->note),
                 "the machine stopped under this run; files it wrote last may be short");
     return make_both_anew(ws, err);
