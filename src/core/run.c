@@ -1,18 +1,18 @@
 /*
  * run.c - the verb: one program, from options to result.
  *
- * create, start, then one loop over everything that can happen: output, input, the end of the
- * program, the deadline, a signal to us. Whatever happened, the sandbox is stopped as a whole
- * before the rest of its output is read, so nothing that a program left running can hold us.
+ * create, start, follow. Whatever happened, the sandbox is stopped as a whole before the rest
+ * of its output is read, so nothing that a program left running can hold us.
  */
+#include "core/run.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "core/disk_watch.h"
 #include "core/environment.h"
+#include "core/follow.h"
 #include "core/hint.h"
 #include "core/outcome.h"
-#include "core/pump.h"
 #include "core/result.h"
 #include "core/spec.h"
 #include "core/state.h"
@@ -25,18 +25,14 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/signalfd.h>
-#include <unistd.h>
 
 #define DEFAULT_TIMEOUT_MS 300000U
 #define DEFAULT_OUTPUT_BYTES (10U << 10)
-#define GRACE_MS 500  /* between SIGTERM and SIGKILL */
-#define FLUSH_MS 2000 /* for a caller that does not read, once the run was cut short */
 #define NS_PER_MS UINT64_C(1000000)
 
 struct run {
     const struct carrel_run_options *options;
+    const struct run_guest *guest; /* NULL: the program is all there is */
     struct carrel_run_result *result;
     struct workplace *place; /* NULL: the run has no workspace of its own */
     struct disk_watch watch;
@@ -44,12 +40,8 @@ struct run {
     struct sandbox *box;
     struct process process;
     struct capture out, err_out;
-    struct pump pumps[3]; /* stdin, stdout, stderr */
-    int sinks[2];         /* the caller's stdout and stderr, opened anew; -1: as they are */
+    struct follow follow;
     char out_path[PATH_MAX], err_path[PATH_MAX];
-    uint64_t deadline_ns; /* of the program, then of its grace */
-    bool is_ending;       /* SIGTERM was sent */
-    bool is_over;
 };
 
 static int check_options(const struct carrel_run_options *o, struct carrel_error *err)
@@ -103,7 +95,10 @@ static int create(struct run *run, struct carrel_error *err)
     if (r == 0 && run->options->workspace)
         r = open_place(run, &spec, err);
     if (r == 0)
-        r = sandbox_begin(spec.runtime, &spec.box, &run->box, err);
+        r = run->guest ? sandbox_create(spec.runtime, &spec.box, &run->box, err)
+                       : sandbox_begin(spec.runtime, &spec.box, &run->box, err);
+    if (r == 0 && run->guest)
+        r = run->guest->prepare(run->guest->context, run->box, err);
     if (r < 0)
         return r;
     run->runtime = spec.runtime;
@@ -131,7 +126,7 @@ static int start(struct run *run, struct carrel_error *err)
         .env = (const char *const *)env,
         .cwd = o->cwd,
         .has_stdin = o->stdin_fd >= 0,
-        .ends_sandbox = true,
+        .ends_sandbox = !run->guest, /* else it is asked for what the program left */
         .has_tty = o->has_tty,
         .rows = o->rows,
         .cols = o->cols,
@@ -148,147 +143,6 @@ static int start(struct run *run, struct carrel_error *err)
     if (r == 0 && run->process.stdin_fd >= 0)
         r = fd_set_nonblocking(run->process.stdin_fd);
     return r < 0 ? not_the_program(err_set_errno(err, r, "streams"), err) : 0;
-}
-
-static void begin_end(struct run *run, enum carrel_reason reason)
-{
-    if (run->is_ending)
-        return;
-    run->is_ending = true;
-    run->result->reason = reason;
-    (void)sandbox_signal(run->box, run->process.id, SIGTERM, NULL); /* SIGKILL follows */
-    run->deadline_ns = clock_ns() + GRACE_MS * NS_PER_MS;
-}
-
-static void on_signal(struct run *run)
-{
-    const struct carrel_run_options *o = run->options;
-    struct signalfd_siginfo info;
-    struct winsize size;
-
-    if (read(o->signal_fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
-        return;
-    if (info.ssi_signo != SIGWINCH) {
-        run->result->cancel_signal = (int)info.ssi_signo;
-        if (run->is_ending)
-            run->is_over = true; /* asked twice */
-        begin_end(run, CARREL_CANCELLED);
-    } else if (o->has_tty && ioctl(o->stdin_fd, TIOCGWINSZ, &size) == 0) {
-        (void)ioctl(run->process.stdin_fd, TIOCSWINSZ, &size); /* a wrong size harms nobody */
-    }
-}
-
-static int on_event(struct run *run, struct carrel_error *err)
-{
-    struct sandbox_event event;
-
-    int r = sandbox_next_event(run->box, &event, err);
-    if (r < 0)
-        return r;
-    if (event.kind == EVENT_EXITED && event.process == run->process.id) {
-        run->result->has_status = true;
-        run->result->wait_status = event.wait_status;
-        run->is_over = true;
-    } else if (event.kind == EVENT_GONE) {
-        run->is_over = true;
-    }
-    return 0;
-}
-
-/* Closes what the pump is done with: the program sees end of file, or a broken pipe. */
-static void on_stream(struct run *run, int i, short revents)
-{
-    struct pump *pump = &run->pumps[i];
-    int *const ours[] = { &run->process.stdin_fd, &run->process.stdout_fd,
-        &run->process.stderr_fd };
-
-    switch (pump_move(pump, revents)) {
-    case PUMP_GOES_ON:
-        break;
-    case PUMP_SOURCE_ENDED:
-        if (i == 0 && run->options->has_tty)
-            (void)write(*ours[0], "\x04", 1); /* how a terminal's input ends */
-        else if (i == 0)
-            fd_close(fd_steal(ours[0]));
-        break;
-    case PUMP_SINK_CLOSED:
-        pump->from = -1;
-        if (!run->options->has_tty)
-            fd_close(fd_steal(ours[i]));
-        break;
-    }
-}
-
-static void start_pumps(struct run *run)
-{
-    const struct carrel_run_options *o = run->options;
-
-    pump_init(&run->pumps[0], o->stdin_fd, run->process.stdin_fd, NULL);
-    run->sinks[0] = pump_open_sink(o->stdout_fd);
-    run->sinks[1] = pump_open_sink(o->stderr_fd);
-    pump_init(&run->pumps[1], run->process.stdout_fd,
-            run->sinks[0] < 0 ? o->stdout_fd : run->sinks[0], &run->out);
-    pump_init(&run->pumps[2], run->process.stderr_fd,
-            run->sinks[1] < 0 ? o->stderr_fd : run->sinks[1], &run->err_out);
-}
-
-enum { WATCH_STDIN, WATCH_STDOUT, WATCH_STDERR, WATCH_BOX, WATCH_SIGNAL, WATCHED };
-
-/* Until the program has ended or must end now. */
-static int follow(struct run *run, struct carrel_error *err)
-{
-    struct pollfd watch[WATCHED];
-
-    while (!run->is_over) {
-        for (int i = 0; i < 3; i++)
-            pump_watch(&run->pumps[i], &watch[i]);
-        watch[WATCH_BOX] = (struct pollfd){ .fd = run->box->event_fd, .events = POLLIN };
-        watch[WATCH_SIGNAL] =
-                (struct pollfd){ .fd = run->options->signal_fd, .events = POLLIN };
-        uint64_t wake_ns =
-                run->deadline_ns < run->watch.next_ns ? run->deadline_ns : run->watch.next_ns;
-        int n = poll(watch, WATCHED, clock_poll_ms(wake_ns));
-        if (n < 0 && errno != EINTR)
-            return err_set_errno(err, -errno, "poll");
-        if (n > 0) {
-            for (int i = 0; i < 3; i++)
-                on_stream(run, i, watch[i].revents);
-            if (watch[WATCH_SIGNAL].revents)
-                on_signal(run);
-            int r = watch[WATCH_BOX].revents ? on_event(run, err) : 0;
-            if (r < 0)
-                return r;
-        }
-        if (!run->is_over && clock_ns() >= run->watch.next_ns &&
-                disk_watch_is_over(&run->watch)) {
-            run->is_ending = run->is_over = true; /* at once: every moment costs the host */
-            run->result->reason = CARREL_DISK_LIMIT;
-        }
-        if (!run->is_over && clock_ns() >= run->deadline_ns) {
-            if (run->is_ending)
-                run->is_over = true;
-            else
-                begin_end(run, CARREL_TIMEOUT);
-        }
-    }
-    return 0;
-}
-
-/* The sandbox is gone; what it wrote is still in the pipes. */
-static void flush(struct run *run)
-{
-    uint64_t deadline = run->is_ending ? clock_ns() + FLUSH_MS * NS_PER_MS : CLOCK_NEVER;
-    struct pollfd watch[2];
-
-    while (!pump_is_done(&run->pumps[1]) || !pump_is_done(&run->pumps[2])) {
-        for (int i = 0; i < 2; i++)
-            pump_watch(&run->pumps[1 + i], &watch[i]);
-        int n = poll(watch, 2, clock_poll_ms(deadline));
-        if (n == 0 || (n < 0 && errno != EINTR))
-            return;
-        for (int i = 0; n > 0 && i < 2; i++)
-            on_stream(run, 1 + i, watch[i].revents);
-    }
 }
 
 /* The sandbox is gone; what becomes of the workspace depends on how the program ended. */
@@ -309,17 +163,22 @@ static int end_place(struct run *run, struct carrel_error *err)
 static int finish(struct run *run, uint64_t began_ns, struct carrel_error *err)
 {
     struct carrel_run_result *result = run->result;
+    const struct follow *follow = &run->follow;
 
+    if (run->guest && follow->has_status)
+        run->guest->collect(run->guest->context, run->box);
     int r = sandbox_stop(run->box, &result->usage, err);
     if (r < 0)
         return r;
     result->duration_ms = (clock_ns() - began_ns) / NS_PER_MS;
-    if (!result->has_status && run->is_ending) {
-        result->has_status = true;
-        result->wait_status = SIGKILL;
-    }
-    flush(run);
+    result->reason = follow->reason;
+    result->cancel_signal = follow->cancel_signal;
+    result->has_status = follow->has_status || follow->is_ending;
+    result->wait_status = follow->has_status ? follow->wait_status : SIGKILL;
+    follow_flush(&run->follow);
     result_judge(result);
+    if (run->guest)
+        run->guest->judge(run->guest->context, result, &run->err_out);
     r = run->place ? end_place(run, err) : 0;
     if (r < 0)
         return r;
@@ -365,7 +224,7 @@ static struct run *run_new(const struct carrel_run_options *options)
         return NULL;
     run->options = options;
     run->process = PROCESS_INIT;
-    run->sinks[0] = run->sinks[1] = -1;
+    run->follow.sinks[0] = run->follow.sinks[1] = -1;
     run->out.file = run->err_out.file = -1;
     run->result = calloc(1, sizeof(*run->result));
     if (!run->result) {
@@ -388,8 +247,7 @@ static void run_free(struct run *run)
     if (!run)
         return;
     process_close(run->process);
-    fd_close(run->sinks[0]);
-    fd_close(run->sinks[1]);
+    follow_finish(&run->follow);
     sandbox_free(run->box);
     workplace_free(run->place); /* after the sandbox: it holds the lock */
     capture_finish(&run->out);
@@ -434,20 +292,31 @@ static int drop_place(struct run *run, int code)
     return code;
 }
 
-int carrel_run(const struct carrel_run_options *options, struct carrel_run_result **out,
-        struct carrel_error *err)
+static int follow(struct run *run, struct carrel_error *err)
 {
-    struct carrel_error ignored;
+    run->follow.options = run->options;
+    run->follow.box = run->box;
+    run->follow.process = &run->process;
+    run->follow.watch = &run->watch;
+    run->follow.out = &run->out;
+    run->follow.err = &run->err_out;
+    run->follow.deadline_ns = clock_ns() + run->result->timeout_ms * NS_PER_MS;
+    follow_begin(&run->follow);
+    return follow_to_end(&run->follow, err);
+}
+
+int run_execute(const struct carrel_run_options *options, const struct run_guest *guest,
+        struct carrel_run_result **out, struct carrel_error *err)
+{
     uint64_t began_ns = clock_ns();
 
-    if (!err)
-        err = &ignored;
     int r = check_options(options, err);
     if (r < 0)
         return r;
     AUTO(run_free) struct run *run = run_new(options);
     if (!run)
         return err_set_errno(err, -ENOMEM, "run");
+    run->guest = guest;
 
     r = name_run(run, err);
     if (r == 0)
@@ -459,8 +328,6 @@ int carrel_run(const struct carrel_run_options *options, struct carrel_run_resul
     r = start(run, err);
     if (r < 0)
         return drop_place(run, r);
-    run->deadline_ns = clock_ns() + run->result->timeout_ms * NS_PER_MS;
-    start_pumps(run);
     r = follow(run, err);
     if (r == 0)
         r = finish(run, began_ns, err);
@@ -468,4 +335,12 @@ int carrel_run(const struct carrel_run_options *options, struct carrel_run_resul
         return r;
     *out = ptr_steal(&run->result);
     return 0;
+}
+
+int carrel_run(const struct carrel_run_options *options, struct carrel_run_result **out,
+        struct carrel_error *err)
+{
+    struct carrel_error ignored;
+
+    return run_execute(options, NULL, out, err ? err : &ignored);
 }

@@ -1,0 +1,41 @@
+/* follow.h - a program while it runs: its streams, its end, its deadline, signals to us. */
+#pragma once
+#include "base/auto.h"
+#include "core/pump.h"
+#include <carrel/run.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct carrel_error;
+struct disk_watch;
+struct process;
+struct sandbox;
+
+struct follow {
+    /* set by the caller, and the caller's */
+    const struct carrel_run_options *options;
+    struct sandbox *box;
+    struct process *process;
+    struct disk_watch *watch;
+    struct capture *out, *err;
+    uint64_t deadline_ns; /* of the program; then of its grace */
+    /* what came of it */
+    enum carrel_reason reason; /* when it was we who ended it */
+    bool has_status;
+    int wait_status;
+    int cancel_signal;
+    bool is_ending; /* it was told to end */
+    bool is_over;
+    /* its own */
+    struct pump pumps[3]; /* stdin, stdout, stderr */
+    int sinks[2];         /* the caller's stdout and stderr, opened anew; -1: as they are */
+};
+
+void follow_begin(struct follow *follow);
+
+/* Until the program has ended or must end now. */
+int follow_to_end(struct follow *follow, struct carrel_error *err);
+
+/* The sandbox is gone; passes on what it wrote and is still in the pipes. */
+void follow_flush(struct follow *follow);
+void follow_finish(struct follow *follow);
