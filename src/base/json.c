@@ -5,25 +5,47 @@
 #include <stdio.h>
 #include <string.h>
 
+/* How many bytes stand for themselves: ASCII without what needs an escape. */
+static size_t plain(const unsigned char *text, size_t len)
+{
+    size_t n = 0;
+
+    while (n < len && text[n] >= 0x20 && text[n] < 0x7f && text[n] != '"' && text[n] != '\\')
+        n++;
+    return n;
+}
+
+/* Writes one character that is not plain. Returns how many bytes it took. */
+static size_t escape(struct buf *out, const unsigned char *text, size_t len)
+{
+    size_t n = utf8_valid(text, len);
+
+    if (n == 0) {
+        buf_add_str(out, "\xef\xbf\xbd"); /* U+FFFD */
+        return 1;
+    }
+    if (*text == '"' || *text == '\\')
+        buf_addf(out, "\\%c", *text);
+    else if (*text == '\n')
+        buf_add_str(out, "\\n");
+    else if (*text == '\t')
+        buf_add_str(out, "\\t");
+    else if (utf8_is_control(text, n))
+        buf_addf(out, "\\u%04x", utf8_decode(text, n));
+    else
+        buf_add(out, text, n);
+    return n;
+}
+
 static void quote(struct buf *out, const unsigned char *text, size_t len)
 {
     buf_add_str(out, "\"");
     while (len > 0) {
-        size_t n = utf8_valid(text, len);
-        if (n == 0) {
-            buf_add_str(out, "\xef\xbf\xbd"); /* U+FFFD */
-            n = 1;
-        } else if (*text == '"' || *text == '\\') {
-            buf_addf(out, "\\%c", *text);
-        } else if (*text == '\n') {
-            buf_add_str(out, "\\n");
-        } else if (*text == '\t') {
-            buf_add_str(out, "\\t");
-        } else if (*text < 0x20 || *text == 0x7f) {
-            buf_addf(out, "\\u%04x", *text);
-        } else {
+        size_t n = plain(text, len);
+        if (n > 0)
             buf_add(out, text, n);
-        }
+        else
+            n = escape(out, text, len);
         text += n;
         len -= n;
     }
@@ -115,4 +137,10 @@ void json_bytes(struct json *json, const char *key, const void *text, size_t len
 void json_str(struct json *json, const char *key, const char *text)
 {
     json_bytes(json, key, text, text ? strlen(text) : 0);
+}
+
+void json_raw(struct json *json, const char *key, const char *text, size_t len)
+{
+    begin(json, key);
+    buf_add(json->out, text, len);
 }

@@ -21,6 +21,12 @@ void json_u64(struct json *json, const char *key, uint64_t value);
 void json_i64(struct json *json, const char *key, int64_t value);
 void json_milli(struct json *json, const char *key, uint64_t milli); /* 1500 -> 1.5 */
 
-/* Bytes of any kind: what is not valid UTF-8 becomes U+FFFD. text == NULL writes null. */
+/*
+ * Bytes of any kind: what is not valid UTF-8 becomes U+FFFD, and what a terminal would obey
+ * (utf8_is_control()) an escape. text == NULL writes null.
+ */
 void json_bytes(struct json *json, const char *key, const void *text, size_t len);
 void json_str(struct json *json, const char *key, const char *text);
+
+/* A value that is JSON already, as it is: one that was checked, or that this writer wrote. */
+void json_raw(struct json *json, const char *key, const char *text, size_t len);

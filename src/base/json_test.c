@@ -64,6 +64,29 @@ TEST(control_characters_are_escaped)
     check_text("\0\x1f\x1b\x7f", 4, "\"\\u0000\\u001f\\u001b\\u007f\"");
 }
 
+TEST(what_a_terminal_obeys_is_escaped_in_every_encoding)
+{
+    check_text("\xc2\x9b"
+               "31m",
+            5, "\"\\u009b31m\"");
+    check_text("\xc2\x80\xc2\x9f\xc2\xa0", 6, "\"\\u0080\\u009f\xc2\xa0\"");
+    check_text("\xe2\x80\xa8\xe2\x80\xa9\xe2\x80\xae\xe2\x81\xa6", 12,
+            "\"\\u2028\\u2029\\u202e\\u2066\"");
+    check_text("\xe2\x80\xa7\xe2\x80\xaf", 6, "\"\xe2\x80\xa7\xe2\x80\xaf\"");
+}
+
+TEST(json_that_is_there_already_stays_as_it_is)
+{
+    AUTO(buf_finish) struct buf out = BUF_INIT(1000);
+    struct json json = { .out = &out };
+
+    json_object(&json, NULL);
+    json_raw(&json, "a", "{\"b\": [1]}", 10);
+    json_raw(&json, "c", "2xx", 1);
+    json_end_object(&json);
+    CHECK_STR(out.data, "{\"a\":{\"b\": [1]},\"c\":2}");
+}
+
 TEST(every_byte_below_a_space_leaves_escaped)
 {
     for (int c = 0; c < 0x20; c++) {

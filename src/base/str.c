@@ -219,21 +219,6 @@ const char *str_duration(uint64_t ms, char text[static 32])
     return text;
 }
 
-/*
- * Valid characters that a terminal obeys, or that break or reorder the line they stand in: the
- * C1 controls, the line and paragraph separators, the bidirectional overrides and isolates.
- */
-static bool is_control(const unsigned char *c, size_t len)
-{
-    if (len == 1)
-        return *c < 0x20 || *c == 0x7f;
-    if (len == 2)
-        return c[0] == 0xc2 && c[1] < 0xa0;
-    return len == 3 && c[0] == 0xe2 &&
-           ((c[1] == 0x80 && c[2] >= 0xa8 && c[2] <= 0xae) ||
-                   (c[1] == 0x81 && c[2] >= 0xa6 && c[2] <= 0xa9));
-}
-
 const char *str_escape(const void *data, size_t len, char *out, size_t size)
 {
     const unsigned char *in = data;
@@ -241,7 +226,7 @@ const char *str_escape(const void *data, size_t len, char *out, size_t size)
 
     while (len > 0) {
         size_t n = utf8_valid(in, len);
-        bool is_plain = n > 0 && *in != '\\' && !is_control(in, n);
+        bool is_plain = n > 0 && *in != '\\' && !utf8_is_control(in, n);
         size_t take = n ? n : 1;
         size_t need = is_plain ? take : 4 * take;
         if (at + need + 1 > size)

@@ -36,3 +36,53 @@ size_t utf8_valid(const unsigned char *data, size_t len)
             return 0;
     return need;
 }
+
+bool utf8_is_text(const void *data, size_t len)
+{
+    const unsigned char *at = data;
+
+    while (len > 0) {
+        size_t n = utf8_valid(at, len);
+        if (n == 0)
+            return false;
+        at += n;
+        len -= n;
+    }
+    return true;
+}
+
+bool utf8_is_control(const unsigned char *c, size_t len)
+{
+    if (len == 1)
+        return *c < 0x20 || *c == 0x7f;
+    if (len == 2)
+        return c[0] == 0xc2 && c[1] < 0xa0;
+    return len == 3 && c[0] == 0xe2 &&
+           ((c[1] == 0x80 && c[2] >= 0xa8 && c[2] <= 0xae) ||
+                   (c[1] == 0x81 && c[2] >= 0xa6 && c[2] <= 0xa9));
+}
+
+uint32_t utf8_decode(const unsigned char *character, size_t len)
+{
+    if (len == 1)
+        return *character;
+    uint32_t value = *character & (0xffU >> (len + 1));
+    for (size_t i = 1; i < len; i++)
+        value = value << 6 | (character[i] & 0x3f);
+    return value;
+}
+
+size_t utf8_encode(uint32_t character, unsigned char out[static 4])
+{
+    if (character < 0x80) {
+        out[0] = (unsigned char)character;
+        return 1;
+    }
+    size_t len = character < 0x800 ? 2 : character < 0x10000 ? 3 : 4;
+    for (size_t i = len - 1; i > 0; i--) {
+        out[i] = (unsigned char)(0x80 | (character & 0x3f));
+        character >>= 6;
+    }
+    out[0] = (unsigned char)((0xf0U << (4 - len)) | character);
+    return len;
+}

@@ -8,27 +8,12 @@ static size_t valid(const char *bytes)
     return utf8_valid((const unsigned char *)bytes, strlen(bytes));
 }
 
-/* The encoding of RFC 3629, written the other way round. */
-static size_t encode(uint32_t c, unsigned char out[static 4])
-{
-    if (c < 0x80) {
-        out[0] = (unsigned char)c;
-        return 1;
-    }
-    size_t n = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-    for (size_t i = n - 1; i > 0; i--) {
-        out[i] = (unsigned char)(0x80 | (c & 0x3f));
-        c >>= 6;
-    }
-    out[0] = (unsigned char)((0xf0U << (4 - n)) | c);
-    return n;
-}
-
 TEST(every_character_is_valid_and_every_surrogate_is_not)
 {
     for (uint32_t c = 0; c <= 0x10ffff; c++) {
         unsigned char bytes[4];
-        size_t n = encode(c, bytes);
+        size_t n = utf8_encode(c, bytes);
+        CHECK_EQ(utf8_decode(bytes, n), c);
         CHECK_EQ(utf8_valid(bytes, n), c >= 0xd800 && c <= 0xdfff ? 0 : n);
     }
 }
@@ -100,4 +85,29 @@ TEST(a_continuation_cannot_begin_and_must_follow)
                    "a"),
             0);
     CHECK_EQ(valid("\xf0\x9f\xc3\x98"), 0);
+}
+
+TEST(text_is_valid_to_its_last_byte)
+{
+    CHECK(utf8_is_text("", 0));
+    CHECK(utf8_is_text("a\xc3\xa9\0z", 5));
+    CHECK(!utf8_is_text("a\xc3\xa9\xc3", 4));
+    CHECK(!utf8_is_text("\xff", 1));
+}
+
+TEST(controls_are_known_and_their_neighbours_are_not)
+{
+    static const struct {
+        uint32_t first;
+        uint32_t last;
+    } controls[] = { { 0, 0x1f }, { 0x7f, 0x9f }, { 0x2028, 0x202e }, { 0x2066, 0x2069 } };
+
+    for (uint32_t c = 0; c < 0x11000; c++) {
+        unsigned char bytes[4];
+        size_t n = utf8_encode(c, bytes);
+        bool expected = false;
+        for (size_t i = 0; i < sizeof(controls) / sizeof(controls[0]); i++)
+            expected |= c >= controls[i].first && c <= controls[i].last;
+        CHECK_EQ(utf8_is_control(bytes, n), expected);
+    }
 }
