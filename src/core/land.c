@@ -1,24 +1,14 @@
 /* land.c - publishing and applying. */
 #include "core/land.h"
 #include "base/err.h"
+#include "core/quarantine.h"
 #include "core/workplace.h"
 #include "workspace/folder.h"
 #include "workspace/git.h"
-#include "workspace/harvest.h"
 #include "workspace/ref.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
-
-static int quarantine_of(
-        const struct workplace *place, char *path, size_t size, struct carrel_error *err)
-{
-    int n = snprintf(path, size, "%s/objects", place->ws->path);
-
-    return n < 0 || (size_t)n >= size
-                   ? err_set_errno(err, -ENAMETOOLONG, "'%s'", place->ws->path)
-                   : 0;
-}
 
 /* The snapshot again, with the caller's words. */
 static int reword(struct workplace *place, const char *quarantine, const char *message,
@@ -62,7 +52,7 @@ int land_commit(struct workplace *place, const char *message, char commit[static
                 "it",
                 ws->run);
     (void)snprintf(branch, sizeof(branch), "refs/heads/%s", ws->branch);
-    int r = quarantine_of(place, quarantine, sizeof(quarantine), err);
+    int r = quarantine_path(place, quarantine, err);
     if (r == 0)
         r = ref_read(place->repo, branch, old, err);
     if (r < 0)
@@ -95,7 +85,7 @@ int land_apply(struct workplace *place, enum apply_how how, struct apply_outcome
         return err_set(err, -EINVAL,
                 "the repository '%s' is bare: it has no files to apply to; commit and fetch",
                 place->repo->common_dir);
-    int r = quarantine_of(place, quarantine, sizeof(quarantine), err);
+    int r = quarantine_path(place, quarantine, err);
     if (r == 0 && how != APPLY_FILES)
         r = land_commit(place, NULL, commit, err);
     if (r == 0 &&

@@ -4,6 +4,7 @@
 #include "base/str.h"
 #include "core/land.h"
 #include "core/picture.h"
+#include "core/quarantine.h"
 #include "core/workplace.h"
 #include "workspace/renew.h"
 #include <errno.h>
@@ -20,28 +21,18 @@ void outcome_free(struct outcome *outcome)
         return;
     harvest_summary_finish(&outcome->summary);
     apply_outcome_finish(&outcome->applied);
-    for (size_t i = 0; i < outcome->n_oddities; i++)
-        free(outcome->oddities[i].path);
-    free(outcome->oddities);
+    oddities_free(outcome->oddities, outcome->n_oddities);
     free(outcome->path);
     free(outcome);
 }
 
 static int sum_up(struct workplace *place, struct outcome *outcome, struct carrel_error *err)
 {
-    const struct harvest_limits limits = HARVEST_LIMITS_INIT;
     const struct workspace *ws = place->ws;
-    char quarantine[PATH_MAX];
 
     (void)snprintf(outcome->tip, sizeof(outcome->tip), "%s", ws->tip);
     (void)snprintf(outcome->snapshot, sizeof(outcome->snapshot), "%s", ws->snapshot);
-    if (snprintf(quarantine, sizeof(quarantine), "%s/objects", ws->path) >=
-            (int)sizeof(quarantine))
-        return err_set_errno(err, -ENAMETOOLONG, "'%s'", ws->path);
-    if (strcmp(ws->snapshot, ws->base) == 0)
-        return 0;
-    int r = harvest_summarize(
-            place->repo, quarantine, ws->base, ws->snapshot, &limits, &outcome->summary, err);
+    int r = quarantine_sum_up(place, ws->base, ws->snapshot, &outcome->summary, err);
     if (r == 0 && strcmp(ws->snapshot, ws->tip) != 0 && outcome->summary.n_commits > 0)
         outcome->summary.n_commits--; /* the one that we made of what was not committed */
     return r;

@@ -3,9 +3,9 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "core/inner.h"
+#include "core/quarantine.h"
 #include "core/workplace.h"
 #include "workspace/git.h"
-#include "workspace/harvest.h"
 #include "workspace/private.h"
 #include "workspace/renew.h"
 #include <errno.h>
@@ -33,9 +33,7 @@ struct taking {
 
 void picture_finish(struct picture *picture)
 {
-    for (size_t i = 0; i < picture->n_oddities; i++)
-        free(picture->oddities[i].path);
-    free(picture->oddities);
+    oddities_free(picture->oddities, picture->n_oddities);
     *picture = (struct picture){ 0 };
 }
 
@@ -252,10 +250,10 @@ int picture_take(struct workplace *place, struct runtime *runtime, uint64_t max_
     if (t.limits.max_pack_bytes > max_bytes)
         t.limits.max_pack_bytes = max_bytes;
     t.max_bytes = max_bytes;
-    if (snprintf(t.quarantine, sizeof(t.quarantine), "%s/objects", ws->path) >=
-            (int)sizeof(t.quarantine))
-        return err_set_errno(err, -ENAMETOOLONG, "'%s'", ws->path);
-    int r = harvest_open(t.quarantine, err);
+    int r = quarantine_path(place, t.quarantine, err);
+    if (r < 0)
+        return r;
+    r = harvest_open(t.quarantine, err);
     if (r == 0)
         r = ws->mode == WORKSPACE_OVERLAY ? take_overlay(&t, err)
                                           : look_from_inside(&t, true, err);

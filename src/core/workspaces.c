@@ -5,6 +5,7 @@
 #include "core/fuse.h"
 #include "core/land.h"
 #include "core/picture.h"
+#include "core/quarantine.h"
 #include "core/state.h"
 #include "core/workplace.h"
 #include "workspace/admin.h"
@@ -145,12 +146,6 @@ static int hold_place(const char *name, struct workplace **out, struct oddity **
     return 0;
 }
 
-static int quarantine(const struct workplace *place, char path[static PATH_MAX])
-{
-    return snprintf(path, PATH_MAX, "%s/objects", place->ws->path) < PATH_MAX ? 0
-                                                                              : -ENAMETOOLONG;
-}
-
 void workspace_report_free(struct workspace_report *report)
 {
     if (!report)
@@ -159,23 +154,8 @@ void workspace_report_free(struct workspace_report *report)
     harvest_summary_finish(&report->committed);
     harvest_summary_finish(&report->total);
     harvest_summary_finish(&report->uncommitted);
-    for (size_t i = 0; i < report->n_oddities; i++)
-        free(report->oddities[i].path);
-    free(report->oddities);
+    oddities_free(report->oddities, report->n_oddities);
     free(report);
-}
-
-static int sum_up(const struct workplace *place, const char *from, const char *to,
-        struct harvest_summary *out, struct carrel_error *err)
-{
-    const struct harvest_limits limits = HARVEST_LIMITS_INIT;
-    char path[PATH_MAX];
-
-    if (strcmp(from, to) == 0)
-        return 0;
-    if (quarantine(place, path) < 0)
-        return err_set_errno(err, -ENAMETOOLONG, "'%s'", place->ws->path);
-    return harvest_summarize(place->repo, path, from, to, &limits, out, err);
 }
 
 int workspaces_report(const char *name, struct workspace_report **out, struct carrel_error *err)
@@ -191,11 +171,11 @@ int workspaces_report(const char *name, struct workspace_report **out, struct ca
     if (r < 0)
         return r;
     const struct workspace *ws = place->ws;
-    r = sum_up(place, ws->base, ws->tip, &report->committed, err);
+    r = quarantine_sum_up(place, ws->base, ws->tip, &report->committed, err);
     if (r == 0)
-        r = sum_up(place, ws->base, ws->snapshot, &report->total, err);
+        r = quarantine_sum_up(place, ws->base, ws->snapshot, &report->total, err);
     if (r == 0)
-        r = sum_up(place, ws->tip, ws->snapshot, &report->uncommitted, err);
+        r = quarantine_sum_up(place, ws->tip, ws->snapshot, &report->uncommitted, err);
     report->uncommitted.n_commits = 0; /* the one between them is ours, not the run's */
     report->total.n_commits = report->committed.n_commits;
     if (r == 0)
@@ -223,8 +203,9 @@ static int show(const char *name, const char *const *args, size_t n, bool is_ran
         return r;
     const struct workspace *ws = place->ws;
     const char *from = is_uncommitted ? ws->tip : ws->base;
-    if (quarantine(place, path) < 0)
-        return err_set_errno(err, -ENAMETOOLONG, "'%s'", ws->path);
+    r = quarantine_path(place, path, err);
+    if (r < 0)
+        return r;
     memcpy(all, args, n * sizeof(*args));
     (void)snprintf(range, sizeof(range), "%s..%s", from, ws->snapshot);
     if (is_range) {

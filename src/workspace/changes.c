@@ -4,14 +4,19 @@
 #include <errno.h>
 #include <string.h>
 
+void oddities_free(struct oddity *oddities, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        free(oddities[i].path);
+    free(oddities);
+}
+
 void changes_finish(struct changes *changes)
 {
     for (size_t i = 0; i < changes->n; i++)
         free(changes->items[i].path);
-    for (size_t i = 0; i < changes->n_oddities; i++)
-        free(changes->oddities[i].path);
     free(changes->items);
-    free(changes->oddities);
+    oddities_free(changes->oddities, changes->n_oddities);
     *changes = (struct changes){ 0 };
 }
 

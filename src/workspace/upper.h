@@ -39,6 +39,7 @@ struct oddity {
     char *path;
     enum oddity_kind kind;
 };
+void oddities_free(struct oddity *oddities, size_t n);
 
 struct changes {
     struct change *items; /* removals first, then the rest; each part sorted by path bytes */

@@ -1,0 +1,18 @@
+/*
+ * quarantine.h - the objects of a workspace's result, while they are not in the repository: see
+ * workspace/harvest.h.
+ */
+#pragma once
+#include "workspace/harvest.h"
+#include <limits.h>
+
+struct carrel_error;
+struct workplace;
+
+/* Where they are. */
+int quarantine_path(
+        const struct workplace *place, char path[static PATH_MAX], struct carrel_error *err);
+
+/* What is between two commits; nothing is written to *out when they are one. */
+int quarantine_sum_up(const struct workplace *place, const char *from, const char *to,
+        struct harvest_summary *out, struct carrel_error *err);
