@@ -1,6 +1,6 @@
 /*
  * prepare.h - what must be there before a workspace can be made in constant time: the commit's
- * pristine tree in the cache, a way to show it, a layer with the project's dependencies.
+ * pristine tree in the cache, a layer with the project's dependencies.
  */
 #pragma once
 #include "workspace/workspace.h"
@@ -8,11 +8,6 @@
 struct carrel_error;
 struct workplace;
 struct workplace_request;
-
-/* Which kind of tree the options ask for or, left open, the first that works here. A kind that
- * was asked for by name and does not work is -ENOTSUP with what is missing. */
-int prepare_mode(const struct workplace_request *q, const char *state,
-        enum workspace_mode *mode, struct carrel_error *err);
 
 /* The commit's entry in the cache; filled if it is not there. */
 int prepare_checkout(const struct workplace_request *q, const char *state,

@@ -14,6 +14,7 @@
 #include "base/tree.h"
 #include "core/inner.h"
 #include "core/prepare.h"
+#include "core/space.h"
 #include "core/workplace.h"
 #include "workspace/private.h"
 #include "workspace/upper.h"
@@ -100,15 +101,9 @@ static int run_setup(const struct workplace_request *q, const struct workplace *
                 "( %s\n) >/tmp/.setup 2>&1 </dev/null || { tail -n 1 /tmp/.setup; exit 1; }",
                 q->options->setup) < 0)
         return err_set_errno(err, -ENOMEM, "setup");
-    const struct sandbox_overlay overlay = {
-        .lower = (const char *const *)place->checkout->lower,
-        .space = space,
-        .upper = "upper",
-        .work = "work",
-    };
-    const struct sandbox_mount mount = {
-        .target = PRIVATE_WORK_TREE, .access = ACCESS_READ_WRITE, .overlay = &overlay
-    };
+    const struct sandbox_overlay overlay =
+            space_overlay((const char *const *)place->checkout->lower, space);
+    const struct sandbox_mount mount = space_mount(&overlay, PRIVATE_WORK_TREE);
     const struct inner_spec spec = {
         .runtime = q->runtime,
         .mounts = &mount,

@@ -6,6 +6,7 @@
 #include "core/fuse.h"
 #include "core/prepare.h"
 #include "core/state.h"
+#include "core/tree_kind.h"
 #include "workspace/dirty.h"
 #include "workspace/folder.h"
 #include "workspace/name.h"
@@ -237,7 +238,7 @@ static int open_new(
     if (r == 0 && !o->is_folder)
         r = find_base(place->repo, o, base, err);
     if (r == 0)
-        r = prepare_mode(q, place->state, &request.mode, err);
+        r = tree_kind_choose(q, place->state, &request.mode, err);
     if (r == 0)
         r = prepare_checkout(q, place->state, place->repo, base, &place->checkout, err);
     if (r == 0 && o->setup)

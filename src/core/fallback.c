@@ -1,0 +1,78 @@
+/* fallback.c - a private git dir in one directory; with WORKSPACE_COPY all files, too. */
+#include "core/fallback.h"
+#include "base/auto.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "core/workplace.h"
+#include "workspace/git.h"
+#include "workspace/private.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+/* The private git dir as one directory, where it cannot be an overlay. */
+static int fill_private(const struct workplace *place, struct carrel_error *err)
+{
+    AUTO(fd_close)
+    int private = openat(place->ws->dir, "gitupper", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    return private < 0 ? err_set_errno(err, -errno, "open '%s/gitupper'", place->ws->path)
+                       : private_make_template(place->repo, private, err);
+}
+
+static int copy_index(const struct workplace *place, struct carrel_error *err)
+{
+    char from[PATH_MAX];
+    AUTO(buf_finish) struct buf index = BUF_INIT(SIZE_MAX / 4);
+
+    (void)snprintf(from, sizeof(from), "%s/index", place->checkout->git);
+    int r = fd_add_file(AT_FDCWD, from, &index, err);
+    if (r < 0)
+        return r;
+    AUTO(fd_close)
+    int fd = openat(
+            place->ws->dir, "gitupper/index", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    r = fd < 0 ? -errno : fd_write_all(fd, index.data, index.len);
+    return r < 0 ? err_set_errno(err, r, "write '%s/gitupper/index'", place->ws->path) : 0;
+}
+
+/* A whole checkout by the user's own git: what there is without copy-on-write. */
+static int check_out_whole(const struct workplace *place, struct carrel_error *err)
+{
+    static const char link[] = "gitdir: " PRIVATE_GIT_DIR "\n";
+    const struct workspace *ws = place->ws;
+    char tree[PATH_MAX];
+    char index[PATH_MAX];
+    struct git git = repo_git(place->repo);
+    struct git_io io = GIT_IO_INIT;
+
+    if (snprintf(tree, sizeof(tree), "%s/tree", ws->path) >= (int)sizeof(tree) ||
+            snprintf(index, sizeof(index), "%s/gitupper/index", ws->path) >= (int)sizeof(index))
+        return err_set_errno(err, -ENAMETOOLONG, "'%s'", ws->path);
+    if (mkdirat(ws->dir, "tree", 0755) < 0)
+        return err_set_errno(err, -errno, "create '%s'", tree);
+    git.trust = GIT_AS_USER;
+    git.work_tree = tree;
+    git.index_file = index;
+    int r = git_expect(&git, GIT_ARGS("read-tree", ws->base), &io, err);
+    if (r == 0)
+        r = git_expect(&git, GIT_ARGS("checkout-index", "-a", "-u", "-q"), &io, err);
+    if (r < 0)
+        return r;
+    AUTO(fd_close)
+    int fd = openat(ws->dir, "tree/.git", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    r = fd < 0 ? -errno : fd_write_all(fd, link, sizeof(link) - 1);
+    return r < 0 ? err_set_errno(err, r, "create '%s/.git'", tree) : 0;
+}
+
+int fallback_fill(const struct workplace *place, struct carrel_error *err)
+{
+    int r = fill_private(place, err);
+
+    if (r == 0)
+        r = place->ws->mode == WORKSPACE_FUSE ? copy_index(place, err)
+                                              : check_out_whole(place, err);
+    return r;
+}

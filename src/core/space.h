@@ -1,0 +1,17 @@
+/*
+ * space.h - a directory of ours that overlays write to: upper and work for a tree, gitupper and
+ * gitwork for a git dir, and an empty one that can lie below.
+ */
+#pragma once
+#include "runtime/runtime.h"
+
+struct carrel_error;
+
+/* Makes it, below `dir`. */
+int space_make(int dir, const char *name, struct carrel_error *err);
+
+/* Directories, topmost first, under what is written to <space>/upper. */
+struct sandbox_overlay space_overlay(const char *const *lower, const char *space);
+
+/* The same as a sandbox sees it. */
+struct sandbox_mount space_mount(const struct sandbox_overlay *overlay, const char *target);
