@@ -1,4 +1,4 @@
-/* clock.h - time that only goes forward. */
+/* clock.h - time that only goes forward, and the time of day in words. */
 #pragma once
 #include <stdint.h>
 
@@ -8,3 +8,9 @@ uint64_t clock_ns(void); /* CLOCK_MONOTONIC */
 
 /* Milliseconds until `deadline_ns`, rounded up, as poll() takes them; -1 for CLOCK_NEVER. */
 int clock_poll_ms(uint64_t deadline_ns);
+
+/* The time of day: "2026-01-31T23:59:59.000001Z". No locale and no time zone has a say. */
+#define CLOCK_STAMP 28
+struct timespec;
+void clock_stamp(const struct timespec *when, char text[static CLOCK_STAMP]);
+void clock_stamp_now(char text[static CLOCK_STAMP]);

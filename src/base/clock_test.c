@@ -2,6 +2,7 @@
 #include "harness.h"
 #include <limits.h>
 #include <poll.h>
+#include <time.h>
 
 TEST(the_clock_never_goes_back)
 {
@@ -57,4 +58,22 @@ TEST(after_the_wait_the_deadline_has_passed)
     while (clock_poll_ms(deadline) > 0)
         CHECK(poll(NULL, 0, clock_poll_ms(deadline)) == 0);
     CHECK(clock_ns() >= deadline);
+}
+
+TEST(a_stamp_is_what_the_calendar_says)
+{
+    char expected[64];
+    char text[CLOCK_STAMP];
+
+    /* Every 7 hours of 400 years and more: each day of each kind of year. */
+    for (int64_t s = 0; s < 14000000000; s += 25201) {
+        struct timespec when = { .tv_sec = s, .tv_nsec = 1999 };
+        struct tm tm;
+        CHECK(gmtime_r(&when.tv_sec, &tm));
+        CHECK(strftime(expected, sizeof(expected), "%Y-%m-%dT%H:%M:%S.000001Z", &tm) > 0);
+        clock_stamp(&when, text);
+        CHECK_STR(text, expected);
+    }
+    clock_stamp(&(struct timespec){ .tv_sec = 951868799, .tv_nsec = 999999999 }, text);
+    CHECK_STR(text, "2000-02-29T23:59:59.999999Z");
 }

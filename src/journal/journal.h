@@ -23,17 +23,20 @@ struct carrel_error;
 struct journal;
 struct journal_key;
 
-#define JOURNAL_HASH 65 /* 64 hex digits and a NUL */
+#define JOURNAL_HASH 65     /* 64 hex digits and a NUL */
+#define JOURNAL_KEY 65      /* a public key in the same way */
+#define JOURNAL_RUN 65      /* an id of at most 64 bytes */
+#define JOURNAL_TIME_MAX 28 /* as clock_stamp() writes it */
 #define JOURNAL_RECORD_MAX (256U << 10)
 
 enum journal_fsync { JOURNAL_FSYNC_NEVER, JOURNAL_FSYNC_END, JOURNAL_FSYNC_ALWAYS };
 
 struct journal_options {
-    const char *runs; /* the directory of all runs; made when missing */
-    const char *run;  /* its id: one path component */
-    const char *task; /* NULL: none */
+    const char *runs; /* the directory of all runs; made when missing, in one that is there */
+    const char *run;  /* its id: letters, digits, '.', '_', '-', at most 64 */
+    const char *task; /* the same; NULL: none */
     enum journal_fsync fsync;
-    uint64_t max_bytes; /* of the file; 0: no bound. More is -EFBIG: the run must stop */
+    uint64_t max_bytes;            /* of the file; 0: no bound. See journal_add() */
     const struct journal_key *key; /* NULL: seals are not signed */
 };
 
@@ -51,20 +54,34 @@ bool journal_is_continued(const struct journal *journal);
 /*
  * One record: begin gives the writer for the event's own members, add writes the line. What
  * failed to be written is not there: a line is whole or absent. After a failure every further
- * call fails, so that nothing goes on unrecorded.
+ * call fails, so that nothing goes on unrecorded. -EFBIG: max_bytes is reached, the run must
+ * stop; a seal is still taken, so that the end of it is told.
  */
 struct json *journal_begin(struct journal *journal, const char *event);
 int journal_add(struct journal *journal, struct carrel_error *err);
 
 /*
- * Text of any size in a record: at most `max` bytes of it, and when it was cut its length and
- * SHA-256 as KEY_bytes and KEY_sha256.
+ * Text of any size in a record: at most `max` bytes of it (six times that where all must be
+ * escaped). When it was cut, or is no valid UTF-8 and so not shown as it is, its length and
+ * SHA-256 follow as KEY_bytes and KEY_sha256.
  */
 void journal_text(struct json *json, const char *key, const char *text, size_t len, size_t max);
 
-/* The last record: `reason` and figures stand in the index too. `seal` gets the hash of it. */
+/*
+ * The words of a NULL-terminated list as an array, in the same way: KEY_count, KEY_bytes and
+ * KEY_sha256 are about all words with the NUL after each.
+ */
+void journal_words(struct json *json, const char *key, const char *const *words, size_t max);
+
+/*
+ * The last record: `reason` and figures stand in the index too. `seal` gets the hash of it.
+ * Records may follow; they need another seal.
+ */
 int journal_seal(struct journal *journal, const char *reason, char seal[static JOURNAL_HASH],
         struct carrel_error *err);
+
+/* Notes in the index that a run was removed on purpose; the caller removes it afterwards. */
+int journal_note_pruned(const char *runs, const char *run, struct carrel_error *err);
 
 /* Unlocks. A journal that was not sealed stays so, and is reported. NULL is fine. */
 void journal_close(struct journal *journal);

@@ -1,0 +1,200 @@
+/* journal.c - the journal of one run, while it is written. */
+#include "journal/journal.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "journal/file.h"
+#include "journal/index.h"
+#include "journal/key.h"
+#include "journal/line.h"
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct journal {
+    int runs;
+    int dir; /* of the run */
+    struct journal_file file;
+    char run[JOURNAL_RUN];
+    enum journal_fsync fsync;
+    uint64_t max_bytes;
+    const struct journal_key *key;
+    bool is_continued;
+    bool is_full; /* max_bytes was reached once */
+};
+
+void journal_close(struct journal *journal)
+{
+    if (!journal)
+        return;
+    journal_file_finish(journal->file);
+    fd_close(journal->dir);
+    fd_close(journal->runs);
+    free(journal);
+}
+
+static int open_dir(struct journal *journal, struct carrel_error *err)
+{
+    if (mkdirat(journal->runs, journal->run, 0700) < 0 && errno != EEXIST)
+        return err_set_errno(err, -errno, "create the directory '%s'", journal->run);
+    journal->dir = openat(
+            journal->runs, journal->run, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (journal->dir < 0)
+        return err_set_errno(err, -errno, "open the directory '%s'", journal->run);
+    return 0;
+}
+
+static int open_file(struct journal *journal, struct carrel_error *err)
+{
+    struct stat st;
+
+    AUTO(fd_close)
+    int fd = openat(journal->dir, JOURNAL_NAME,
+            O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return err_set_errno(err, -errno, "open '%s'", JOURNAL_NAME);
+    if (fstat(fd, &st) < 0)
+        return err_set_errno(err, -errno, "stat '%s'", JOURNAL_NAME);
+    if (!S_ISREG(st.st_mode))
+        return err_set(err, -EINVAL, "'%s' is not a regular file", JOURNAL_NAME);
+    int r = journal_lock_try(fd);
+    if (r == -EWOULDBLOCK)
+        return err_set(err, -EBUSY, "the run is in progress");
+    if (r < 0)
+        return err_set_errno(err, r, "lock '%s'", JOURNAL_NAME);
+    journal_file_init(&journal->file, fd_steal(&fd), JOURNAL_NAME);
+    return 0;
+}
+
+/* The file, and the names that lead to it. */
+static int sync_all(struct journal *journal, struct carrel_error *err)
+{
+    int r = journal_file_sync(&journal->file, err);
+    if (r < 0)
+        return r;
+    if (fsync(journal->dir) < 0 || fsync(journal->runs) < 0)
+        return err_set_errno(err, -errno, "write the run's directory to the disk");
+    return 0;
+}
+
+static int begin_run(struct journal *journal, const struct journal_options *options,
+        struct carrel_error *err)
+{
+    struct journal_torn torn;
+
+    int r = journal_file_resume(&journal->file, journal->run, &torn, err);
+    if (r < 0)
+        return r;
+    journal->is_continued = journal->file.seq > 0;
+    const struct journal_index_record record = {
+        .event = journal->is_continued ? "run_continued" : "run_begun",
+        .run = journal->run,
+        .task = options->task,
+    };
+    r = journal_index_add(journal->runs, &record, journal->fsync == JOURNAL_FSYNC_ALWAYS, err);
+    if (r == 0)
+        r = journal_file_note_torn(&journal->file, journal->run, "recovered", &torn, err);
+    if (r == 0 && journal->fsync == JOURNAL_FSYNC_ALWAYS)
+        r = sync_all(journal, err);
+    if (r < 0 && journal->file.seq == 0)
+        (void)unlinkat(journal->dir, JOURNAL_NAME, 0); /* of a run that never was */
+    return r;
+}
+
+int journal_open(
+        const struct journal_options *options, struct journal **out, struct carrel_error *err)
+{
+    if (!journal_is_run(options->run, strlen(options->run)) ||
+            (options->task && !journal_is_run(options->task, strlen(options->task))))
+        return err_set(err, -EINVAL, "open journal: this is no id of a run or a task");
+    AUTO(journal_close) struct journal *journal = calloc(1, sizeof(*journal));
+    if (!journal)
+        return err_set_errno(err, -ENOMEM, "open journal");
+    journal->runs = -1;
+    journal->dir = -1;
+    journal->file.fd = -1;
+    (void)stpcpy(journal->run, options->run);
+    journal->fsync = options->fsync;
+    journal->max_bytes = options->max_bytes;
+    journal->key = options->key;
+
+    int r = journal->runs = journal_make_runs(options->runs, err);
+    if (r >= 0)
+        r = open_dir(journal, err);
+    if (r >= 0)
+        r = open_file(journal, err);
+    if (r >= 0)
+        r = begin_run(journal, options, err);
+    if (r < 0)
+        return err_wrap(err, r, "journal of run '%s'", options->run);
+    *out = ptr_steal(&journal);
+    return 0;
+}
+
+bool journal_is_continued(const struct journal *journal)
+{
+    return journal->is_continued;
+}
+
+struct json *journal_begin(struct journal *journal, const char *event)
+{
+    assert(strcmp(event, "sealed") != 0);
+    return journal_file_begin(&journal->file, journal->run, event);
+}
+
+/* What the end of every line takes, about: the bound is not one of bytes that count. */
+#define LINE_END 170
+
+int journal_add(struct journal *journal, struct carrel_error *err)
+{
+    struct journal_file *file = &journal->file;
+
+    if (journal->max_bytes > 0 && file->size + file->line.len + LINE_END > journal->max_bytes)
+        journal->is_full = true;
+    if (journal->is_full && file->error == 0)
+        return err_set(err, -EFBIG, "the journal of run '%s' is full", journal->run);
+    int r = journal_file_add(file, err);
+    if (r == 0 && journal->fsync == JOURNAL_FSYNC_ALWAYS)
+        r = journal_file_sync(file, err);
+    return r < 0 ? err_wrap(err, r, "journal of run '%s'", journal->run) : 0;
+}
+
+static int seal(struct journal *journal, const char *reason, struct carrel_error *err)
+{
+    struct journal_file *file = &journal->file;
+    struct json *json = journal_file_begin(file, journal->run, "sealed");
+
+    json_str(json, "reason", reason);
+    json_u64(json, "records", file->seq + 1);
+    json_str(json, "head", file->head);
+    int r = journal->key ? journal_sign(journal->key, json, err) : 0;
+    if (r == 0)
+        r = journal_file_add(file, err);
+    if (r == 0 && journal->fsync != JOURNAL_FSYNC_NEVER)
+        r = sync_all(journal, err);
+    if (r < 0)
+        return r;
+    const struct journal_index_record record = {
+        .event = "run_sealed",
+        .run = journal->run,
+        .reason = reason,
+        .seal = file->head,
+        .records = file->seq,
+    };
+    return journal_index_add(
+            journal->runs, &record, journal->fsync != JOURNAL_FSYNC_NEVER, err);
+}
+
+int journal_seal(struct journal *journal, const char *reason,
+        char seal_hash[static JOURNAL_HASH], struct carrel_error *err)
+{
+    int r = seal(journal, reason, err);
+    if (r < 0) {
+        if (journal->file.error == 0)
+            journal->file.error = r;
+        return err_wrap(err, r, "seal the journal of run '%s'", journal->run);
+    }
+    memcpy(seal_hash, journal->file.head, JOURNAL_HASH);
+    return 0;
+}
