@@ -6,7 +6,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "cli/commands.h"
-#include "cli/nearest.h"
+#include "base/nearest.h"
 #include "cli/report_args.h"
 #include "cli/workspace_args.h"
 #include "core/workspaces.h"

@@ -3,7 +3,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "cli/commands.h"
-#include "cli/nearest.h"
+#include "base/nearest.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

@@ -3,7 +3,7 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "cli/nearest.h"
+#include "base/nearest.h"
 #include <errno.h>
 #include <stdio.h>
 

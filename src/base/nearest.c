@@ -1,5 +1,5 @@
 /* nearest.c - edit distance over short words. */
-#include "cli/nearest.h"
+#include "base/nearest.h"
 #include <string.h>
 
 #define LONGEST 32
