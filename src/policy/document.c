@@ -1,0 +1,155 @@
+/* document.c - profiles and what they extend. */
+#include "policy/document.h"
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/nearest.h"
+#include "base/str.h"
+#include "policy/node.h"
+#include <errno.h>
+
+#define CHAIN_MAX 16 /* profiles that extend one another */
+#define PROFILES_MAX 256
+
+static const struct node *member(const struct node *map, const char *key)
+{
+    for (const struct node *node = map ? map->item : NULL; node; node = node->next)
+        if (strcmp(node->key, key) == 0)
+            return node;
+    return NULL;
+}
+
+static int wrong(const struct document *document, const struct node *node, const char *what,
+        struct carrel_error *err)
+{
+    return err_set(
+            err, -EINVAL, "%s:%u:%u: %s", document->name, node->line, node->column, what);
+}
+
+int document_read(struct arena *arena, const char *text, size_t len, const char *name,
+        struct document *out, struct carrel_error *err)
+{
+    struct document document = { .name = name };
+    struct node *root = NULL;
+    size_t n = 0;
+
+    int r = node_read(arena, text, len, name, &root, err);
+    if (r < 0)
+        return r;
+    document.root = root;
+    const struct node *profiles =
+            root && root->kind == NODE_MAP ? member(root, "profiles") : NULL;
+    if (profiles && profiles->kind == NODE_SCALAR && profiles->is_null)
+        profiles = NULL;
+    if (profiles && profiles->kind != NODE_MAP)
+        return wrong(&document, profiles, "profiles: expected names with keys", err);
+    for (const struct node *node = profiles ? profiles->item : NULL; node; node = node->next)
+        if (++n > PROFILES_MAX)
+            return wrong(&document, node, "profiles: there are too many", err);
+    document.profiles = profiles;
+    *out = document;
+    return 0;
+}
+
+bool document_has_profile(const struct document *document, const char *profile)
+{
+    return member(document->profiles, profile);
+}
+
+const char *document_next_profile(const struct document *document, const char *profile)
+{
+    const struct node *node = profile              ? member(document->profiles, profile)->next
+                              : document->profiles ? document->profiles->item
+                                                   : NULL;
+
+    return node ? node->key : NULL;
+}
+
+void document_offer_profiles(const struct document *document, const char *profile,
+        const char **best, size_t *distance)
+{
+    const struct node *node = document->profiles ? document->profiles->item : NULL;
+
+    for (; node; node = node->next)
+        nearest_offer(node->key, profile, strlen(profile), best, distance);
+}
+
+static int unknown_base(
+        const struct document *document, const struct node *extends, struct carrel_error *err)
+{
+    const char *best = NULL;
+    size_t distance = SIZE_MAX;
+    char shown[64];
+    char nearest[64];
+
+    document_offer_profiles(document, extends->text, &best, &distance);
+    (void)str_escape(extends->text, strlen(extends->text), shown, sizeof(shown));
+    if (best)
+        return err_set(err, -EINVAL,
+                "%s:%u:%u: extends: there is no profile '%s' (did you mean '%s'?)",
+                document->name, extends->line, extends->column, shown,
+                str_escape(best, strlen(best), nearest, sizeof(nearest)));
+    return err_set(err, -EINVAL, "%s:%u:%u: extends: there is no profile '%s'", document->name,
+            extends->line, extends->column, shown);
+}
+
+/* The profile and those that it extends, itself first. */
+static int find_chain(const struct document *document, const struct node *profile,
+        const struct node *chain[static CHAIN_MAX], size_t *n, struct carrel_error *err)
+{
+    for (*n = 0; *n < CHAIN_MAX;) {
+        chain[(*n)++] = profile;
+        const struct node *extends =
+                profile->kind == NODE_MAP ? member(profile, "extends") : NULL;
+        if (!extends)
+            return 0;
+        if (extends->kind != NODE_SCALAR || extends->is_null)
+            return wrong(document, extends, "extends: expected the name of a profile", err);
+        profile = member(document->profiles, extends->text);
+        if (!profile)
+            return unknown_base(document, extends, err);
+        for (size_t i = 0; i < *n; i++)
+            if (chain[i] == profile)
+                return wrong(document, extends, "extends: the profiles extend each other", err);
+    }
+    return wrong(document, profile, "extends: too many profiles, one on the other", err);
+}
+
+/* Every profile must be right, whichever is asked for: an error must not wait for its day. */
+static int take_profiles(const struct document *document, struct arena *arena,
+        const char *wanted, struct layer *layer, struct carrel_error *err)
+{
+    const struct node *chain[CHAIN_MAX];
+    size_t n;
+    const struct node *node = document->profiles ? document->profiles->item : NULL;
+
+    for (; node; node = node->next) {
+        struct layer aside = { .authority = layer->authority, .name = layer->name };
+        int r = find_chain(document, node, chain, &n, err);
+        if (r == 0)
+            r = layer_take(&aside, arena, node, "extends", err);
+        for (size_t i = n; r == 0 && wanted && strcmp(node->key, wanted) == 0 && i > 0; i--)
+            r = layer_take(layer, arena, chain[i - 1], "extends", err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+int document_layer(const struct document *document, struct arena *arena,
+        enum policy_authority authority, const char *profile, struct layer **out,
+        struct carrel_error *err)
+{
+    struct layer *layer = arena_alloc(arena, sizeof(*layer));
+
+    if (!layer)
+        return err_set_errno(err, -ENOMEM, "read '%s'", document->name);
+    layer->authority = authority;
+    layer->name = document->name;
+    int r = document->root ? layer_take(layer, arena, document->root, "profiles", err) : 0;
+    if (r == 0)
+        r = take_profiles(document, arena, profile, layer, err);
+    if (r < 0)
+        return r;
+    *out = layer;
+    return 0;
+}

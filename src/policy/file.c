@@ -1,0 +1,229 @@
+/* file.c - finding and reading; every question about a file is asked of its descriptor. */
+#include "policy/file.h"
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/path.h"
+#include "policy/node.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define OPEN_FLAGS                                                                             \
+    (O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK) /* a FIFO must not block us                 \
+                                                    */
+
+/* Reads what is open; `name` is kept. */
+static int read_open(struct arena *arena, int fd, const struct stat *st, const char *name,
+        struct file *out, struct carrel_error *err)
+{
+    if (!S_ISREG(st->st_mode))
+        return err_set(err, -EINVAL, "%s: a policy must be a regular file", name);
+    if (st->st_size > NODE_BYTES_MAX)
+        return err_set(err, -EFBIG, "%s: is larger than %u bytes", name, NODE_BYTES_MAX);
+    size_t size = (size_t)st->st_size;
+    char *text = arena_alloc(arena, size + 1);
+    char *kept = arena_copy(arena, name, strlen(name));
+    if (!text || !kept)
+        return err_set_errno(err, -ENOMEM, "read '%s'", name);
+    ssize_t n = fd_read_all(fd, text, size + 1);
+    if (n < 0)
+        return err_set_errno(err, (int)n, "read '%s'", name);
+    if ((size_t)n > size)
+        return err_set(err, -EAGAIN, "%s: changed while it was read", name);
+    *out = (struct file){ .name = kept, .text = text, .len = (size_t)n };
+    return 1;
+}
+
+/*
+ * What a failed open means: 0 for a file that is not there. Where a directory on the way cannot
+ * be entered, the caller has no file there either; one that can be reached counts as there.
+ */
+static int why_not_open(int dir, const char *path, const char *name, struct carrel_error *err)
+{
+    int code = -errno;
+
+    if (code == -ENOENT || code == -ENOTDIR)
+        return 0;
+    if (code == -ELOOP)
+        return err_set(
+                err, code, "%s: is a symbolic link; a policy must be a regular file", name);
+    if (code == -EACCES) {
+        AUTO(fd_close) int reached = openat(dir, path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+        if (reached < 0 && errno == EACCES)
+            return 0;
+    }
+    return err_set_errno(err, code, "open '%s'", name);
+}
+
+int file_read_named(
+        struct arena *arena, const char *path, struct file *out, struct carrel_error *err)
+{
+    struct stat st;
+
+    AUTO(fd_close) int fd = open(path, OPEN_FLAGS);
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return err_set_errno(err, -errno, "open '%s'", path);
+    int r = read_open(arena, fd, &st, path, out, err);
+    return r < 0 ? r : 0;
+}
+
+/* ---- of a repository ---- */
+
+/*
+ * Somebody else may put a file into a directory above ours, such as /tmp: it could not widen
+ * anything, but stop every run. Who owns the directory could do that anyway.
+ */
+static int check_repository_owner(
+        int dir, const struct stat *st, const char *name, struct carrel_error *err)
+{
+    struct stat top;
+
+    if (st->st_uid == geteuid() || st->st_uid == 0)
+        return 0;
+    if (fstat(dir, &top) == 0 && top.st_uid == st->st_uid)
+        return 0;
+    return err_set(err, -EPERM,
+            "%s: belongs to somebody else (user %u); name it with --policy to vouch for it, or "
+            "use --policy none",
+            name, (unsigned)st->st_uid);
+}
+
+static int read_repository(struct arena *arena, const char *top, const char *rel,
+        struct file *out, struct carrel_error *err)
+{
+    const struct open_how how = {
+        .flags = OPEN_FLAGS,
+        .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+    };
+    char name[PATH_MAX + 64];
+    struct stat st;
+
+    AUTO(fd_close) int dir = open(top, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return 0; /* moved or out of reach: nothing of ours */
+    (void)snprintf(name, sizeof(name), "%s/%s", strcmp(top, "/") == 0 ? "" : top, rel);
+    AUTO(fd_close) int fd = (int)syscall(SYS_openat2, dir, rel, &how, sizeof(how));
+    if (fd < 0)
+        return why_not_open(dir, rel, name, err);
+    if (fstat(fd, &st) < 0)
+        return err_set_errno(err, -errno, "stat '%s'", name);
+    int r = check_repository_owner(dir, &st, name, err);
+    return r < 0 ? r : read_open(arena, fd, &st, name, out, err);
+}
+
+/* Whether there is something of this name; a cheap look before the careful one. */
+static bool is_there(const char *top, const char *rel)
+{
+    char path[PATH_MAX + 64];
+    struct stat st;
+
+    (void)snprintf(path, sizeof(path), "%s/%s", top, rel);
+    return lstat(path, &st) == 0 || errno == ELOOP;
+}
+
+/* What the directory `top` has; *is_root becomes true for the nearest one with .git. */
+static int look_in(struct arena *arena, const char *top, bool *is_past_root, struct file *out,
+        struct carrel_error *err)
+{
+    static const char nearest[] = "carrel.yaml";
+    static const char beside_root[] = "configs/profiles/default.yaml";
+    int r = is_there(top, nearest) ? read_repository(arena, top, nearest, out, err) : 0;
+
+    if (r != 0 || *is_past_root || !is_there(top, ".git"))
+        return r;
+    *is_past_root = true;
+    return is_there(top, beside_root) ? read_repository(arena, top, beside_root, out, err) : 0;
+}
+
+int file_find_repository(
+        struct arena *arena, const char *cwd, struct file *out, struct carrel_error *err)
+{
+    char here[PATH_MAX];
+    char path[PATH_MAX];
+    bool is_past_root = false;
+
+    if (!getcwd(here, sizeof(here)))
+        return err_set_errno(err, -errno, "current directory");
+    if (here[0] != '/')
+        return 0; /* "(unreachable)...": there is no way up */
+    if (!path_absolute(here, cwd ? cwd : ".", path, sizeof(path)))
+        return err_set(err, -ENAMETOOLONG, "'%s' is too long", cwd ? cwd : ".");
+    for (;;) {
+        int r = look_in(arena, path, &is_past_root, out, err);
+        char *slash = strrchr(path, '/');
+        if (r != 0 || strcmp(path, "/") == 0)
+            return r;
+        slash[slash == path] = '\0'; /* "/a" has "/" above it */
+    }
+}
+
+/* ---- of the user and of the system ---- */
+
+int file_read_user(
+        struct arena *arena, const char *path, struct file *out, struct carrel_error *err)
+{
+    struct stat st;
+
+    AUTO(fd_close) int fd = open(path, OPEN_FLAGS | O_NOFOLLOW);
+    if (fd < 0)
+        return why_not_open(AT_FDCWD, path, path, err);
+    if (fstat(fd, &st) < 0)
+        return err_set_errno(err, -errno, "stat '%s'", path);
+    if (st.st_uid != geteuid() && st.st_uid != 0)
+        return err_set(err, -EPERM, "%s: belongs to somebody else (user %u)", path,
+                (unsigned)st.st_uid);
+    if (st.st_mode & S_IWOTH)
+        return err_set(err, -EPERM, "%s: everybody can write it; 'chmod o-w' it first", path);
+    return read_open(arena, fd, &st, path, out, err);
+}
+
+/* Nobody but root can have had a hand in it. */
+static int check_roots_own(
+        const struct stat *st, const char *name, const char *what, struct carrel_error *err)
+{
+    if (st->st_uid != 0)
+        return err_set(err, -EPERM, "%s: %s must belong to root, not to user %u", name, what,
+                (unsigned)st->st_uid);
+    if (st->st_mode & (S_IWGRP | S_IWOTH))
+        return err_set(err, -EPERM, "%s: %s can be written by others than root; 'chmod go-w'",
+                name, what);
+    return 0;
+}
+
+int file_read_system(
+        struct arena *arena, const char *path, struct file *out, struct carrel_error *err)
+{
+    const char *slash = strrchr(path, '/');
+    char top[PATH_MAX];
+    struct stat st;
+
+    if (!slash || slash == path || (size_t)(slash - path) >= sizeof(top))
+        return err_set(err, -EINVAL, "'%s' is not the path of a system policy", path);
+    memcpy(top, path, (size_t)(slash - path));
+    top[slash - path] = '\0';
+    AUTO(fd_close) int dir = open(top, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0 && (errno == ENOENT || errno == ENOTDIR))
+        return 0;
+    if (dir < 0 || fstat(dir, &st) < 0)
+        return err_set_errno(err, -errno, "open '%s'", top);
+    AUTO(fd_close) int fd = openat(dir, slash + 1, OPEN_FLAGS | O_NOFOLLOW);
+    if (fd < 0 && errno == EACCES)
+        return err_set_errno(err, -EACCES, "open '%s'", path);
+    if (fd < 0)
+        return why_not_open(dir, slash + 1, path, err);
+    int r = check_roots_own(&st, path, "its directory", err);
+    if (r < 0)
+        return r;
+    if (fstat(fd, &st) < 0)
+        return err_set_errno(err, -errno, "stat '%s'", path);
+    r = check_roots_own(&st, path, "the system's policy", err);
+    return r < 0 ? r : read_open(arena, fd, &st, path, out, err);
+}

@@ -1,0 +1,265 @@
+/* join.c - which value counts, and what may nobody pass. */
+#include "policy/join.h"
+#include "base/err.h"
+#include "policy/keys.h"
+#include "policy/repository.h"
+#include "policy/value.h"
+#include <errno.h>
+#include <stdio.h>
+
+/* ---- bounds ---- */
+
+static const char *looser_word(enum policy_key key)
+{
+    enum key_kind kind = key_row(key)->kind;
+
+    return kind == KEY_BOOL || kind == KEY_CHOICE ? "is looser than" : "is more than";
+}
+
+static int passes_maximum(enum policy_key key, const struct policy_value *value,
+        const struct policy_value *maximum, struct carrel_error *err)
+{
+    char here[JOIN_PLACE_MAX];
+    char there[JOIN_PLACE_MAX];
+
+    return err_set(err, -EPERM, "%s: %s %s %s the %s %s of %s",
+            policy_place_text(&value->place, here, sizeof(here)), policy_key_name(key),
+            value->text, looser_word(key),
+            key_row(key)->bound == BOUND_VALUE ? "value" : "maximum", maximum->text,
+            policy_place_text(&maximum->place, there, sizeof(there)));
+}
+
+/* From the highest authority down, so that of two equal maxima the higher one is named. */
+static int join_maxima(struct policy *policy, struct carrel_error *err)
+{
+    for (size_t i = policy->n_layers; i > 0; i--) {
+        const struct layer *layer = policy->layers[i - 1];
+        for (enum policy_key key = 0; key < POLICY_KEYS; key++) {
+            const struct policy_value *own = &layer->maxima[key];
+            struct policy_value *tightest = &policy->maxima[key];
+            if (!own->is_set)
+                continue;
+            if (tightest->is_set && key_is_looser(key, own->number, tightest->number))
+                return passes_maximum(key, own, tightest, err);
+            if (!tightest->is_set || key_is_looser(key, tightest->number, own->number))
+                *tightest = *own;
+        }
+    }
+    return 0;
+}
+
+/* Whether the bound of `maximum` refuses the value rather than lowering it. */
+static bool is_bound_by(const struct policy_value *value, const struct policy_value *maximum)
+{
+    enum policy_authority authority = value->place.authority;
+
+    if (authority == POLICY_OF_ENVIRONMENT)
+        return true;
+    return authority != POLICY_BUILT_IN && authority <= maximum->place.authority;
+}
+
+static int hold_values(struct policy *policy, struct carrel_error *err)
+{
+    for (enum policy_key key = 0; key < POLICY_KEYS; key++) {
+        struct policy_value *value = &policy->values[key];
+        if (!value->is_set)
+            continue;
+        for (size_t i = 0; i < policy->n_layers; i++) {
+            const struct policy_value *maximum = &policy->layers[i]->maxima[key];
+            if (!maximum->is_set || !key_is_looser(key, value->number, maximum->number))
+                continue;
+            if (is_bound_by(value, maximum))
+                return passes_maximum(key, value, maximum, err);
+            *value = *maximum;
+        }
+    }
+    return 0;
+}
+
+/* ---- lists ---- */
+
+static bool covers(const struct key_words *words, const char *allowed, const char *asked)
+{
+    return words->covers ? words->covers(allowed, asked) : strcmp(allowed, asked) == 0;
+}
+
+/* The item of a layer's list must be covered by the list of every layer above. */
+static int hold_list(
+        const struct policy *policy, size_t at, enum policy_key key, struct carrel_error *err)
+{
+    const struct policy_value *own = &policy->layers[at]->values[key];
+    const struct key_words *words = key_row(key)->words;
+    char here[JOIN_PLACE_MAX];
+    char there[JOIN_PLACE_MAX];
+
+    for (size_t i = at + 1; i < policy->n_layers; i++) {
+        const struct policy_value *above = &policy->layers[i]->values[key];
+        for (size_t j = 0; above->is_set && own->list[j]; j++) {
+            bool is_covered = false;
+            for (size_t k = 0; !is_covered && above->list[k]; k++)
+                is_covered = covers(words, above->list[k], own->list[j]);
+            if (!is_covered)
+                return err_set(err, -EPERM, "%s: %s: '%s' is not in the list of %s",
+                        policy_place_text(&own->place, here, sizeof(here)),
+                        policy_key_name(key), own->list[j],
+                        policy_place_text(&above->place, there, sizeof(there)));
+        }
+    }
+    return 0;
+}
+
+int join_add(struct policy *policy, enum policy_key key, const struct policy_value *more,
+        struct carrel_error *err)
+{
+    struct policy_value *value = &policy->values[key];
+    size_t before = value_list_len(value->list);
+    size_t n = before;
+
+    const char **joined =
+            arena_alloc(&policy->arena, (n + value_list_len(more->list) + 1) * sizeof(*joined));
+    if (!joined)
+        return err_set_errno(err, -ENOMEM, "policy");
+    for (size_t i = 0; i < n; i++)
+        joined[i] = value->list[i];
+    for (size_t i = 0; more->list[i]; i++)
+        if (!value_list_has(value->list, more->list[i]))
+            joined[n++] = more->list[i];
+    value->is_set = true;
+    value->list = joined;
+    if (n > before || value->place.authority == POLICY_BUILT_IN)
+        value->place = more->place;
+    return 0;
+}
+
+static int join_lists(struct policy *policy, struct carrel_error *err)
+{
+    for (enum policy_key key = 0; key < POLICY_KEYS; key++) {
+        enum key_bound bound = key_row(key)->bound;
+        for (size_t i = 0; i < policy->n_layers; i++) {
+            const struct policy_value *own = &policy->layers[i]->values[key];
+            int r = 0;
+            if (bound == BOUND_LIST && own->is_set)
+                r = hold_list(policy, i, key, err);
+            if (bound == BOUND_ADD && own->is_set)
+                r = join_add(policy, key, own, err);
+            if (r < 0)
+                return r;
+        }
+    }
+    return 0;
+}
+
+/* ---- what must fit together ---- */
+
+static int does_not_fit(const struct policy_value *value, const char *what,
+        const struct policy_value *other, const char *with, struct carrel_error *err)
+{
+    char here[JOIN_PLACE_MAX];
+    char there[JOIN_PLACE_MAX];
+
+    return err_set(err, -EPERM, "%s: %s, but %s (%s)",
+            policy_place_text(&value->place, here, sizeof(here)), what, with,
+            policy_place_text(&other->place, there, sizeof(there)));
+}
+
+/*
+ * Who writes `process` knows that nothing is isolated; so the built-in minimum gives way to
+ * that name, and to nothing else. A minimum that was written does not.
+ */
+static int settle_isolation(struct policy *policy, struct carrel_error *err)
+{
+    const struct policy_value *type = &policy->values[POLICY_TYPE];
+    struct policy_value *minimum = &policy->values[POLICY_MINIMUM_ISOLATION];
+    const struct policy_value *fallback = &policy->values[POLICY_FALLBACK];
+    char what[128];
+    char with[64];
+
+    if (policy->maxima[POLICY_MINIMUM_ISOLATION].is_set)
+        *minimum = policy->maxima[POLICY_MINIMUM_ISOLATION];
+    (void)snprintf(with, sizeof(with), "sandbox.minimum_isolation is %s", minimum->text);
+    if (policy_runtime_isolation(type->text) < (int)minimum->number) {
+        (void)snprintf(what, sizeof(what), "sandbox.type %s isolates less than the minimum",
+                type->text);
+        if (minimum->place.name)
+            return does_not_fit(type, what, minimum, with, err);
+        *minimum =
+                (struct policy_value){ .is_set = true, .text = "none", .place = type->place };
+    }
+    for (size_t i = 0; fallback->list && fallback->list[i]; i++) {
+        if (policy_runtime_isolation(fallback->list[i]) >= (int)minimum->number)
+            continue;
+        (void)snprintf(what, sizeof(what), "sandbox.fallback %s isolates less than the minimum",
+                fallback->list[i]);
+        return does_not_fit(fallback, what, minimum, with, err);
+    }
+    return 0;
+}
+
+static int settle_journal(struct policy *policy, struct carrel_error *err)
+{
+    const struct policy_value *required = &policy->values[POLICY_JOURNAL_REQUIRED];
+    const struct policy_value *enabled = &policy->values[POLICY_JOURNAL];
+
+    if (!required->number)
+        return 0;
+    if (!enabled->number)
+        return does_not_fit(
+                enabled, "journal.enabled is false", required, "journal.required is true", err);
+    /* So that a flag that would switch it off meets a bound, like any other flag. */
+    policy->maxima[POLICY_JOURNAL] = *required;
+    return 0;
+}
+
+/* Variables that a file hands on or sets must be in every list of those allowed. */
+static int settle_environment(struct policy *policy, struct carrel_error *err)
+{
+    static const enum policy_key keys[] = { POLICY_ENV_PASS, POLICY_ENV_SET };
+
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+        const struct policy_value *value = &policy->values[keys[i]];
+        for (size_t j = 0; value->list && value->list[j]; j++) {
+            char name[128];
+            char here[JOIN_PLACE_MAX];
+            size_t len = strcspn(value->list[j], "=");
+            (void)snprintf(name, sizeof(name), "%.*s", (int)len, value->list[j]);
+            int r = policy_check_item(
+                    policy, POLICY_ENV_ALLOW, name, false, policy_key_name(keys[i]), err);
+            if (r < 0)
+                return err_wrap(
+                        err, r, "%s", policy_place_text(&value->place, here, sizeof(here)));
+        }
+    }
+    return 0;
+}
+
+int join_layers(struct policy *policy, struct carrel_error *err)
+{
+    const struct layer *lowest = policy->n_layers > 0 ? policy->layers[0] : NULL;
+
+    for (enum policy_key key = 0; key < POLICY_KEYS; key++) {
+        const struct policy_value *own = policy->base ? &policy->base->values[key] : NULL;
+        policy->values[key] = own && own->is_set ? *own : key_row(key)->built_in;
+    }
+    int r = join_maxima(policy, err);
+    if (r == 0 && lowest && lowest->authority == POLICY_OF_REPOSITORY)
+        r = repository_join(policy, lowest, err);
+    if (r == 0)
+        r = join_lists(policy, err);
+    return r < 0 ? r : hold_values(policy, err);
+}
+
+void join_value(struct policy *policy, enum policy_key key, const struct policy_value *value)
+{
+    policy->values[key] = *value;
+}
+
+int join_settle(struct policy *policy, struct carrel_error *err)
+{
+    int r = hold_values(policy, err);
+
+    if (r == 0)
+        r = settle_isolation(policy, err);
+    if (r == 0)
+        r = settle_journal(policy, err);
+    return r < 0 ? r : settle_environment(policy, err);
+}

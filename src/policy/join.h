@@ -1,0 +1,43 @@
+/*
+ * join.h - the layers of all files into one policy.
+ *
+ * Two questions are kept apart. Which value counts? That of the one file that gives values; a
+ * repository's file lies on top of it and can only tighten. What may nobody pass? The bounds of
+ * every file. A value that passes the bound of a file that stands above it, or of its own, is
+ * an error that names both places; one that stands above the bound is lowered to it.
+ */
+#pragma once
+#include "base/arena.h"
+#include "base/sha256.h"
+#include "policy/layer.h"
+
+#define JOIN_LAYERS_MAX 3
+
+struct policy {
+    struct arena arena;
+    struct policy_value values[POLICY_KEYS];
+    struct policy_value maxima[POLICY_KEYS];
+    const struct layer *layers[JOIN_LAYERS_MAX]; /* the least authority first */
+    size_t n_layers;
+    const struct layer *base; /* the one that gives values; NULL: what is built in */
+    char hash[2 * SHA256_BYTES + 1];
+};
+
+/* Values and maxima from policy->layers and policy->base. */
+int join_layers(struct policy *policy, struct carrel_error *err);
+
+/* Puts `value`, which its caller asked for, over the one there is; the bounds stay. */
+void join_value(struct policy *policy, enum policy_key key, const struct policy_value *value);
+
+/* Adds the items of `more` that the list of `key` lacks. */
+int join_add(struct policy *policy, enum policy_key key, const struct policy_value *more,
+        struct carrel_error *err);
+
+/* Holds values against bounds and against each other; after the last join_value(). */
+int join_settle(struct policy *policy, struct carrel_error *err);
+
+/* What counts is settled: its hash. */
+int join_hash(struct policy *policy, struct carrel_error *err);
+
+/* "carrel.yaml:4:13", "environment SANDBOX_TYPE" ...: for messages. */
+#define JOIN_PLACE_MAX 320

@@ -1,0 +1,85 @@
+/*
+ * keys.h - the table of all keys: what each takes, what is built in, which way is tighter, and
+ * what a file that came with a repository may do with it.
+ *
+ * Everything that treats keys alike reads this table: checking, joining, `policy show`, the
+ * hash, and the tests that compare it with the manual and with the template.
+ */
+#pragma once
+#include "policy/policy.h"
+
+enum key_kind {
+    KEY_BOOL,
+    KEY_SIZE,     /* bytes */
+    KEY_DURATION, /* milliseconds */
+    KEY_MILLI,    /* thousandths */
+    KEY_COUNT,
+    KEY_PERCENT,
+    KEY_PRICE,  /* billionths */
+    KEY_CHOICE, /* the index of a word in `choices` */
+    KEY_TEXT,
+    KEY_LIST, /* of texts */
+    KEY_MAP,  /* names with values; a list of "NAME=VALUE" in struct policy_value */
+};
+
+/* Which of two values is the tighter one. */
+enum key_order { ORDER_NONE, ORDER_LESS_IS_TIGHTER, ORDER_MORE_IS_TIGHTER };
+
+/* How a file binds everything below its authority. */
+enum key_bound {
+    BOUND_NONE,
+    BOUND_WRITTEN, /* {default: X, maximum: Y}: Y is the least tight value for anybody */
+    BOUND_VALUE,   /* its value is that bound, too */
+    BOUND_LIST,    /* nobody gets what its list does not cover */
+    BOUND_ADD,     /* the items of its list count for everybody */
+};
+
+/* What a file of a repository may write; "the rest" is the policy as it is without that file.
+ */
+enum key_repository {
+    REPO_FREE,    /* anything */
+    REPO_LIMIT,   /* nothing looser than what a user's or system's file says */
+    REPO_TIGHTEN, /* nothing looser than the rest, built-in values included */
+    REPO_SUBSET,  /* a list: only items that the rest has */
+    REPO_ADD,     /* a list: its items come on top of those of the rest */
+    REPO_NAME,    /* a text: a name without a slash */
+    REPO_NEVER,
+};
+
+/* What a text, or an item of a list, may be. */
+struct key_words {
+    const char *expected;     /* for messages */
+    const char *const *known; /* these alone, NULL-terminated; NULL: see is_valid */
+    bool (*is_valid)(const char *word);
+    bool (*covers)(const char *allowed, const char *asked); /* NULL: the same text */
+};
+
+struct key_row {
+    const char *name;
+    enum key_kind kind;
+    enum key_order order;
+    enum key_bound bound;
+    enum key_repository repository;
+    bool takes_bool;            /* a choice of two: false is the first, true the second */
+    const char *const *choices; /* NULL-terminated */
+    const struct key_words *words;
+    uint64_t max; /* no value is more; 0: no such bound */
+    struct policy_value built_in;
+};
+
+const struct key_row *key_row(enum policy_key key);
+
+/* The key of that name, or POLICY_KEYS. */
+enum policy_key key_find(const char *name);
+
+/* Whether `path` ("sandbox.limits") is the beginning of a key's name. */
+bool key_is_section(const char *path);
+
+/* Whether `value` is less tight than `bound`. */
+bool key_is_looser(enum policy_key key, uint64_t value, uint64_t bound);
+
+/* "a size such as 512M"; `text` is for those that have to be put together. */
+const char *key_expected(enum policy_key key, char *text, size_t size);
+
+/* Whether runs of that runtime are on somebody else's machines; false for unknown names. */
+bool key_runtime_is_remote(const char *runtime);

@@ -1,0 +1,21 @@
+/* layer.h - what one file says about keys, and nothing of the other files. */
+#pragma once
+#include "policy/policy.h"
+
+struct arena;
+struct node;
+
+struct layer {
+    enum policy_authority authority;
+    const char *name;                        /* of the file */
+    struct policy_value values[POLICY_KEYS]; /* is_set: it was written */
+    struct policy_value maxima[POLICY_KEYS]; /* also of keys whose value is their bound */
+};
+
+/*
+ * Takes a mapping of sections into the layer, over what is there. `skip` is a key at its top
+ * that is somebody else's, and is named among those that were expected. Everything lives in
+ * `arena`, and so must layer->name and the nodes.
+ */
+int layer_take(struct layer *layer, struct arena *arena, const struct node *map,
+        const char *skip, struct carrel_error *err);

@@ -1,0 +1,145 @@
+/* report.c - a policy as JSON, and its hash. */
+#include "base/err.h"
+#include "base/sha256.h"
+#include "policy/join.h"
+#include "policy/keys.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+/* Billionths as a decimal, exactly: a JSON number would invite rounding. */
+static void write_price(struct json *json, const char *key, uint64_t billionths)
+{
+    char text[40];
+    int len = snprintf(text, sizeof(text), "%" PRIu64 ".%09" PRIu64, billionths / 1000000000,
+            billionths % 1000000000);
+
+    while (text[len - 1] == '0')
+        text[--len] = '\0';
+    if (text[len - 1] == '.')
+        text[len - 1] = '\0';
+    json_str(json, key, text);
+}
+
+static void write_list(struct json *json, const char *key, const char *const *list)
+{
+    json_array(json, key);
+    for (size_t i = 0; list[i]; i++)
+        json_str(json, NULL, list[i]);
+    json_end_array(json);
+}
+
+static void write_value(struct json *json, const char *name, enum key_kind kind,
+        const struct policy_value *value)
+{
+    if (!value->is_set) {
+        json_null(json, name);
+        return;
+    }
+    switch (kind) {
+    case KEY_BOOL:
+        json_bool(json, name, value->number);
+        break;
+    case KEY_MILLI:
+        json_milli(json, name, value->number);
+        break;
+    case KEY_PRICE:
+        write_price(json, name, value->number);
+        break;
+    case KEY_CHOICE:
+    case KEY_TEXT:
+        json_str(json, name, value->text);
+        break;
+    case KEY_LIST:
+    case KEY_MAP:
+        write_list(json, name, value->list);
+        break;
+    case KEY_SIZE:
+    case KEY_DURATION:
+    case KEY_COUNT:
+    case KEY_PERCENT:
+        json_u64(json, name, value->number);
+        break;
+    }
+}
+
+static void write_place(struct json *json, const char *name, const struct policy_value *value)
+{
+    char text[JOIN_PLACE_MAX];
+
+    json_str(json, name,
+            value->is_set ? policy_place_text(&value->place, text, sizeof(text)) : NULL);
+}
+
+void policy_write_json(const struct policy *policy, struct json *json)
+{
+    json_object(json, NULL);
+    json_str(json, "hash", policy_hash(policy));
+    json_array(json, "files");
+    for (size_t i = 0; i < policy->n_layers; i++) {
+        static const char *const names[] = {
+            [POLICY_BUILT_IN] = "built in",
+            [POLICY_OF_REPOSITORY] = "repository",
+            [POLICY_OF_USER] = "user",
+            [POLICY_OF_SYSTEM] = "system",
+            [POLICY_OF_ENVIRONMENT] = "environment",
+        };
+        const struct layer *layer = policy->layers[i];
+        json_object(json, NULL);
+        json_str(json, "file", layer->name);
+        json_str(json, "authority", names[layer->authority]);
+        json_bool(json, "gives_values",
+                layer == policy->base || layer->authority == POLICY_OF_REPOSITORY);
+        json_end_object(json);
+    }
+    json_end_array(json);
+    json_object(json, "keys");
+    for (enum policy_key key = 0; key < POLICY_KEYS; key++) {
+        const struct key_row *row = key_row(key);
+        json_object(json, row->name);
+        write_value(json, "value", row->kind, &policy->values[key]);
+        write_place(json, "from", &policy->values[key]);
+        write_value(json, "maximum", row->kind, &policy->maxima[key]);
+        write_place(json, "maximum_from", &policy->maxima[key]);
+        json_end_object(json);
+    }
+    json_end_object(json);
+    json_end_object(json);
+}
+
+/* What counts, without where it was written: that, and no more, is the same policy. */
+static void write_canonical(const struct policy *policy, struct json *json)
+{
+    json_object(json, NULL);
+    for (enum policy_key key = 0; key < POLICY_KEYS; key++) {
+        const struct key_row *row = key_row(key);
+        json_array(json, row->name);
+        write_value(json, NULL, row->kind, &policy->values[key]);
+        write_value(json, NULL, row->kind, &policy->maxima[key]);
+        for (size_t i = 0; row->bound == BOUND_LIST && i < policy->n_layers; i++)
+            if (policy->layers[i]->values[key].is_set)
+                write_list(json, NULL, policy->layers[i]->values[key].list);
+        json_end_array(json);
+    }
+    json_end_object(json);
+}
+
+int join_hash(struct policy *policy, struct carrel_error *err)
+{
+    AUTO(buf_finish) struct buf text = BUF_INIT(1U << 20);
+    struct json json = { .out = &text };
+    struct sha256 sha;
+
+    write_canonical(policy, &json);
+    if (text.is_short)
+        return err_set_errno(err, -ENOMEM, "policy");
+    sha256_init(&sha);
+    sha256_add(&sha, text.data, text.len);
+    sha256_finish_hex(&sha, policy->hash);
+    return 0;
+}
+
+const char *policy_hash(const struct policy *policy)
+{
+    return policy->hash;
+}

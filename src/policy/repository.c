@@ -1,0 +1,171 @@
+/* repository.c - one rule for each row of the table. */
+#include "policy/repository.h"
+#include "base/err.h"
+#include "policy/keys.h"
+#include "policy/value.h"
+#include <errno.h>
+#include <stdio.h>
+
+#define REMEDY                                                                                 \
+    "a policy found in a repository may only tighten: put it into your own policy, or name "   \
+    "this file with --policy to vouch for it"
+
+/* "FILE:LINE:COLUMN: KEY WORD: WHY; REMEDY" */
+static int refuse(enum policy_key key, const struct policy_value *value, const char *word,
+        const char *why, struct carrel_error *err)
+{
+    char here[JOIN_PLACE_MAX];
+
+    return err_set(err, -EPERM, "%s: %s %s: %s; %s",
+            policy_place_text(&value->place, here, sizeof(here)), policy_key_name(key), word,
+            why, REMEDY);
+}
+
+/* As above, with the value that is tighter and where it is from. */
+static int refuse_looser(enum policy_key key, const struct policy_value *value,
+        const struct policy_value *rest, struct carrel_error *err)
+{
+    char there[JOIN_PLACE_MAX];
+    char why[JOIN_PLACE_MAX + 64];
+
+    (void)snprintf(why, sizeof(why), "is looser than %s (%s)", rest->text,
+            policy_place_text(&rest->place, there, sizeof(there)));
+    return refuse(key, value, value->text, why, err);
+}
+
+/*
+ * Above what a user or the system wrote as a mere value the file may not go either, unless
+ * they wrote a maximum beside it; maxima themselves are looked at for all files alike.
+ */
+static int tighten(const struct policy *policy, enum policy_key key,
+        const struct policy_value *value, struct carrel_error *err)
+{
+    const struct policy_value *rest = &policy->values[key];
+    const bool is_built_in = rest->place.authority == POLICY_BUILT_IN;
+    bool has_maximum = false;
+
+    for (size_t i = 1; i < policy->n_layers; i++) {
+        const struct layer *layer = policy->layers[i];
+        if (layer->maxima[key].is_set && (is_built_in || layer == policy->base))
+            has_maximum = true;
+    }
+    if (!rest->is_set || has_maximum ||
+            (is_built_in && key_row(key)->repository == REPO_LIMIT) ||
+            !key_is_looser(key, value->number, rest->number))
+        return 0;
+    return refuse_looser(key, value, rest, err);
+}
+
+/* Less isolation is looser; so is another machine, which sees the code. */
+static int tighten_type(
+        const struct policy *policy, const struct policy_value *value, struct carrel_error *err)
+{
+    const struct policy_value *rest = &policy->values[POLICY_TYPE];
+
+    if (strcmp(value->text, rest->text) == 0)
+        return 0;
+    if (policy_runtime_isolation(value->text) < policy_runtime_isolation(rest->text))
+        return refuse_looser(POLICY_TYPE, value, rest, err);
+    if (key_runtime_is_remote(value->text) &&
+            !value_list_has(policy->values[POLICY_FALLBACK].list, value->text))
+        return refuse(POLICY_TYPE, value, value->text,
+                "runs on other machines than the caller chose", err);
+    return 0;
+}
+
+static int check_subset(const struct policy *policy, enum policy_key key,
+        const struct policy_value *value, struct carrel_error *err)
+{
+    const struct policy_value *rest = &policy->values[key];
+    char there[JOIN_PLACE_MAX];
+    char why[JOIN_PLACE_MAX + 64];
+
+    for (size_t i = 0; value->list[i]; i++) {
+        if (value_list_has(rest->list, value->list[i]))
+            continue;
+        (void)snprintf(why, sizeof(why), "is not in the list that counts without it (%s)",
+                policy_place_text(&rest->place, there, sizeof(there)));
+        return refuse(key, value, value->list[i], why, err);
+    }
+    return 0;
+}
+
+/* The entry of the list that sets the same variable. */
+static const char *same_name(const char *const *list, const char *entry)
+{
+    size_t len = strcspn(entry, "=");
+
+    for (size_t i = 0; list && list[i]; i++)
+        if (strncmp(list[i], entry, len) == 0 && list[i][len] == '=')
+            return list[i];
+    return NULL;
+}
+
+/* A variable that the rest sets keeps its value. */
+static int check_variables(const struct policy *policy, enum policy_key key,
+        const struct policy_value *value, struct carrel_error *err)
+{
+    const struct policy_value *rest = &policy->values[key];
+    char there[JOIN_PLACE_MAX];
+    char why[JOIN_PLACE_MAX + 64];
+
+    for (size_t i = 0; value->list[i]; i++) {
+        const char *other = same_name(rest->list, value->list[i]);
+        if (!other || strcmp(other, value->list[i]) == 0)
+            continue;
+        (void)snprintf(why, sizeof(why), "the variable has another value at %s",
+                policy_place_text(&rest->place, there, sizeof(there)));
+        return refuse(key, value, value->list[i], why, err);
+    }
+    return 0;
+}
+
+static int check(const struct policy *policy, enum policy_key key,
+        const struct policy_value *value, struct carrel_error *err)
+{
+    switch (key_row(key)->repository) {
+    case REPO_LIMIT:
+    case REPO_TIGHTEN:
+        return key == POLICY_TYPE ? tighten_type(policy, value, err)
+                                  : tighten(policy, key, value, err);
+    case REPO_SUBSET:
+        return check_subset(policy, key, value, err);
+    case REPO_NAME:
+        if (strchr(value->text, '/'))
+            return refuse(key, value, value->text, "is a path", err);
+        return 0;
+    case REPO_NEVER:
+        return refuse(key, value, value->text ? value->text : "", "is not its to say", err);
+    case REPO_ADD:
+        return key_row(key)->kind == KEY_MAP ? check_variables(policy, key, value, err) : 0;
+    case REPO_FREE:
+        break;
+    }
+    return 0;
+}
+
+int repository_join(struct policy *policy, const struct layer *layer, struct carrel_error *err)
+{
+    struct policy_value values[POLICY_KEYS];
+
+    /* What counts is asked of the policy without the file, whatever the order of its keys. */
+    memcpy(values, policy->values, sizeof(values));
+    for (enum policy_key key = 0; key < POLICY_KEYS; key++) {
+        const struct policy_value *value = &layer->values[key];
+        if (!value->is_set)
+            continue;
+        int r = check(policy, key, value, err);
+        if (r < 0)
+            return r;
+        if (key_row(key)->repository != REPO_ADD)
+            values[key] = *value;
+    }
+    memcpy(policy->values, values, sizeof(values));
+    for (enum policy_key key = 0; key < POLICY_KEYS; key++) {
+        bool is_added = layer->values[key].is_set && key_row(key)->repository == REPO_ADD;
+        int r = is_added ? join_add(policy, key, &layer->values[key], err) : 0;
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
