@@ -7,10 +7,11 @@ _carrel_options() { # _carrel_options COMMAND: its options, one word each
         echo "-c --timeout --cpu --memory --disk --pids --files --max-output --env --env-file" \
             "--cwd --mount --workdir --cow --workspace --repo --base --task --run --dirty" \
             "--include --history --setup --setup-key --tree --on-success --on-failure" \
-            "--root --network --user --hostname --stdin --tty --json" \
+            "--policy --profile --journal --store-code --root --network --user --hostname --stdin --tty --json" \
             "--output --quiet --runtime --require --best-effort --help"
         ;;
     health | cleanup) echo "--json --help" ;;
+    runs) echo "--older-than --keep --dry-run --json --help" ;;
     test) echo "--runtime --json --help" ;;
     workspace)
         echo "--all --stat --name-status --uncommitted --color --message -m --squash --merge" \
@@ -39,6 +40,8 @@ _carrel_value() { # _carrel_value OPTION WORD
     --tree) mapfile -t COMPREPLY < <(compgen -W "auto overlay fuse copy" -- "$2") ;;
     --on-success) mapfile -t COMPREPLY < <(compgen -W "keep commit apply discard" -- "$2") ;;
     --on-failure) mapfile -t COMPREPLY < <(compgen -W "keep discard" -- "$2") ;;
+    --journal) mapfile -t COMPREPLY < <(compgen -W "on off" -- "$2") ;;
+    --store-code) mapfile -t COMPREPLY < <(compgen -W "never on_error always" -- "$2") ;;
     --color) mapfile -t COMPREPLY < <(compgen -W "auto always never" -- "$2") ;;
     --network) mapfile -t COMPREPLY < <(compgen -W "none host" -- "$2") ;;
     --runtime) mapfile -t COMPREPLY < <(compgen -W "local process" -- "$2") ;;
@@ -59,7 +62,7 @@ _carrel_value() { # _carrel_value OPTION WORD
         compopt -o filenames -o nospace 2>/dev/null
         mapfile -t COMPREPLY < <(compgen -d -- "$2")
         ;;
-    --env-file | --output | --setup-key)
+    --env-file | --output | --setup-key | --policy)
         compopt -o filenames 2>/dev/null
         mapfile -t COMPREPLY < <(compgen -f -- "$2")
         ;;
@@ -68,7 +71,8 @@ _carrel_value() { # _carrel_value OPTION WORD
         mapfile -t COMPREPLY < <(compgen -e -S = -- "$2")
         ;;
     -c | --timeout | --cpu | --memory | --disk | --pids | --files | --max-output | --cwd | --hostname | \
-        --base | --task | --run | --include | --setup | --message | -m | --older-than | --reason)
+        --base | --task | --run | --include | --setup | --message | -m | --older-than | --reason | \
+        --profile | --keep)
         COMPREPLY=()
         ;;
     *) return 1 ;;
@@ -94,7 +98,7 @@ _carrel_workspace() { # _carrel_workspace WORD
 }
 
 _carrel() {
-    local commands="run workspace health test cleanup help version"
+    local commands="run workspace runs health test cleanup help version"
     local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]:-} i
 
     COMPREPLY=()

@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 enum carrel_network {
-    CARREL_NETWORK_DEFAULT, /* none, where the runtime can; see `network` */
+    CARREL_NETWORK_DEFAULT, /* what the policy says; else none, where the runtime can */
     CARREL_NETWORK_NONE,    /* loopback only */
     CARREL_NETWORK_HOST,
 };
@@ -27,14 +27,21 @@ struct carrel_mount {
 };
 
 enum carrel_outcome_action {
-    CARREL_KEEP,    /* the workspace stays as the run left it */
-    CARREL_COMMIT,  /* its work becomes commits on the run's branch */
-    CARREL_APPLY,   /* that, and its changes go into the user's checked-out files */
-    CARREL_DISCARD, /* the workspace and its branch are removed */
+    CARREL_ACTION_DEFAULT, /* what the policy says; else CARREL_KEEP */
+    CARREL_KEEP,           /* the workspace stays as the run left it */
+    CARREL_COMMIT,         /* its work becomes commits on the run's branch */
+    CARREL_APPLY,          /* that, and its changes go into the user's checked-out files */
+    CARREL_DISCARD,        /* the workspace and its branch are removed */
+};
+
+enum carrel_history {
+    CARREL_HISTORY_DEFAULT, /* what the policy says; else all of it */
+    CARREL_HISTORY_FULL,
+    CARREL_HISTORY_CUT, /* the run sees the base commit alone */
 };
 
 enum carrel_tree {
-    CARREL_TREE_AUTO,    /* the first of the following that works here */
+    CARREL_TREE_AUTO,    /* what the policy says; else the first of these that works here */
     CARREL_TREE_OVERLAY, /* the kernel's overlay */
     CARREL_TREE_FUSE,    /* fuse-overlayfs */
     CARREL_TREE_COPY,    /* a whole checkout */
@@ -53,8 +60,8 @@ struct carrel_workspace_options {
     bool is_folder;
     bool is_dirty;              /* start from the uncommitted work in the user's tree */
     const char *const *include; /* patterns of ignored files to carry along; NULL-terminated */
-    bool is_history_cut;        /* the run sees the base commit alone */
-    const char *setup;          /* shell line whose result is kept as a layer; NULL: none */
+    enum carrel_history history;
+    const char *setup;             /* shell line whose result is kept as a layer; NULL: none */
     const char *const *setup_keys; /* files that decide whether that layer is still right */
     enum carrel_tree tree;
     enum carrel_outcome_action on_success;
@@ -64,8 +71,22 @@ struct carrel_workspace_options {
     void *progress_context;
 };
 
+enum carrel_journal {
+    CARREL_JOURNAL_DEFAULT, /* what the policy says; else on */
+    CARREL_JOURNAL_ON,
+    CARREL_JOURNAL_OFF, /* refused where a policy requires a record */
+};
+
+enum carrel_store {
+    CARREL_STORE_DEFAULT, /* what the policy says; else CARREL_STORE_ON_ERROR */
+    CARREL_STORE_NEVER,
+    CARREL_STORE_ON_ERROR,
+    CARREL_STORE_ALWAYS,
+};
+
 /*
- * What to run. Start from CARREL_RUN_OPTIONS_INIT and set argv; everything else has a default.
+ * What to run. Start from CARREL_RUN_OPTIONS_INIT and set argv; everything else has a default,
+ * from the policy or built in, and nothing here may pass a maximum of a policy (-EPERM).
  * A limit of 0 is the default value, held as well as this machine can; a limit that is given is
  * held for the whole sandbox or the run is refused, unless `best_effort` names it.
  */
@@ -74,7 +95,9 @@ struct carrel_run_options {
     const char *const *argv; /* NULL-terminated */
     const char *const *env;  /* NULL-terminated "K=V", added to a minimal environment */
     const char *cwd;         /* NULL: the workspace */
-    const char *runtime;     /* NULL: "local" */
+    const char *policy;      /* a file; NULL: the one that is found; "none": no file's values */
+    const char *profile;     /* of that file; NULL: its top level */
+    const char *runtime;     /* NULL: what the policy says, else "local" */
     const char *root;        /* another root filesystem; NULL: the host's programs */
     const struct carrel_mount *mounts;
     size_t n_mounts;
@@ -94,9 +117,11 @@ struct carrel_run_options {
     const char *require;     /* "seccomp,landlock": refuse to run without them */
     const char *best_effort; /* "memory,pids": a weaker substitute will do */
 
-    uint64_t output_bytes; /* of each stream, kept in the result */
-    int stdin_fd;          /* -1: the program reads end of file */
-    int stdout_fd;         /* live copy, with back-pressure; -1: none */
+    enum carrel_journal journal;
+    enum carrel_store store_code; /* whether code, result and output are kept as artifacts */
+    uint64_t output_bytes;        /* of each stream, kept in the result */
+    int stdin_fd;                 /* -1: the program reads end of file */
+    int stdout_fd;                /* live copy, with back-pressure; -1: none */
     int stderr_fd;
     bool has_tty;        /* the program gets a terminal; its output is all on stdout */
     uint16_t rows, cols; /* of that terminal */

@@ -113,15 +113,28 @@ void json_i64(struct json *json, const char *key, int64_t value)
     buf_addf(json->out, "%" PRId64, value);
 }
 
-void json_milli(struct json *json, const char *key, uint64_t milli)
+/* A whole number of parts of which `one` make 1; as few places as it takes, and at least one.
+ */
+static void decimal(
+        struct json *json, const char *key, uint64_t parts, uint64_t one, size_t places)
 {
-    char fraction[8];
+    char fraction[16];
 
     begin(json, key);
-    (void)snprintf(fraction, sizeof(fraction), "%03u", (unsigned)(milli % 1000));
-    for (size_t i = 2; i > 0 && fraction[i] == '0'; i--)
+    (void)snprintf(fraction, sizeof(fraction), "%0*" PRIu64, (int)places, parts % one);
+    for (size_t i = places - 1; i > 0 && fraction[i] == '0'; i--)
         fraction[i] = '\0';
-    buf_addf(json->out, "%" PRIu64 ".%s", milli / 1000, fraction);
+    buf_addf(json->out, "%" PRIu64 ".%s", parts / one, fraction);
+}
+
+void json_milli(struct json *json, const char *key, uint64_t milli)
+{
+    decimal(json, key, milli, 1000, 3);
+}
+
+void json_nano(struct json *json, const char *key, uint64_t nano)
+{
+    decimal(json, key, nano, 1000000000, 9);
 }
 
 void json_bytes(struct json *json, const char *key, const void *text, size_t len)

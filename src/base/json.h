@@ -20,6 +20,7 @@ void json_bool(struct json *json, const char *key, bool value);
 void json_u64(struct json *json, const char *key, uint64_t value);
 void json_i64(struct json *json, const char *key, int64_t value);
 void json_milli(struct json *json, const char *key, uint64_t milli); /* 1500 -> 1.5 */
+void json_nano(struct json *json, const char *key, uint64_t nano);   /* billionths */
 
 /*
  * Bytes of any kind: what is not valid UTF-8 becomes U+FFFD, and what a terminal would obey

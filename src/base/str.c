@@ -130,6 +130,7 @@ int str_parse_duration(const char *text, uint64_t *ms, struct carrel_error *err)
         { "m", 60 * 1000 },
         { "min", 60 * 1000 },
         { "h", 3600 * 1000 },
+        { "d", 24 * 3600 * 1000 },
     };
     char shown[64];
     const char *rest;
@@ -140,8 +141,8 @@ int str_parse_duration(const char *text, uint64_t *ms, struct carrel_error *err)
     const struct unit *unit = r < 0 ? NULL : find_unit(units, ARRAY_LEN(units), rest);
     if (r != -ERANGE && !unit)
         return err_set(err, -EINVAL,
-                "'%s' is not a time; expected a number with an optional unit ms, s, m or h, "
-                "such as 300s",
+                "'%s' is not a time; expected a number with an optional unit ms, s, m, h "
+                "or d, such as 300s",
                 str_escape(text, strlen(text), shown, sizeof(shown)));
     if (r == -ERANGE || __builtin_mul_overflow(milli, unit->factor, &scaled) ||
             scaled / 1000 > INT64_MAX / 1000000)

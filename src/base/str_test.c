@@ -155,6 +155,7 @@ TEST(times_take_units_and_a_bare_number_is_seconds)
     CHECK_EQ(ms_of("5m"), 300000);
     CHECK_EQ(ms_of("5min"), 300000);
     CHECK_EQ(ms_of("2h"), 7200000);
+    CHECK_EQ(ms_of("30d"), UINT64_C(2592000000));
     CHECK_EQ(ms_of("1.5s"), 1500);
     CHECK_EQ(ms_of("0.001"), 1);
     CHECK_EQ(ms_of("0.5m"), 30000);
@@ -163,7 +164,7 @@ TEST(times_take_units_and_a_bare_number_is_seconds)
 
 TEST(what_is_not_a_time_is_refused_with_what_was_expected)
 {
-    static const char *const bad[] = { "", "s", "-1s", "+1", "1 s", "1s ", "1d", "1us", "1.s",
+    static const char *const bad[] = { "", "s", "-1s", "+1", "1 s", "1s ", "1w", "1us", "1.s",
         ".5s", "1.0001s", "1s5", "1m30s", "forever", "1e3", "0x1" };
 
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
@@ -174,7 +175,7 @@ TEST(what_is_not_a_time_is_refused_with_what_was_expected)
         CHECK_EQ(str_parse_duration(bad[i], &ms, &err), -EINVAL);
         CHECK_EQ(ms, 7);
         snprintf(expected, sizeof(expected),
-                "'%s' is not a time; expected a number with an optional unit ms, s, m or h, "
+                "'%s' is not a time; expected a number with an optional unit ms, s, m, h or d, "
                 "such as 300s",
                 bad[i]);
         CHECK_STR(err.message, expected);

@@ -21,6 +21,7 @@ static const struct {
     { "run", cmd_run, "run a program in its own sandbox" },
     { "workspace", cmd_workspace,
             "look at, take over or remove what runs made of a repository" },
+    { "runs", cmd_runs, "list, show and prune the runs there were" },
     { "health", cmd_health, "say which protections work here, and what to do if not" },
     { "test", cmd_test, "try the sandbox: limits driven to their bounds, attempts to get out" },
     { "cleanup", cmd_cleanup, "remove what a crash left" },

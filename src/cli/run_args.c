@@ -337,6 +337,7 @@ const struct option_row run_rows[] = {
     { "workdir", "DIR[:ro|rw]", "a host directory as /workspace, read-write",
             .take = take_workdir },
     RUN_WORKSPACE_ROWS,
+    RUN_POLICY_ROWS,
     { "root", "DIR", "another root filesystem instead of the host's programs",
             .take = take_root },
     { "network", "none|host", "none (default): loopback only", .take = take_network },

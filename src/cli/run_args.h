@@ -1,6 +1,7 @@
 /* run_args.h - the options of `carrel run`, as later commands will take them too. */
 #pragma once
 #include "cli/options.h"
+#include "cli/run_policy_args.h"
 #include "cli/run_workspace_args.h"
 #include <carrel/run.h>
 

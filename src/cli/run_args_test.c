@@ -129,7 +129,7 @@ TEST(what_is_wrong_is_named_with_what_was_expected)
                                      "optional unit K, M, G or T, such as 512M");
     refused("run --timeout soon true",
             "--timeout: 'soon' is not a time; expected a number with an "
-            "optional unit ms, s, m or h, such as 300s");
+            "optional unit ms, s, m, h or d, such as 300s");
     refused("run --timeout 0 true", "--timeout: must be more than 0");
     refused("run --pids -1 true", "--pids: '-1' is not a number; expected one such as 256");
     refused("run --cpu 1x true",
@@ -199,7 +199,7 @@ TEST(every_option_of_a_workspace_arrives)
     CHECK_STR(ws->include[0], ".env");
     CHECK_STR(ws->include[1], "*.key");
     CHECK(!ws->include[2]);
-    CHECK(ws->is_history_cut);
+    CHECK_EQ(ws->history, CARREL_HISTORY_CUT);
     CHECK_STR(ws->setup, "install");
     CHECK_STR(ws->setup_keys[1], "b.lock");
     CHECK(!ws->setup_keys[2]);

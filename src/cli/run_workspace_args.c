@@ -130,12 +130,15 @@ int run_take_include(void *t, const char *v, struct carrel_error *err)
 
 int run_take_history(void *t, const char *v, struct carrel_error *err)
 {
-    static const struct choice choices[] = { { "full", false }, { "cut", true } };
-    int is_cut = false;
+    static const struct choice choices[] = {
+        { "full", CARREL_HISTORY_FULL },
+        { "cut", CARREL_HISTORY_CUT },
+    };
+    int history = CARREL_HISTORY_DEFAULT;
 
     ask(t, "--history", KIND_GIT);
-    int r = choose(choices, ARRAY_LEN(choices), v, "full, cut", &is_cut, err);
-    workspace_of(t)->options.is_history_cut = is_cut;
+    int r = choose(choices, ARRAY_LEN(choices), v, "full, cut", &history, err);
+    workspace_of(t)->options.history = (enum carrel_history)history;
     return r;
 }
 

@@ -20,11 +20,11 @@ static uint64_t tail_size(const struct capture *c)
     return c->budget - head_size(c);
 }
 
-int capture_init(struct capture *c, uint64_t budget, const char *path)
+int capture_init(struct capture *c, uint64_t budget, const char *path, uint64_t file_max)
 {
     *c = (struct capture){
         .budget = budget,
-        .file_max = CAPTURE_FILE_MAX,
+        .file_max = file_max ? file_max : CAPTURE_FILE_MAX,
         .path = path,
         .file = -1,
     };
@@ -118,6 +118,13 @@ void capture_add(struct capture *c, const char *data, size_t len)
     if (len > 0)
         keep_tail(c, c->total, data, len);
     c->total += len;
+}
+
+int capture_keep(struct capture *c)
+{
+    if (c->file < 0)
+        open_file(c);
+    return c->file_error;
 }
 
 /* Length without a character that is cut short at the end. Other bytes stay as they are. */

@@ -21,13 +21,17 @@ struct capture {
 
 #define CAPTURE_FILE_MAX (64U << 20)
 
-/* 0 or -ENOMEM. `path` must outlive the capture. */
-int capture_init(struct capture *capture, uint64_t budget, const char *path);
+/* 0 or -ENOMEM. `path` must outlive the capture; `file_max` 0: CAPTURE_FILE_MAX. */
+int capture_init(struct capture *capture, uint64_t budget, const char *path, uint64_t file_max);
 void capture_finish(struct capture *capture);
 
 void capture_add(struct capture *capture, const char *data, size_t len);
 
 bool capture_is_truncated(const struct capture *capture);
+
+/* The file holds the stream also when it was short enough to do without. 0 or negative errno.
+ */
+int capture_keep(struct capture *capture);
 
 /* Head, one marker line, tail: at most `budget` bytes, cut between characters. */
 void capture_text(const struct capture *capture, struct buf *out);

@@ -25,7 +25,7 @@ TEST(what_fits_is_kept_whole)
     AUTO(buf_finish) struct buf out = BUF_INIT(1000);
     struct capture c;
 
-    CHECK_EQ(capture_init(&c, 10, NULL), 0);
+    CHECK_EQ(capture_init(&c, 10, NULL, 0), 0);
     add(&c, "01234");
     add(&c, "");
     add(&c, "56789");
@@ -39,7 +39,7 @@ TEST(one_byte_more_cuts_the_middle)
     AUTO(buf_finish) struct buf out = BUF_INIT(1000);
     struct capture c;
 
-    CHECK_EQ(capture_init(&c, 200, NULL), 0);
+    CHECK_EQ(capture_init(&c, 200, NULL, 0), 0);
     for (int i = 0; i < 201; i++)
         add(&c, i < 100 ? "h" : "t");
     CHECK(capture_is_truncated(&c));
@@ -64,7 +64,7 @@ TEST(head_and_tail_are_right_for_every_split)
         for (size_t piece = 1; piece < 400; piece += 13) {
             AUTO(buf_finish) struct buf out = BUF_INIT(5000);
             struct capture c;
-            CHECK_EQ(capture_init(&c, budget, NULL), 0);
+            CHECK_EQ(capture_init(&c, budget, NULL, 0), 0);
             for (size_t at = 0; at < sizeof(stream); at += piece) {
                 size_t left = sizeof(stream) - at;
                 capture_add(&c, stream + at, piece < left ? piece : left);
@@ -85,7 +85,7 @@ TEST(a_cut_falls_between_characters)
     struct capture c;
 
     for (uint64_t budget = 160; budget < 170; budget++) {
-        CHECK_EQ(capture_init(&c, budget, NULL), 0);
+        CHECK_EQ(capture_init(&c, budget, NULL, 0), 0);
         for (int i = 0; i < 100; i++)
             add(&c, "\xe2\x82\xac"); /* three bytes each */
         const char *text = text_of(&c, &out);
@@ -107,7 +107,7 @@ TEST(the_whole_stream_goes_to_a_file_up_to_its_cap)
 
     CHECK(mkdtemp(dir));
     (void)snprintf(path, sizeof(path), "%s/a/b/stdout", dir);
-    CHECK_EQ(capture_init(&c, 4, path), 0);
+    CHECK_EQ(capture_init(&c, 4, path, 0), 0);
     c.file_max = 10;
     add(&c, "0123");
     CHECK(access(path, F_OK) < 0); /* not before it is needed */
@@ -133,7 +133,7 @@ TEST(a_file_that_cannot_be_made_is_said_and_not_named)
     AUTO(buf_finish) struct buf out = BUF_INIT(1000);
     struct capture c;
 
-    CHECK_EQ(capture_init(&c, 200, "/proc/no/such/place"), 0);
+    CHECK_EQ(capture_init(&c, 200, "/proc/no/such/place", 0), 0);
     for (int i = 0; i < 300; i++)
         add(&c, "x");
     CHECK(c.file_error < 0);

@@ -10,21 +10,31 @@
 #include <limits.h>
 #include <stdio.h>
 
-/* The snapshot again, with the caller's words. */
+/* The snapshot again, with the caller's words and the seal of the run's journal. */
 static int reword(struct workplace *place, const char *quarantine, const char *message,
-        struct carrel_error *err)
+        const char *seal, struct carrel_error *err)
 {
     struct workspace *ws = place->ws;
     struct git git = harvest_git(place->repo, quarantine);
     char tree[OID_MAX + 8];
     AUTO(buf_finish) struct buf out = BUF_INIT(OID_MAX + 1);
+    AUTO(buf_finish) struct buf text = BUF_INIT(2U << 20);
     struct git_io io = GIT_IO_INIT;
 
-    if (!message || strcmp(ws->snapshot, ws->tip) == 0)
-        return 0; /* nothing of ours on top */
+    if ((!message && !seal[0]) || strcmp(ws->snapshot, ws->tip) == 0)
+        return 0; /* as it is, or nothing of ours on top */
+    buf_add_str(&text, message ? message : HARVEST_MESSAGE);
+    while (text.len > 0 && text.data[text.len - 1] == '\n')
+        text.len--;
+    if (seal[0])
+        buf_addf(&text, "\n\nCarrel-Run: %s/%s\nCarrel-Journal: sha256:%s", ws->task, ws->run,
+                seal);
+    buf_add_str(&text, "\n");
+    if (text.is_short)
+        return err_set(err, -E2BIG, "the message of the commit is too long");
     (void)snprintf(tree, sizeof(tree), "%s^{tree}", ws->snapshot);
-    io.input = message;
-    io.input_len = strlen(message);
+    io.input = text.data;
+    io.input_len = text.len;
     io.output = &out;
     int r = git_expect(&git,
             GIT_ARGS("-c", "user.name=carrel", "-c", "user.email=carrel@localhost",
@@ -38,8 +48,8 @@ static int reword(struct workplace *place, const char *quarantine, const char *m
     return 0;
 }
 
-int land_commit(struct workplace *place, const char *message, char commit[static OID_MAX],
-        struct carrel_error *err)
+int land_commit(struct workplace *place, const char *message, const char *seal,
+        char commit[static OID_MAX], struct carrel_error *err)
 {
     struct workspace *ws = place->ws;
     char quarantine[PATH_MAX];
@@ -58,7 +68,7 @@ int land_commit(struct workplace *place, const char *message, char commit[static
     if (r < 0)
         return err_wrap(err, r, "commit run '%s'", ws->run);
     if (strcmp(old, ws->snapshot) != 0) {
-        r = reword(place, quarantine, message, err);
+        r = reword(place, quarantine, message, seal, err);
         if (r == 0)
             r = harvest_publish(
                     place->repo, quarantine, branch, ws->snapshot, old, "carrel: run", err);
@@ -73,8 +83,8 @@ int land_commit(struct workplace *place, const char *message, char commit[static
     return 0;
 }
 
-int land_apply(struct workplace *place, enum apply_how how, struct apply_outcome *out,
-        struct carrel_error *err)
+int land_apply(struct workplace *place, enum apply_how how, const char *seal,
+        struct apply_outcome *out, struct carrel_error *err)
 {
     struct workspace *ws = place->ws;
     char quarantine[PATH_MAX];
@@ -87,7 +97,7 @@ int land_apply(struct workplace *place, enum apply_how how, struct apply_outcome
                 place->repo->common_dir);
     int r = quarantine_path(place, quarantine, err);
     if (r == 0 && how != APPLY_FILES)
-        r = land_commit(place, NULL, commit, err);
+        r = land_commit(place, NULL, seal, commit, err);
     if (r == 0 &&
             ws->is_folder) /* as it is now: only what changed since the run is in the way */
         r = folder_snapshot(place->state, ws->top, &now, commit, err);

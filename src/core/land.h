@@ -7,12 +7,13 @@ struct workplace;
 
 /*
  * Puts the snapshot on the run's branch: objects into the repository, one ref moves. `message`:
- * for the commit of what was not committed; NULL leaves it as it is. A workspace that changed
- * nothing stays at base. The caller holds the lock and took a picture.
+ * for the commit of what was not committed; NULL: a line of ours. That commit names `seal`, the
+ * head of the run's journal, in a trailer (empty: none). A workspace that changed nothing stays
+ * at base. The caller holds the lock and took a picture.
  */
-int land_commit(struct workplace *place, const char *message, char commit[static OID_MAX],
-        struct carrel_error *err);
+int land_commit(struct workplace *place, const char *message, const char *seal,
+        char commit[static OID_MAX], struct carrel_error *err);
 
 /* Brings the changes into the user's work tree; see apply.h. Merges commit first. */
-int land_apply(struct workplace *place, enum apply_how how, struct apply_outcome *out,
-        struct carrel_error *err);
+int land_apply(struct workplace *place, enum apply_how how, const char *seal,
+        struct apply_outcome *out, struct carrel_error *err);

@@ -38,7 +38,7 @@ static int sum_up(struct workplace *place, struct outcome *outcome, struct carre
     return r;
 }
 
-static int act(struct workplace *place, enum carrel_outcome_action action,
+static int act(struct workplace *place, enum carrel_outcome_action action, const char *seal,
         struct outcome *outcome, struct carrel_error *err)
 {
     char commit[OID_MAX];
@@ -47,6 +47,7 @@ static int act(struct workplace *place, enum carrel_outcome_action action,
 
     outcome->state = "kept";
     switch (action) {
+    case CARREL_ACTION_DEFAULT:
     case CARREL_KEEP:
         return 0;
     case CARREL_DISCARD:
@@ -54,12 +55,14 @@ static int act(struct workplace *place, enum carrel_outcome_action action,
         outcome->state = "discarded";
         return r;
     case CARREL_COMMIT:
-        r = is_changed ? land_commit(place, NULL, commit, err) : 0;
-        if (is_changed)
-            outcome->state = "committed";
-        return r;
+        r = is_changed ? land_commit(place, NULL, seal, commit, err) : 0;
+        if (r < 0 || !is_changed)
+            return r;
+        outcome->state = "committed";
+        (void)snprintf(outcome->snapshot, sizeof(outcome->snapshot), "%s", commit);
+        return 0;
     case CARREL_APPLY:
-        r = is_changed ? land_apply(place, APPLY_FILES, &outcome->applied, err) : 0;
+        r = is_changed ? land_apply(place, APPLY_FILES, seal, &outcome->applied, err) : 0;
         if (r == 0 && is_changed)
             outcome->state = outcome->applied.n_conflicts ? "conflict" : "applied";
         return r;
@@ -68,11 +71,10 @@ static int act(struct workplace *place, enum carrel_outcome_action action,
 }
 
 int outcome_reach(struct workplace *place, struct runtime *runtime,
-        const struct carrel_workspace_options *options, bool is_success, uint64_t disk_bytes,
+        enum carrel_outcome_action action, const char *seal, uint64_t disk_bytes,
         struct outcome **out, struct carrel_error *err)
 {
     struct workspace *ws = place->ws;
-    enum carrel_outcome_action action = is_success ? options->on_success : options->on_failure;
     struct picture picture = { 0 };
     uint64_t used;
     uint64_t inodes;
@@ -107,7 +109,7 @@ int outcome_reach(struct workplace *place, struct runtime *runtime,
     if (r == 0 && action != CARREL_DISCARD)
         r = workspace_end_use(ws, picture.is_changed, err);
     if (r == 0)
-        r = act(place, action, outcome, err);
+        r = act(place, action, seal, outcome, err);
     if (r < 0)
         return r;
     *out = ptr_steal(&outcome);

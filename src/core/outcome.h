@@ -31,12 +31,12 @@ void outcome_free(struct outcome *outcome);
 DEFINE_AUTO(struct outcome *, outcome_free)
 
 /*
- * The sandbox is gone: takes the picture, sums it up, and does what the options say for a run
- * that went well or did not. The workspace and its objects stay within `disk_bytes`. On failure
- * the workspace is there and whole.
+ * The sandbox is gone: takes the picture, sums it up, and does `action`. A commit of ours names
+ * `seal`, the head of the run's journal (empty: none). The workspace and its objects stay
+ * within `disk_bytes`. On failure the workspace is there and whole.
  */
 int outcome_reach(struct workplace *place, struct runtime *runtime,
-        const struct carrel_workspace_options *options, bool is_success, uint64_t disk_bytes,
+        enum carrel_outcome_action action, const char *seal, uint64_t disk_bytes,
         struct outcome **out, struct carrel_error *err);
 
 /* As the result's "workspace" member. */

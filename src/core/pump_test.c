@@ -27,7 +27,7 @@ TEST(bytes_go_through_and_are_captured)
     char got[16] = "";
 
     CHECK(pipe(in) == 0 && pipe(out) == 0);
-    CHECK_EQ(capture_init(&c, 100, NULL), 0);
+    CHECK_EQ(capture_init(&c, 100, NULL, 0), 0);
     pump_init(&pump, in[0], out[1], &c);
     CHECK_EQ(write(in[1], "hello", 5), 5);
     (void)close(in[1]);

@@ -38,6 +38,11 @@ static bool has_failed(const struct carrel_run_result *r)
     return !r->has_status || !WIFEXITED(r->wait_status) || WEXITSTATUS(r->wait_status) != 0;
 }
 
+bool result_is_ok(const struct carrel_run_result *r)
+{
+    return r->reason == CARREL_EXITED && !has_failed(r);
+}
+
 /* A program that got by in spite of a limit has not failed for it. */
 static enum carrel_reason find_reason(const struct carrel_run_result *r)
 {
@@ -143,7 +148,7 @@ static void write_usage(struct json *json, const char *key, uint64_t figure)
         json_u64(json, key, figure);
 }
 
-static void write_status(struct json *json, const struct carrel_run_result *r)
+void result_write_status(const struct carrel_run_result *r, struct json *json)
 {
     if (r->has_status && WIFEXITED(r->wait_status))
         json_i64(json, "exit_code", WEXITSTATUS(r->wait_status));
@@ -155,7 +160,7 @@ static void write_status(struct json *json, const struct carrel_run_result *r)
         json_null(json, "signal");
 }
 
-static void write_limits(struct json *json, const struct carrel_run_result *r)
+void result_write_limits(const struct carrel_run_result *r, struct json *json)
 {
     if (!r->run[0]) {
         json_null(json, "limits");
@@ -180,16 +185,38 @@ static void write_limits(struct json *json, const struct carrel_run_result *r)
     json_end_object(json);
 }
 
+void result_write_usage(const struct carrel_run_result *r, struct json *json)
+{
+    json_object(json, "usage");
+    write_usage(json, "cpu_ms", r->usage.cpu_ms);
+    write_usage(json, "peak_memory_bytes", r->usage.peak_memory_bytes);
+    write_usage(json, "peak_pids", r->usage.peak_pids);
+    write_usage(json, "written_bytes", r->usage.written_bytes);
+    write_usage(json, "oom_kills", r->usage.oom_kills);
+    write_usage(json, "pids_refused", r->usage.pids_refused);
+    json_end_object(json);
+}
+
+void result_write_protections(const struct carrel_run_result *r, struct json *json)
+{
+    json_array(json, "protections");
+    for (enum protection p = 0; p < PROTECT_COUNT; p++)
+        if (r->protections & PROTECT_BIT(p))
+            json_str(json, NULL, protection_name(p));
+    json_end_array(json);
+}
+
 int result_write_json(struct carrel_run_result *r)
 {
     struct json json = { .out = &r->json };
 
+    buf_clear(&r->json);
     json_object(&json, NULL);
     json_str(&json, "run", r->run[0] ? r->run : NULL);
     json_str(&json, "task", r->task[0] ? r->task : NULL);
-    json_bool(&json, "ok", r->reason == CARREL_EXITED && !has_failed(r));
+    json_bool(&json, "ok", result_is_ok(r));
     json_str(&json, "reason", reason_name(r->reason));
-    write_status(&json, r);
+    result_write_status(r, &json);
     json_bytes(&json, "stdout", r->stdout_text.data ? r->stdout_text.data : "",
             r->stdout_text.len);
     json_bytes(&json, "stderr", r->stderr_text.data ? r->stderr_text.data : "",
@@ -200,28 +227,29 @@ int result_write_json(struct carrel_run_result *r)
     json_str(&json, "output_file", r->stdout_file);
     json_str(&json, "stderr_file", r->stderr_file);
     write_usage(&json, "duration_ms", r->run[0] ? r->duration_ms : USAGE_UNKNOWN);
-    json_object(&json, "usage");
-    write_usage(&json, "cpu_ms", r->usage.cpu_ms);
-    write_usage(&json, "peak_memory_bytes", r->usage.peak_memory_bytes);
-    write_usage(&json, "peak_pids", r->usage.peak_pids);
-    write_usage(&json, "written_bytes", r->usage.written_bytes);
-    write_usage(&json, "oom_kills", r->usage.oom_kills);
-    write_usage(&json, "pids_refused", r->usage.pids_refused);
-    json_end_object(&json);
+    result_write_usage(r, &json);
     json_str(&json, "runtime", r->runtime);
     json_str(&json, "isolation", r->run[0] ? isolation_name(r->isolation) : NULL);
-    json_array(&json, "protections");
-    for (enum protection p = 0; p < PROTECT_COUNT; p++)
-        if (r->protections & PROTECT_BIT(p))
-            json_str(&json, NULL, protection_name(p));
-    json_end_array(&json);
-    json_null(&json, "fallback_from");
-    write_limits(&json, r);
+    result_write_protections(r, &json);
+    json_str(&json, "fallback_from", r->fallback_from);
+    result_write_limits(r, &json);
     json_object(&json, "workspace");
     json_str(&json, "path", r->workspace);
     if (r->outcome)
         outcome_write_json(r->outcome, r->run, &json);
     json_end_object(&json);
+    json_str(&json, "warning", r->warning[0] ? r->warning : NULL);
+    if (r->has_cost) {
+        json_object(&json, "cost");
+        json_nano(&json, "amount", r->cost_nano);
+        json_str(&json, "currency", r->currency);
+        json_end_object(&json);
+    } else {
+        json_null(&json, "cost");
+    }
+    json_str(&json, "journal", r->journal);
+    json_str(&json, "journal_seal", r->seal[0] ? r->seal : NULL);
+    json_str(&json, "artifacts", r->artifacts);
     json_str(&json, "note", r->note[0] ? r->note : NULL);
     json_str(&json, "message", r->message);
     json_end_object(&json);
@@ -257,6 +285,8 @@ void carrel_run_result_free(struct carrel_run_result *r)
     free(r->stdout_file);
     free(r->stderr_file);
     free(r->workspace);
+    free(r->journal);
+    free(r->artifacts);
     outcome_free(r->outcome);
     buf_finish(r->summary);
     free(r);

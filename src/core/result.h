@@ -1,10 +1,12 @@
 /* result.h - what came of a run: one struct, one JSON form. */
 #pragma once
 #include "base/buf.h"
+#include "journal/journal.h"
 #include "runtime/runtime.h"
 #include "workspace/name.h"
 #include <carrel/run.h>
 
+struct json;
 struct outcome;
 
 struct carrel_run_result {
@@ -24,6 +26,7 @@ struct carrel_run_result {
     uint64_t duration_ms;
     struct sandbox_usage usage;
     const char *runtime;
+    const char *fallback_from; /* the runtime that was asked for first; NULL: this one */
     enum isolation isolation;
     uint64_t protections;
     enum limit_holder held_by[LIMIT_COUNT];
@@ -33,10 +36,20 @@ struct carrel_run_result {
     char *workspace;         /* as the program sees it */
     struct outcome *outcome; /* of the run's own workspace; NULL: it had none */
     struct buf summary;      /* of that, for people */
+    char *journal;           /* its file; NULL: none */
+    char seal[JOURNAL_HASH];
+    char *artifacts; /* their directory; NULL: none */
+    bool has_cost;
+    uint64_t cost_nano; /* billionths of the currency */
+    char currency[16];
+    char warning[256]; /* limits that were nearly reached; empty: none */
     char message[512];
     char note[256];
     struct buf json;
 };
+
+/* It exited by itself, with 0. */
+bool result_is_ok(const struct carrel_run_result *result);
 
 const char *reason_name(enum carrel_reason reason); /* "timeout" */
 
@@ -45,6 +58,12 @@ void result_judge(struct carrel_run_result *result);
 
 /* Says which limits are held by less than a cgroup. */
 void result_note_limits(struct carrel_run_result *result);
+
+/* Members of the JSON form, as the journal has them too. */
+void result_write_status(const struct carrel_run_result *result, struct json *json);
+void result_write_usage(const struct carrel_run_result *result, struct json *json);
+void result_write_protections(const struct carrel_run_result *result, struct json *json);
+void result_write_limits(const struct carrel_run_result *result, struct json *json);
 
 /* A result for a run that could not be: the message of the error, everything else unknown. */
 int result_from_error(const struct carrel_error *err, struct carrel_run_result **out);

@@ -8,15 +8,21 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "core/appraise.h"
+#include "core/artifacts.h"
 #include "core/disk_watch.h"
 #include "core/environment.h"
+#include "core/evidence.h"
 #include "core/follow.h"
 #include "core/hint.h"
 #include "core/outcome.h"
+#include "core/permit.h"
 #include "core/result.h"
+#include "core/runs.h"
 #include "core/spec.h"
 #include "core/state.h"
 #include "core/workplace.h"
+#include "policy/policy.h"
 #include "runtime/runtime.h"
 #include "workspace/renew.h"
 #include <carrel/run.h>
@@ -25,14 +31,19 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define DEFAULT_TIMEOUT_MS 300000U
 #define DEFAULT_OUTPUT_BYTES (10U << 10)
 #define NS_PER_MS UINT64_C(1000000)
 
 struct run {
-    const struct carrel_run_options *options;
-    const struct run_guest *guest; /* NULL: the program is all there is */
+    const struct run_request *request;
+    const struct run_guest *guest;            /* NULL: the program is all there is */
+    struct permit permit;                     /* what was asked for, under the policy */
+    const struct carrel_run_options *options; /* of the permit */
+    struct evidence evidence;
     struct carrel_run_result *result;
     struct workplace *place; /* NULL: the run has no workspace of its own */
     struct disk_watch watch;
@@ -41,6 +52,7 @@ struct run {
     struct process process;
     struct capture out, err_out;
     struct follow follow;
+    char dir[PATH_MAX - 32]; /* what is kept of the run; empty: there is no place for it */
     char out_path[PATH_MAX], err_path[PATH_MAX];
 };
 
@@ -94,8 +106,12 @@ static int create(struct run *run, struct carrel_error *err)
     int r = spec_make(run->options, result->run, &spec, err);
     if (r == 0 && run->options->workspace)
         r = open_place(run, &spec, err);
+    if (r == 0 && run->place)
+        r = evidence_workspace(&run->evidence, run->place, err);
+    /* Whoever needs the sandbox before the program, or another one without it, must wait. */
+    bool must_stand = run->guest || run->permit.fallback;
     if (r == 0)
-        r = run->guest ? sandbox_create(spec.runtime, &spec.box, &run->box, err)
+        r = must_stand ? sandbox_create(spec.runtime, &spec.box, &run->box, err)
                        : sandbox_begin(spec.runtime, &spec.box, &run->box, err);
     if (r == 0 && run->guest)
         r = run->guest->prepare(run->guest->context, run->box, err);
@@ -110,7 +126,43 @@ static int create(struct run *run, struct carrel_error *err)
     memcpy(result->limits, spec.box.limits.value, sizeof(result->limits));
     result_note_limits(result);
     result->workspace = strdup(run->box->workspace);
-    return result->workspace ? 0 : err_set_errno(err, -ENOMEM, "result");
+    if (!result->workspace)
+        return err_set_errno(err, -ENOMEM, "result");
+    return evidence_sandbox(&run->evidence, result, err);
+}
+
+/* No program ran: a workspace made for it holds nothing. */
+static int drop_place(struct run *run, int code)
+{
+    if (!run->place)
+        return code;
+    sandbox_free(ptr_steal(&run->box));
+    if (!run->options->workspace->resume)
+        (void)workplace_discard(run->place, true, NULL); /* else swept */
+    workplace_free(ptr_steal(&run->place));
+    return code;
+}
+
+/* The runtime of the policy, or the next on its list that isolates enough. */
+static int create_or_fall_back(struct run *run, struct carrel_error *err)
+{
+    const char *const *next = run->permit.fallback;
+    const char *first = run->options->runtime;
+
+    int r = create(run, err);
+    for (; r == -ENOTSUP && next && *next; next++) {
+        if (policy_runtime_isolation(*next) < (int)run->permit.least_isolation)
+            continue;
+        (void)drop_place(run, r);
+        struct carrel_error why = *err;
+        r = evidence_fallback(&run->evidence, run->options->runtime, *next, why.message, err);
+        if (r < 0)
+            return r;
+        run->permit.options.runtime = *next;
+        run->result->fallback_from = first;
+        r = create(run, err);
+    }
+    return r;
 }
 
 static int start(struct run *run, struct carrel_error *err)
@@ -119,8 +171,10 @@ static int start(struct run *run, struct carrel_error *err)
     AUTO(environment_free) char **env = NULL;
 
     int r = environment_make(run->box, o->env, o->has_tty, &env, err);
+    if (r == 0)
+        r = evidence_start(&run->evidence, o->argv[0], err);
     if (r < 0)
-        return r;
+        return not_the_program(r, err);
     const struct process_spec spec = {
         .argv = o->argv,
         .env = (const char *const *)env,
@@ -149,14 +203,53 @@ static int start(struct run *run, struct carrel_error *err)
 static int end_place(struct run *run, struct carrel_error *err)
 {
     struct carrel_run_result *result = run->result;
-    bool is_success = result->reason == CARREL_EXITED && result->wait_status == 0;
+    const struct carrel_workspace_options *o = run->options->workspace;
+    bool is_success = result_is_ok(result);
+    enum carrel_outcome_action action = is_success ? o->on_success : o->on_failure;
 
-    int r = outcome_reach(run->place, run->runtime, run->options->workspace, is_success,
-            result->limits[LIMIT_DISK], &result->outcome, err);
+    /* What is committed carries the seal of all that led to it. */
+    int r = action == CARREL_COMMIT
+                    ? evidence_seal(&run->evidence, reason_name(result->reason), err)
+                    : 0;
+    if (r == 0)
+        r = outcome_reach(run->place, run->runtime, action, run->evidence.seal,
+                result->limits[LIMIT_DISK], &result->outcome, err);
     if (r < 0)
         return r;
     outcome_write_text(result->outcome, result->run, &result->summary);
-    return 0;
+    return evidence_outcome(&run->evidence, result->outcome, err);
+}
+
+/* Code, result and whole output, where they are wanted for a run that ended like this. */
+static int keep_artifacts(struct run *run, struct carrel_error *err)
+{
+    struct carrel_run_result *result = run->result;
+    const struct artifact_code argv = { .argv = run->options->argv };
+    enum carrel_store store = run->options->store_code;
+    struct artifact kept[ARTIFACTS_MAX];
+    size_t n;
+
+    if (!run->dir[0] || store == CARREL_STORE_NEVER || store == CARREL_STORE_DEFAULT ||
+            (store == CARREL_STORE_ON_ERROR && result_is_ok(result)))
+        return 0;
+    int r = capture_keep(&run->out);
+    if (r == 0)
+        r = capture_keep(&run->err_out);
+    if (r < 0)
+        return err_set_errno(err, r, "keep the run's output in '%s'", run->dir);
+    result->artifacts = strdup(run->dir);
+    result->stdout_file = strdup(run->out_path);
+    result->stderr_file = strdup(run->err_path);
+    r = result_write_json(result);
+    if (r < 0)
+        return err_set_errno(err, r, "result");
+    r = artifacts_store(run->dir, result->run, run->request->code ? run->request->code : &argv,
+            result->json.data, kept, &n, err);
+    if (r == 0)
+        r = evidence_artifacts(&run->evidence, kept, n, err);
+    if (r == 0)
+        runs_sweep_when_due(run->request->policy);
+    return r;
 }
 
 /* What the pipes still hold is the program's last word also when it was killed. */
@@ -179,7 +272,11 @@ static int finish(struct run *run, uint64_t began_ns, struct carrel_error *err)
     result_judge(result);
     if (run->guest)
         run->guest->judge(run->guest->context, result, &run->err_out);
-    r = run->place ? end_place(run, err) : 0;
+    if (run->request->policy)
+        appraise(result, run->request->policy);
+    r = evidence_end(&run->evidence, result, err);
+    if (r == 0 && run->place)
+        r = end_place(run, err);
     if (r < 0)
         return r;
 
@@ -193,36 +290,65 @@ static int finish(struct run *run, uint64_t began_ns, struct carrel_error *err)
         result->stdout_file = strdup(run->out_path);
     if (run->err_out.file >= 0 && run->err_out.file_error == 0)
         result->stderr_file = strdup(run->err_path);
+    r = keep_artifacts(run, err);
+    if (r == 0)
+        r = evidence_close(&run->evidence, result, err);
+    if (r < 0)
+        return r;
+    memcpy(result->seal, run->evidence.seal, sizeof(result->seal));
+    if (run->evidence.journal && asprintf(&result->journal, "%s/journal.jsonl", run->dir) < 0)
+        result->journal = NULL;
     r = result_write_json(result);
     return r < 0 ? err_set_errno(err, r, "result") : 0;
 }
 
+/* A run that is taken up again keeps what it wrote before. */
+static void name_files(struct run *run)
+{
+    char state[PATH_MAX];
+    char key[STATE_KEY_MAX];
+    struct stat st;
+
+    state_run_key(run->result->task, run->result->run, key);
+    if (state_path(state, sizeof(state), NULL) < 0 ||
+            snprintf(run->dir, sizeof(run->dir), "%s/runs/%s", state, key) >=
+                    (int)sizeof(run->dir)) {
+        run->dir[0] = '\0';
+        return;
+    }
+    for (unsigned i = 1; i == 1 || (i < 1000 && run->options->workspace); i++) {
+        char suffix[16] = "";
+        if (i > 1)
+            (void)snprintf(suffix, sizeof(suffix), "-%u", i);
+        (void)snprintf(run->out_path, PATH_MAX, "%s/stdout%s", run->dir, suffix);
+        (void)snprintf(run->err_path, PATH_MAX, "%s/stderr%s", run->dir, suffix);
+        if (lstat(run->out_path, &st) < 0 && lstat(run->err_path, &st) < 0)
+            return;
+    }
+}
+
 static int prepare_captures(struct run *run, struct carrel_error *err)
 {
-    struct carrel_run_result *result = run->result;
-    char state[PATH_MAX];
-    bool has_state = state_path(state, sizeof(state), NULL) == 0;
+    uint64_t budget = run->result->output_bytes;
+    uint64_t file_max = run->permit.output_file_bytes;
 
-    if (has_state) {
-        int n = snprintf(run->out_path, PATH_MAX, "%s/runs/%s/stdout", state, result->run);
-        has_state = n > 0 && n < PATH_MAX;
-        n = snprintf(run->err_path, PATH_MAX, "%s/runs/%s/stderr", state, result->run);
-        has_state = has_state && n > 0 && n < PATH_MAX;
-    }
-    if (capture_init(&run->out, result->output_bytes, has_state ? run->out_path : NULL) < 0 ||
-            capture_init(
-                    &run->err_out, result->output_bytes, has_state ? run->err_path : NULL) < 0)
+    name_files(run);
+    if (capture_init(&run->out, budget, run->dir[0] ? run->out_path : NULL, file_max) < 0 ||
+            capture_init(&run->err_out, budget, run->dir[0] ? run->err_path : NULL, file_max) <
+                    0)
         return err_set_errno(err, -ENOMEM, "output buffers");
     return 0;
 }
 
-static struct run *run_new(const struct carrel_run_options *options)
+static struct run *run_new(const struct run_request *request)
 {
     struct run *run = calloc(1, sizeof(*run));
 
     if (!run)
         return NULL;
-    run->options = options;
+    run->request = request;
+    run->guest = request->guest;
+    run->options = &run->permit.options;
     run->process = PROCESS_INIT;
     run->follow.sinks[0] = run->follow.sinks[1] = -1;
     run->out.file = run->err_out.file = -1;
@@ -232,9 +358,6 @@ static struct run *run_new(const struct carrel_run_options *options)
         return NULL;
     }
     run->result->usage = USAGE_INIT;
-    run->result->timeout_ms = options->timeout_ms ? options->timeout_ms : DEFAULT_TIMEOUT_MS;
-    run->result->output_bytes =
-            options->output_bytes ? options->output_bytes : DEFAULT_OUTPUT_BYTES;
     run->result->stdout_text = run->result->stderr_text = BUF_INIT(SIZE_MAX / 4);
     run->result->json = BUF_INIT(SIZE_MAX / 4);
     run->result->summary = BUF_INIT(64U << 10);
@@ -253,6 +376,8 @@ static void run_free(struct run *run)
     capture_finish(&run->out);
     capture_finish(&run->err_out);
     carrel_run_result_free(run->result);
+    evidence_finish(run->evidence);
+    permit_finish(run->permit);
     free(run);
 }
 DEFINE_AUTO(struct run *, run_free)
@@ -282,16 +407,6 @@ static int name_run(struct run *run, struct carrel_error *err)
     return r;
 }
 
-/* No program ran: a workspace made for it holds nothing. */
-static int drop_place(struct run *run, int code)
-{
-    if (!run->place || run->options->workspace->resume)
-        return code;
-    sandbox_free(ptr_steal(&run->box));
-    (void)workplace_discard(run->place, true, NULL); /* else swept */
-    return code;
-}
-
 static int follow(struct run *run, struct carrel_error *err)
 {
     run->follow.options = run->options;
@@ -305,42 +420,93 @@ static int follow(struct run *run, struct carrel_error *err)
     return follow_to_end(&run->follow, err);
 }
 
-int run_execute(const struct carrel_run_options *options, const struct run_guest *guest,
-        struct carrel_run_result **out, struct carrel_error *err)
+/* What was asked for becomes what may be done; the run gets its name. */
+static int permit(struct run *run, struct carrel_error *err)
 {
-    uint64_t began_ns = clock_ns();
+    const struct run_request *request = run->request;
+    struct carrel_run_result *result = run->result;
 
-    int r = check_options(options, err);
+    run->permit.options = *request->options;
+    int r = request->policy ? permit_make(request->options, request->policy,
+                                      (const char *const *)environ, &run->permit, err)
+                            : 0;
     if (r < 0)
         return r;
-    AUTO(run_free) struct run *run = run_new(options);
-    if (!run)
-        return err_set_errno(err, -ENOMEM, "run");
-    run->guest = guest;
+    result->timeout_ms =
+            run->options->timeout_ms ? run->options->timeout_ms : DEFAULT_TIMEOUT_MS;
+    result->output_bytes =
+            run->options->output_bytes ? run->options->output_bytes : DEFAULT_OUTPUT_BYTES;
+    return name_run(run, err);
+}
 
-    r = name_run(run, err);
+/* From the first record to the last. */
+static int execute(struct run *run, uint64_t began_ns, struct carrel_error *err)
+{
+    int r = prepare_captures(run, err);
+
     if (r == 0)
-        r = prepare_captures(run, err);
-    if (r == 0)
-        r = create(run, err);
+        r = create_or_fall_back(run, err);
     if (r < 0)
         return drop_place(run, not_the_program(r, err));
     r = start(run, err);
     if (r < 0)
         return drop_place(run, r);
     r = follow(run, err);
-    if (r == 0)
-        r = finish(run, began_ns, err);
+    return r < 0 ? r : finish(run, began_ns, err);
+}
+
+int run_execute(const struct run_request *request, struct carrel_run_result **out,
+        struct carrel_error *err)
+{
+    uint64_t began_ns = clock_ns();
+
+    int r = check_options(request->options, err);
     if (r < 0)
         return r;
+    AUTO(run_free) struct run *run = run_new(request);
+    if (!run)
+        return err_set_errno(err, -ENOMEM, "run");
+
+    r = permit(run, err);
+    if (r == 0 && request->policy)
+        r = evidence_begin(&run->evidence, run->result, &run->permit, request->policy, err);
+    if (r < 0)
+        return not_the_program(r, err);
+    r = execute(run, began_ns, err);
+    if (r < 0) {
+        evidence_abandon(&run->evidence, err);
+        return r;
+    }
     *out = ptr_steal(&run->result);
     return 0;
+}
+
+int run_load_policy(
+        const struct carrel_run_options *options, struct policy **out, struct carrel_error *err)
+{
+    const struct policy_request request = {
+        .file = options->policy,
+        .profile = options->profile,
+        .environment = (const char *const *)environ,
+    };
+
+    int r = policy_load(&request, out, err);
+    return r < 0 ? not_the_program(r, err) : 0;
 }
 
 int carrel_run(const struct carrel_run_options *options, struct carrel_run_result **out,
         struct carrel_error *err)
 {
     struct carrel_error ignored;
+    AUTO(policy_free) struct policy *policy = NULL;
 
-    return run_execute(options, NULL, out, err ? err : &ignored);
+    if (!err)
+        err = &ignored;
+    int r = check_options(options, err);
+    if (r == 0)
+        r = run_load_policy(options, &policy, err);
+    if (r < 0)
+        return r;
+    const struct run_request request = { .options = options, .policy = policy };
+    return run_execute(&request, out, err);
 }

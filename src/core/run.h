@@ -2,8 +2,10 @@
 #pragma once
 #include <carrel/run.h>
 
+struct artifact_code;
 struct capture;
 struct carrel_error;
+struct policy;
 struct sandbox;
 
 /*
@@ -20,6 +22,17 @@ struct run_guest {
     void *context;
 };
 
-/* carrel_run(), and a guest (NULL: none). */
-int run_execute(const struct carrel_run_options *options, const struct run_guest *guest,
-        struct carrel_run_result **out, struct carrel_error *err);
+struct run_request {
+    const struct carrel_run_options *options;
+    const struct policy *policy;      /* NULL: a program of carrel's own, under no policy */
+    const struct run_guest *guest;    /* NULL: the program is all there is */
+    const struct artifact_code *code; /* what to keep as the run's code; NULL: its argv */
+};
+
+/* The policy that these options are under: the file they name or that is found, and bounds. */
+int run_load_policy(const struct carrel_run_options *options, struct policy **out,
+        struct carrel_error *err);
+
+/* carrel_run() is this with the policy that is found. */
+int run_execute(const struct run_request *request, struct carrel_run_result **out,
+        struct carrel_error *err);

@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "core/cleanup.h"
+#include "core/run.h"
 #include "core/selftest_case.h"
 #include "core/state.h"
 #include <arpa/inet.h>
@@ -55,7 +56,8 @@ struct carrel_run_result *selftest_program(struct selftest *test, const char *co
         options->timeout_ms = CASE_TIMEOUT_MS;
     if (!options->best_effort && test->best_effort[0])
         options->best_effort = test->best_effort;
-    if (carrel_run(options, &result, &err) == 0)
+    const struct run_request request = { .options = options }; /* under no policy */
+    if (run_execute(&request, &result, &err) == 0)
         return result;
     selftest_end(row, SELFTEST_FAILED, "could not be run: %s", err.message);
     return NULL;

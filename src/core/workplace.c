@@ -224,7 +224,7 @@ static int open_new(
         .run = o->run ? o->run : q->run,
         .base = base,
         .is_folder = o->is_folder,
-        .is_cut = o->is_history_cut,
+        .is_cut = o->history == CARREL_HISTORY_CUT,
         .setup = setup,
     };
 

@@ -2,6 +2,8 @@
 #include "core/workspaces.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "core/afterwards.h"
+#include "core/evidence.h"
 #include "core/fuse.h"
 #include "core/land.h"
 #include "core/picture.h"
@@ -256,8 +258,14 @@ int workspaces_commit(const char *name, const char *message, char commit[static 
 {
     AUTO(workplace_free) struct workplace *place = NULL;
 
+    AUTO(evidence_finish) struct evidence evidence = { 0 };
+
     int r = hold_place(name, &place, NULL, NULL, err);
-    return r < 0 ? r : land_commit(place, message, commit, err);
+    if (r == 0)
+        r = afterwards_begin(place->ws, "commit_asked", &evidence, err);
+    if (r == 0)
+        r = land_commit(place, message, evidence.seal, commit, err);
+    return r < 0 ? r : afterwards_end(place->ws, "workspace_committed", &evidence, err);
 }
 
 int workspaces_apply(const char *name, enum apply_how how, struct apply_outcome *out,
@@ -265,8 +273,22 @@ int workspaces_apply(const char *name, enum apply_how how, struct apply_outcome 
 {
     AUTO(workplace_free) struct workplace *place = NULL;
 
+    static const char *const events[] = {
+        [APPLY_FILES] = "workspace_applied",
+        [APPLY_MERGE] = "workspace_merged",
+        [APPLY_SQUASH] = "workspace_squashed",
+        [APPLY_CHERRY_PICK] = "workspace_cherry_picked",
+    };
+    AUTO(evidence_finish) struct evidence evidence = { 0 };
+
     int r = hold_place(name, &place, NULL, NULL, err);
-    return r < 0 ? r : land_apply(place, how, out, err);
+    if (r == 0)
+        r = afterwards_begin(place->ws, "apply_asked", &evidence, err);
+    if (r == 0)
+        r = land_apply(place, how, evidence.seal, out, err);
+    if (r < 0 || out->n_conflicts > 0)
+        return r;
+    return afterwards_end(place->ws, events[how], &evidence, err);
 }
 
 /* True when everything the run made is on its branch, or it made nothing. */
@@ -292,10 +314,13 @@ int workspaces_discard(const char *name, bool force, struct carrel_error *err)
                     "run '%s' has work that is nowhere else; commit or apply it, or discard it "
                     "with --force",
                     name);
-        return workplace_discard(place, false, err);
+        r = afterwards_discard(place->ws, err);
+        return r < 0 ? r : workplace_discard(place, false, err);
     }
     if (r == 0)
         r = hold(name, &ws, err);
+    if (r == 0)
+        r = afterwards_discard(ws, err);
     return r < 0 ? r : workspace_discard(state, ws, force, err);
 }
 
@@ -309,10 +334,15 @@ int workspaces_open(
         return r;
     if (place->ws->is_folder)
         return err_set(err, -ENOTSUP, "a folder without git cannot be opened; apply it");
-    char commit[OID_MAX];
-    r = strcmp(place->ws->snapshot, place->ws->base) == 0
-                ? 0
-                : land_commit(place, NULL, commit, err);
+    if (strcmp(place->ws->snapshot, place->ws->base) != 0) {
+        AUTO(evidence_finish) struct evidence evidence = { 0 };
+        char commit[OID_MAX];
+        r = afterwards_begin(place->ws, "commit_asked", &evidence, err);
+        if (r == 0)
+            r = land_commit(place, NULL, evidence.seal, commit, err);
+        if (r == 0)
+            r = afterwards_end(place->ws, "workspace_committed", &evidence, err);
+    }
     if (r == 0)
         r = opened_open(place->ws, place->repo, place->checkout, at, path, size, err);
     return r;

@@ -25,7 +25,7 @@ struct journal_key;
 
 #define JOURNAL_HASH 65     /* 64 hex digits and a NUL */
 #define JOURNAL_KEY 65      /* a public key in the same way */
-#define JOURNAL_RUN 65      /* an id of at most 64 bytes */
+#define JOURNAL_RUN 160     /* the id of a run, or of a task and a run */
 #define JOURNAL_TIME_MAX 28 /* as clock_stamp() writes it */
 #define JOURNAL_RECORD_MAX (256U << 10)
 

@@ -28,7 +28,7 @@ bool journal_is_run(const char *text, size_t len)
     for (size_t i = 0; i < len; i++) {
         char c = text[i];
         if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                    c == '.' || c == '_' || c == '-'))
+                    c == '.' || c == '_' || c == '-' || c == '+'))
             return false;
     }
     return true;

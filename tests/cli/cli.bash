@@ -18,6 +18,10 @@ _cli_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=../lib/user.sh
 source "$_cli_dir/../lib/user.sh"
 
+# What the caller's own policy says is no matter of the tests.
+unset SANDBOX_TYPE SANDBOX_TIMEOUT_SEC SANDBOX_MAX_OUTPUT_KB SANDBOX_BLOCK_DANGEROUS_IMPORTS \
+    SANDBOX_STORE_CODE DOCKER_CPU_LIMIT DOCKER_MEMORY_LIMIT
+
 DEADLINE=20 # seconds
 who=
 T=
@@ -65,9 +69,9 @@ only() {
 
 me() {
     if [ "$who" = root ]; then
-        (cd "$T" && XDG_STATE_HOME=$T/state "$@") 3>&-
+        (cd "$T" && XDG_STATE_HOME=$T/state XDG_CONFIG_HOME=$T/config "$@") 3>&-
     else
-        as_user env -C "$T" XDG_STATE_HOME="$T/state" "$@" 3>&-
+        as_user env -C "$T" XDG_STATE_HOME="$T/state" XDG_CONFIG_HOME="$T/config" "$@" 3>&-
     fi
 }
 

@@ -1,0 +1,28 @@
+/* run_policy_args.h - under which policy a run is, and what is kept of it. */
+#pragma once
+#include "cli/options.h"
+
+int run_take_policy(void *target, const char *value, struct carrel_error *err);
+int run_take_profile(void *target, const char *value, struct carrel_error *err);
+int run_take_journal(void *target, const char *value, struct carrel_error *err);
+int run_take_store_code(void *target, const char *value, struct carrel_error *err);
+
+/* Rows of the table of `carrel run`. */
+#define RUN_POLICY_ROWS                                                                        \
+    { .name = "policy",                                                                        \
+        .argument = "FILE",                                                                    \
+        .help = "the policy to run under, instead of the one that is found; or none",          \
+        .take = run_take_policy },                                                             \
+            { .name = "profile",                                                               \
+                .argument = "NAME",                                                            \
+                .help = "a profile of that policy",                                            \
+                .take = run_take_profile },                                                    \
+            { .name = "journal",                                                               \
+                .argument = "on|off",                                                          \
+                .help = "record the run (default), or not",                                    \
+                .take = run_take_journal },                                                    \
+    {                                                                                          \
+        .name = "store-code", .argument = "never|on_error|always",                             \
+        .help = "keep code, result and output: on_error (default)",                            \
+        .take = run_take_store_code                                                            \
+    }

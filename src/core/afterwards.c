@@ -1,0 +1,53 @@
+/* afterwards.c - further records of a run that is over. */
+#include "core/afterwards.h"
+#include "base/err.h"
+#include "core/evidence.h"
+#include "core/run.h"
+#include "core/state.h"
+#include "policy/policy.h"
+#include "workspace/workspace.h"
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static bool has_journal(const struct workspace *ws)
+{
+    char state[PATH_MAX];
+    char key[STATE_KEY_MAX];
+    char path[PATH_MAX + STATE_KEY_MAX + 32];
+
+    if (state_path(state, sizeof(state), NULL) < 0)
+        return false;
+    state_run_key(ws->task, ws->run, key);
+    (void)snprintf(path, sizeof(path), "%s/runs/%s/journal.jsonl", state, key);
+    return access(path, F_OK) == 0;
+}
+
+int afterwards_begin(const struct workspace *ws, const char *event, struct evidence *evidence,
+        struct carrel_error *err)
+{
+    const struct carrel_run_options options = CARREL_RUN_OPTIONS_INIT;
+    AUTO(policy_free) struct policy *policy = NULL;
+
+    if (!has_journal(ws))
+        return 0;
+    int r = run_load_policy(&options, &policy, err);
+    if (r == 0)
+        r = evidence_reopen(evidence, ws->task, ws->run, policy, err);
+    return r < 0 ? r : afterwards_end(ws, event, evidence, err);
+}
+
+int afterwards_end(const struct workspace *ws, const char *event, struct evidence *evidence,
+        struct carrel_error *err)
+{
+    return evidence_landed(
+            evidence, event, ws->branch[0] ? ws->branch : NULL, ws->snapshot, err);
+}
+
+int afterwards_discard(const struct workspace *ws, struct carrel_error *err)
+{
+    AUTO(evidence_finish) struct evidence evidence = { 0 };
+
+    return afterwards_begin(ws, "workspace_discarded", &evidence, err);
+}

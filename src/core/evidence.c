@@ -1,0 +1,364 @@
+/* evidence.c - the records of a run, one function for each kind. */
+#include "core/evidence.h"
+#include "base/err.h"
+#include "core/artifacts.h"
+#include "core/outcome.h"
+#include "core/permit.h"
+#include "core/result.h"
+#include "core/state.h"
+#include "core/workplace.h"
+#include "journal/key.h"
+#include "policy/policy.h"
+#include "runtime/runtime.h"
+#include <carrel/run.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define ARGV_MAX (32U << 10) /* bytes of the command line in a record; the hash covers all */
+#define NAMES_MAX 256U       /* variables and mounts in a record */
+#define TEXT_MAX (4U << 10)
+
+void evidence_finish(struct evidence evidence)
+{
+    journal_close(evidence.journal);
+    journal_key_free(evidence.key);
+}
+
+/* NULL where nothing is to be recorded. */
+static struct json *begin(struct evidence *evidence, const char *event)
+{
+    if (!evidence->journal)
+        return NULL;
+    evidence->is_sealed_now = false;
+    return journal_begin(evidence->journal, event);
+}
+
+static int add(struct evidence *evidence, struct carrel_error *err)
+{
+    int r = journal_add(evidence->journal, err);
+
+    evidence->is_failed = r < 0;
+    return r < 0 ? err_wrap(err, r, "nothing is run unrecorded") : 0;
+}
+
+/* Names alone: values are secrets more often than not. */
+static void write_env(struct json *json, const char *const *env)
+{
+    size_t n = 0;
+
+    json_array(json, "env");
+    for (; env && env[n]; n++) {
+        size_t len = strcspn(env[n], "=");
+        if (n < NAMES_MAX)
+            json_bytes(json, NULL, env[n], len < 128 ? len : 128);
+    }
+    json_end_array(json);
+    json_u64(json, "env_count", n);
+}
+
+static void write_mounts(struct json *json, const struct carrel_run_options *o)
+{
+    json_array(json, "mounts");
+    for (size_t i = 0; i < o->n_mounts && i < NAMES_MAX; i++) {
+        json_object(json, NULL);
+        json_str(json, "source", o->mounts[i].source);
+        json_str(json, "target", o->mounts[i].target);
+        json_bool(json, "writable", o->mounts[i].is_writable);
+        json_end_object(json);
+    }
+    json_end_array(json);
+}
+
+static enum journal_fsync fsync_of(const char *name)
+{
+    if (name && strcmp(name, "always") == 0)
+        return JOURNAL_FSYNC_ALWAYS;
+    return name && strcmp(name, "end") == 0 ? JOURNAL_FSYNC_END : JOURNAL_FSYNC_NEVER;
+}
+
+static int load_key(
+        struct evidence *evidence, const struct policy *policy, struct carrel_error *err)
+{
+    const char *given = policy_get(policy, POLICY_JOURNAL_KEY)->text;
+    char path[PATH_MAX];
+
+    if (!policy_get(policy, POLICY_JOURNAL_SIGN)->number)
+        return 0;
+    int r = given ? 0 : state_config_path("journal.key", path, sizeof(path), err);
+    return r < 0 ? r : journal_key_load(given ? given : path, &evidence->key, err);
+}
+
+static int open_journal(struct evidence *evidence, const char *task, const char *run,
+        const struct policy *policy, struct carrel_error *err)
+{
+    char state[PATH_MAX];
+    char runs[PATH_MAX + 8];
+    char key[STATE_KEY_MAX];
+
+    int r = state_path(state, sizeof(state), err);
+    if (r == 0)
+        r = state_make(state, err);
+    if (r == 0)
+        r = load_key(evidence, policy, err);
+    if (r < 0)
+        return r;
+    (void)snprintf(runs, sizeof(runs), "%s/runs", state);
+    state_run_key(task, run, key);
+    const struct journal_options options = {
+        .runs = runs,
+        .run = key,
+        .task = task[0] ? task : NULL,
+        .fsync = fsync_of(policy_get(policy, POLICY_JOURNAL_FSYNC)->text),
+        .max_bytes = policy_get(policy, POLICY_JOURNAL_MAX)->number,
+        .key = evidence->key,
+    };
+    return journal_open(&options, &evidence->journal, err);
+}
+
+/* Which way out there is: asked once a run, as there is no way or all of them. */
+static int record_egress(
+        struct evidence *evidence, const struct carrel_run_options *o, struct carrel_error *err)
+{
+    struct json *json = begin(evidence, "egress_decision");
+    bool is_host = o->network == CARREL_NETWORK_HOST ||
+                   (o->network == CARREL_NETWORK_DEFAULT &&
+                           policy_runtime_isolation(o->runtime) == POLICY_ISOLATION_NONE);
+
+    json_str(json, "decision", is_host ? "allow" : "deny");
+    json_str(json, "network", is_host ? "host" : "none");
+    json_str(json, "destination", "*");
+    return add(evidence, err);
+}
+
+int evidence_begin(struct evidence *evidence, const struct carrel_run_result *result,
+        const struct permit *permit, const struct policy *policy, struct carrel_error *err)
+{
+    const struct carrel_run_options *o = &permit->options;
+
+    if (o->journal == CARREL_JOURNAL_OFF)
+        return 0;
+    int r = open_journal(evidence, result->task, result->run, policy, err);
+    if (r < 0)
+        return err_wrap(err, r, "nothing is run unrecorded");
+    struct json *json = begin(
+            evidence, o->workspace && o->workspace->resume ? "run_resumed" : "run_started");
+    json_str(json, "carrel", CARREL_VERSION);
+    json_str(json, "task", result->task[0] ? result->task : NULL);
+    json_u64(json, "uid", geteuid());
+    json_u64(json, "pid", (uint64_t)getpid());
+    json_str(json, "policy_sha256", policy_hash(policy));
+    journal_words(json, "argv", o->argv, ARGV_MAX);
+    json_str(json, "cwd", o->cwd);
+    json_str(json, "runtime", o->runtime);
+    json_str(json, "root", o->root);
+    write_env(json, o->env);
+    write_mounts(json, o);
+    json_object(json, "asked");
+    json_u64(json, "timeout_ms", result->timeout_ms);
+    json_u64(json, "cpu_milli", o->cpu_milli);
+    json_u64(json, "memory_bytes", o->memory_bytes);
+    json_u64(json, "disk_bytes", o->disk_bytes);
+    json_u64(json, "pids", o->pids);
+    json_u64(json, "files", o->files);
+    json_str(json, "require", o->require);
+    json_str(json, "best_effort", o->best_effort);
+    json_end_object(json);
+    r = add(evidence, err);
+    return r < 0 ? r : record_egress(evidence, o, err);
+}
+
+int evidence_reopen(struct evidence *evidence, const char *task, const char *run,
+        const struct policy *policy, struct carrel_error *err)
+{
+    int r = open_journal(evidence, task, run, policy, err);
+    if (r < 0)
+        return err_wrap(err, r, "the journal of run '%s'", run);
+    return 0;
+}
+
+int evidence_landed(struct evidence *evidence, const char *event, const char *branch,
+        const char *commit, struct carrel_error *err)
+{
+    struct json *json = begin(evidence, event);
+
+    if (!json)
+        return 0;
+    json_str(json, "branch", branch);
+    json_str(json, "commit", commit);
+    int r = add(evidence, err);
+    return r < 0 ? r : evidence_seal(evidence, event, err);
+}
+
+int evidence_fallback(struct evidence *evidence, const char *from, const char *to,
+        const char *why, struct carrel_error *err)
+{
+    struct json *json = begin(evidence, "fallback_taken");
+
+    if (!json)
+        return 0;
+    json_str(json, "from", from);
+    json_str(json, "to", to);
+    json_str(json, "why", why);
+    return add(evidence, err);
+}
+
+int evidence_workspace(
+        struct evidence *evidence, const struct workplace *place, struct carrel_error *err)
+{
+    struct json *json = begin(evidence, "workspace_made");
+    const struct workspace *ws = place->ws;
+
+    if (!json)
+        return 0;
+    json_str(json, "directory", ws->path);
+    json_str(json, "of", ws->top);
+    json_str(json, "branch", ws->branch[0] ? ws->branch : NULL);
+    json_str(json, "base", ws->base);
+    json_str(json, "tree", workspace_mode_name(ws->mode));
+    return add(evidence, err);
+}
+
+int evidence_sandbox(struct evidence *evidence, const struct carrel_run_result *result,
+        struct carrel_error *err)
+{
+    struct json *json = begin(evidence, "sandbox_made");
+
+    if (!json)
+        return 0;
+    json_str(json, "runtime", result->runtime);
+    json_str(json, "isolation", isolation_name(result->isolation));
+    result_write_protections(result, json);
+    result_write_limits(result, json);
+    return add(evidence, err);
+}
+
+int evidence_start(struct evidence *evidence, const char *program, struct carrel_error *err)
+{
+    struct json *json = begin(evidence, "process_started");
+
+    if (!json)
+        return 0;
+    journal_text(json, "program", program, strlen(program), TEXT_MAX);
+    return add(evidence, err);
+}
+
+/* The limit that a reason speaks of; NULL: none. */
+static const char *limit_of(enum carrel_reason reason)
+{
+    static const char *const limits[] = {
+        [CARREL_TIMEOUT] = "timeout",
+        [CARREL_MEMORY_LIMIT] = "memory",
+        [CARREL_DISK_LIMIT] = "disk",
+        [CARREL_PIDS_LIMIT] = "pids",
+    };
+
+    return reason < ARRAY_LEN(limits) ? limits[reason] : NULL;
+}
+
+int evidence_end(struct evidence *evidence, const struct carrel_run_result *result,
+        struct carrel_error *err)
+{
+    const char *limit = limit_of(result->reason);
+    struct json *json;
+
+    if (!evidence->journal)
+        return 0;
+    if (limit) {
+        json = begin(evidence, "limit_hit");
+        json_str(json, "limit", limit);
+        json_str(json, "message", result->message);
+        int r = add(evidence, err);
+        if (r < 0)
+            return r;
+    }
+    if (result->warning[0]) {
+        json = begin(evidence, "threshold_passed");
+        json_str(json, "warning", result->warning);
+        int r = add(evidence, err);
+        if (r < 0)
+            return r;
+    }
+    json = begin(evidence, "process_ended");
+    json_str(json, "reason", reason_name(result->reason));
+    result_write_status(result, json);
+    json_u64(json, "duration_ms", result->duration_ms);
+    result_write_usage(result, json);
+    return add(evidence, err);
+}
+
+int evidence_outcome(
+        struct evidence *evidence, const struct outcome *outcome, struct carrel_error *err)
+{
+    char event[32];
+
+    if (!evidence->journal)
+        return 0;
+    (void)snprintf(event, sizeof(event), "workspace_%s", outcome->state);
+    struct json *json = begin(evidence, event);
+    json_str(json, "branch", outcome->branch[0] ? outcome->branch : NULL);
+    json_str(json, "base", outcome->base);
+    json_str(json, "snapshot", outcome->snapshot);
+    json_u64(json, "changed", outcome->summary.n_files);
+    json_u64(json, "commits", outcome->summary.n_commits);
+    json_u64(json, "sensitive", outcome->summary.n_sensitive);
+    return add(evidence, err);
+}
+
+int evidence_artifacts(struct evidence *evidence, const struct artifact *artifacts, size_t n,
+        struct carrel_error *err)
+{
+    struct json *json = n ? begin(evidence, "artifacts_stored") : NULL;
+
+    if (!json)
+        return 0;
+    json_array(json, "files");
+    for (size_t i = 0; i < n; i++) {
+        json_object(json, NULL);
+        json_str(json, "name", artifacts[i].name);
+        json_u64(json, "bytes", artifacts[i].bytes);
+        json_str(json, "sha256", artifacts[i].sha256);
+        json_end_object(json);
+    }
+    json_end_array(json);
+    return add(evidence, err);
+}
+
+int evidence_seal(struct evidence *evidence, const char *reason, struct carrel_error *err)
+{
+    if (!evidence->journal || evidence->is_sealed_now)
+        return 0;
+    int r = journal_seal(evidence->journal, reason, evidence->seal, err);
+    evidence->is_failed = r < 0;
+    evidence->is_sealed_now = r == 0;
+    return r < 0 ? err_wrap(err, r, "nothing is run unrecorded") : 0;
+}
+
+int evidence_close(struct evidence *evidence, const struct carrel_run_result *result,
+        struct carrel_error *err)
+{
+    struct json *json = begin(evidence, "run_ended");
+
+    if (!json)
+        return 0;
+    json_str(json, "reason", reason_name(result->reason));
+    json_i64(json, "status", carrel_run_result_status(result));
+    json_str(json, "message", result->message);
+    int r = add(evidence, err);
+    return r < 0 ? r : evidence_seal(evidence, reason_name(result->reason), err);
+}
+
+void evidence_abandon(struct evidence *evidence, const struct carrel_error *why)
+{
+    struct json *json = evidence->is_failed ? NULL : begin(evidence, "run_ended");
+
+    if (!json)
+        return;
+    json_str(json, "reason", reason_name(CARREL_INFRASTRUCTURE));
+    json_null(json, "status");
+    json_str(json, "message", why->message);
+    if (add(evidence, NULL) == 0)
+        (void)evidence_seal(evidence, reason_name(CARREL_INFRASTRUCTURE), NULL); /* unsealed */
+}

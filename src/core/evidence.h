@@ -1,0 +1,67 @@
+/*
+ * evidence.h - what a run leaves for those who ask later: its journal.
+ *
+ * Each function writes one record, before the step where it allows it and after where it tells
+ * of it. A record that cannot be written is a failure of the run: nothing goes on unrecorded.
+ * With the journal off they do nothing.
+ */
+#pragma once
+#include "base/auto.h"
+#include "journal/journal.h"
+#include <stdbool.h>
+
+struct artifact;
+struct carrel_error;
+struct carrel_run_result;
+struct outcome;
+struct permit;
+struct policy;
+struct workplace;
+
+struct evidence {
+    struct journal *journal; /* NULL: off */
+    struct journal_key *key; /* NULL: seals are not signed */
+    char seal[JOURNAL_HASH]; /* of the last seal; empty: not sealed */
+    bool is_sealed_now;      /* nothing was recorded since */
+    bool is_failed;          /* a record could not be written */
+};
+void evidence_finish(struct evidence evidence);
+DEFINE_AUTO(struct evidence, evidence_finish)
+
+/* Opens the journal and says what was asked for and under which policy. */
+int evidence_begin(struct evidence *evidence, const struct carrel_run_result *result,
+        const struct permit *permit, const struct policy *policy, struct carrel_error *err);
+
+/* Takes up the journal of a run that is over. */
+int evidence_reopen(struct evidence *evidence, const char *task, const char *run,
+        const struct policy *policy, struct carrel_error *err);
+
+/* What then becomes of its workspace, sealed again: `seal` covers all that led to it. */
+int evidence_landed(struct evidence *evidence, const char *event, const char *branch,
+        const char *commit, struct carrel_error *err);
+
+int evidence_fallback(struct evidence *evidence, const char *from, const char *to,
+        const char *why, struct carrel_error *err);
+int evidence_workspace(
+        struct evidence *evidence, const struct workplace *place, struct carrel_error *err);
+int evidence_sandbox(struct evidence *evidence, const struct carrel_run_result *result,
+        struct carrel_error *err);
+int evidence_start(struct evidence *evidence, const char *program, struct carrel_error *err);
+
+/* The program is gone: which limit it met, and how it ended. */
+int evidence_end(struct evidence *evidence, const struct carrel_run_result *result,
+        struct carrel_error *err);
+int evidence_outcome(
+        struct evidence *evidence, const struct outcome *outcome, struct carrel_error *err);
+int evidence_artifacts(struct evidence *evidence, const struct artifact *artifacts, size_t n,
+        struct carrel_error *err);
+
+/* Seals what there is so far, for a commit that will carry the seal. */
+int evidence_seal(struct evidence *evidence, const char *reason, struct carrel_error *err);
+
+/* The last record and the seal. */
+int evidence_close(struct evidence *evidence, const struct carrel_run_result *result,
+        struct carrel_error *err);
+
+/* The same for a run that failed for `why`: as far as it can be written. */
+void evidence_abandon(struct evidence *evidence, const struct carrel_error *why);

@@ -1,0 +1,32 @@
+/* permit.h - what the caller asks for, and what the policy makes of it. */
+#pragma once
+#include "base/auto.h"
+#include <carrel/run.h>
+#include <stddef.h>
+
+struct carrel_error;
+struct policy;
+
+/*
+ * The caller's options with everything filled in that the policy decides. What the caller asked
+ * for beyond the policy is refused with both places named (-EPERM).
+ */
+struct permit {
+    struct carrel_run_options options;
+    struct carrel_workspace_options workspace; /* behind options.workspace */
+    const char **env;                          /* behind options.env */
+    const char *const *fallback; /* runtimes to try next, in this order; or NULL */
+    uint64_t output_file_bytes;  /* of each stream kept in a file */
+    unsigned least_isolation;    /* that a fallback may have */
+    char *require;
+    char *best_effort;
+};
+
+/*
+ * `given` and `policy` must outlive it. `environment`: the caller's variables, for those that
+ * the policy passes on.
+ */
+int permit_make(const struct carrel_run_options *given, const struct policy *policy,
+        const char *const *environment, struct permit *out, struct carrel_error *err);
+void permit_finish(struct permit permit); /* also after a failure */
+DEFINE_AUTO(struct permit, permit_finish)

@@ -1,0 +1,117 @@
+/* run_dir.c - walking and thinning out the directory of a run. */
+#include "core/run_dir.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/tree.h"
+#include "core/state.h"
+#include "journal/file.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BARE_AGE_S (24U * 60 * 60) /* a run without a journal may be in progress before */
+
+int run_dir_open_all(int *fd, struct carrel_error *err)
+{
+    char state[PATH_MAX];
+    char path[PATH_MAX + 8];
+
+    *fd = -1;
+    int r = state_path(state, sizeof(state), err);
+    if (r < 0)
+        return r;
+    (void)snprintf(path, sizeof(path), "%s/runs", state);
+    *fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return *fd < 0 && errno != ENOENT ? err_set_errno(err, -errno, "'%s'", path) : 0;
+}
+
+DIR *run_dir_read(int dir)
+{
+    int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+
+    if (!stream)
+        fd_close(fd);
+    return stream;
+}
+
+void run_dir_close(DIR *dir)
+{
+    if (dir)
+        (void)closedir(dir);
+}
+
+static void walk(int dir, const char *prefix,
+        void (*each)(const char *name, uint64_t bytes, void *context), void *context)
+{
+    AUTO(run_dir_close) DIR *stream = run_dir_read(dir);
+    char name[2 * NAME_MAX + 2];
+    struct stat st;
+
+    for (struct dirent *d; stream && (d = readdir(stream));) {
+        if (d->d_name[0] == '.' || fstatat(dir, d->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+            continue;
+        (void)snprintf(name, sizeof(name), "%s%s", prefix, d->d_name);
+        if (S_ISREG(st.st_mode)) {
+            each(name, (uint64_t)st.st_size, context);
+        } else if (S_ISDIR(st.st_mode) && !prefix[0]) {
+            AUTO(fd_close)
+            int sub = openat(dir, d->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+            (void)snprintf(name, sizeof(name), "%s/", d->d_name);
+            if (sub >= 0)
+                walk(sub, name, each, context);
+        }
+    }
+}
+
+void run_dir_each(
+        int dir, void (*each)(const char *name, uint64_t bytes, void *context), void *context)
+{
+    walk(dir, "", each, context);
+}
+
+static void add_bytes(const char *name, uint64_t bytes, void *context)
+{
+    (void)name;
+    *(uint64_t *)context += bytes;
+}
+
+uint64_t run_dir_bytes(int dir)
+{
+    uint64_t bytes = 0;
+
+    walk(dir, "", add_bytes, &bytes);
+    return bytes;
+}
+
+int run_dir_hold(int dir)
+{
+    struct stat st;
+    AUTO(fd_close)
+    int fd = openat(dir, "journal.jsonl", O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+    if (fd >= 0)
+        return journal_lock_try(fd) == 0 ? fd_steal(&fd) : -1;
+    if (fstat(dir, &st) < 0 || time(NULL) - st.st_mtim.tv_sec < (time_t)BARE_AGE_S)
+        return -1;
+    return fcntl(dir, F_DUPFD_CLOEXEC, 0);
+}
+
+bool run_dir_drop_artifacts(int dir)
+{
+    AUTO(run_dir_close) DIR *stream = run_dir_read(dir);
+    bool was_there = false;
+
+    for (struct dirent *d; stream && (d = readdir(stream));) {
+        if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0 ||
+                strcmp(d->d_name, "journal.jsonl") == 0)
+            continue;
+        was_there |= tree_remove(dir, d->d_name, NULL) == 0; /* else the next sweep tries */
+    }
+    return was_there;
+}

@@ -1,0 +1,31 @@
+/* run_dir.h - the directories of runs, as files. */
+#pragma once
+#include "base/auto.h"
+#include <dirent.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct carrel_error;
+
+/* STATE/runs; *fd is -1 when nothing was ever kept. */
+int run_dir_open_all(int *fd, struct carrel_error *err);
+
+/* A stream over a duplicate of `dir`; NULL with errno. */
+DIR *run_dir_read(int dir);
+void run_dir_close(DIR *dir); /* NULL is fine */
+DEFINE_AUTO(DIR *, run_dir_close)
+
+/* Calls `each` for every regular file below, two levels deep; links are not followed. */
+void run_dir_each(
+        int dir, void (*each)(const char *name, uint64_t bytes, void *context), void *context);
+
+uint64_t run_dir_bytes(int dir);
+
+/*
+ * Holds the run as it would hold itself: nothing of it is being written, and nobody can take it
+ * up while the descriptor is open. -1: it is in progress.
+ */
+int run_dir_hold(int dir);
+
+/* Removes what is kept beside the journal. True: there was something. */
+bool run_dir_drop_artifacts(int dir);

@@ -1,0 +1,293 @@
+/* runs.c - finding runs and telling what came of them. */
+#include "core/runs.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/json_read.h"
+#include "base/str.h"
+#include "core/run_dir.h"
+#include "journal/file.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TAIL_BYTES (64U << 10) /* holds the last records of a journal */
+
+void run_entry_finish(struct run_entry entry)
+{
+    free(entry.argv);
+}
+
+void run_list_finish(struct run_list list)
+{
+    for (size_t i = 0; i < list.n; i++)
+        run_entry_finish(list.items[i]);
+    free(list.items);
+}
+
+const char *run_state_name(enum run_state state)
+{
+    static const char *const names[] = {
+        [RUN_IN_PROGRESS] = "in progress",
+        [RUN_SEALED] = "sealed",
+        [RUN_UNSEALED] = "unsealed",
+        [RUN_BARE] = "not recorded",
+    };
+
+    return names[state];
+}
+
+static void take_text(struct json_value value, char *out, size_t size)
+{
+    AUTO(buf_finish) struct buf text = BUF_INIT(size);
+
+    if (json_read_string(value, &text) == 0 && !text.is_short && text.data)
+        (void)snprintf(out, size, "%s", text.data);
+}
+
+static void take_began(struct json_value record, struct run_entry *entry)
+{
+    struct tm tm = { 0 };
+    struct json_value argv = json_read_member(record, "argv");
+
+    take_text(json_read_member(record, "time"), entry->began, sizeof(entry->began));
+    if (strptime(entry->began, "%Y-%m-%dT%H:%M:%S", &tm))
+        entry->began_s = (uint64_t)timegm(&tm);
+    take_text(json_read_member(record, "task"), entry->task, sizeof(entry->task));
+    if (argv.text && !entry->argv)
+        entry->argv = strndup(argv.text, argv.len);
+}
+
+static void take_end(struct json_value record, struct run_entry *entry)
+{
+    uint64_t status;
+
+    take_text(json_read_member(record, "reason"), entry->reason, sizeof(entry->reason));
+    entry->has_status = json_read_u64(json_read_member(record, "status"), &status) == 0;
+    if (entry->has_status)
+        entry->status = (int64_t)status;
+}
+
+/* What a record says of the run as a whole. */
+static void take_record(const char *line, size_t len, struct run_entry *entry)
+{
+    struct json_value record;
+    char event[32] = "";
+
+    if (json_read_check(line, len, &record, NULL) < 0)
+        return; /* `carrel journal verify` says what is wrong */
+    take_text(json_read_member(record, "event"), event, sizeof(event));
+    entry->state = strcmp(event, "sealed") == 0 ? RUN_SEALED : RUN_UNSEALED;
+    if (strcmp(event, "run_started") == 0 || strcmp(event, "run_resumed") == 0)
+        take_began(record, entry);
+    else if (strcmp(event, "process_ended") == 0)
+        entry->has_duration = json_read_u64(json_read_member(record, "duration_ms"),
+                                      &entry->duration_ms) == 0;
+    else if (strcmp(event, "run_ended") == 0)
+        take_end(record, entry);
+}
+
+static void take_lines(const char *text, size_t len, struct run_entry *entry)
+{
+    while (len > 0) {
+        const char *end = memchr(text, '\n', len);
+        if (!end)
+            return;
+        take_record(text, (size_t)(end - text), entry);
+        len -= (size_t)(end + 1 - text);
+        text = end + 1;
+    }
+}
+
+/* The first record and the last ones: a journal may be long. */
+static int take_journal(int fd, struct run_entry *entry, struct carrel_error *err)
+{
+    struct stat st;
+    AUTO(free) char *text = malloc(2U * TAIL_BYTES);
+
+    if (!text)
+        return err_set_errno(err, -ENOMEM, "journal");
+    if (fstat(fd, &st) < 0)
+        return err_set_errno(err, -errno, "journal");
+    ssize_t head = pread(fd, text, 2U * TAIL_BYTES, 0);
+    if (head < 0)
+        return err_set_errno(err, -errno, "journal");
+    take_lines(text, (size_t)head, entry);
+    if (st.st_size > head) {
+        ssize_t tail = pread(fd, text, TAIL_BYTES, st.st_size - (off_t)TAIL_BYTES);
+        char *first = tail > 0 ? memchr(text, '\n', (size_t)tail) : NULL;
+        if (first)
+            take_lines(first + 1, (size_t)(text + tail - first - 1), entry);
+    }
+    if (journal_lock_is_held(fd))
+        entry->state = RUN_IN_PROGRESS;
+    return 0;
+}
+
+/* 0, or 1 when there is no such run. */
+static int read_run(
+        int runs, const char *key, struct run_entry *entry, struct carrel_error *err)
+{
+    struct stat st;
+
+    *entry = (struct run_entry){ .state = RUN_BARE };
+    AUTO(fd_close) int dir = openat(runs, key, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (dir < 0 || fstat(dir, &st) < 0)
+        return 1;
+    (void)snprintf(entry->key, sizeof(entry->key), "%s", key);
+    entry->began_s = (uint64_t)st.st_mtim.tv_sec;
+    entry->bytes = run_dir_bytes(dir);
+    AUTO(fd_close)
+    int fd = openat(dir, "journal.jsonl", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    return fd < 0 ? 0 : take_journal(fd, entry, err);
+}
+
+static int newest_first(const void *a, const void *b)
+{
+    const struct run_entry *x = a;
+    const struct run_entry *y = b;
+    int order = strcmp(y->began, x->began);
+
+    if (order != 0 && x->began[0] && y->began[0])
+        return order;
+    return x->began_s < y->began_s ? 1 : x->began_s > y->began_s ? -1 : 0;
+}
+
+int runs_list(struct run_list *out, struct carrel_error *err)
+{
+    AUTO(run_list_finish) struct run_list list = { 0 };
+    AUTO(fd_close) int runs = -1;
+
+    int r = run_dir_open_all(&runs, err);
+    if (r < 0 || runs < 0) {
+        *out = (struct run_list){ 0 };
+        return r;
+    }
+    AUTO(run_dir_close) DIR *dir = run_dir_read(runs);
+    if (!dir)
+        return err_set_errno(err, -errno, "list the runs");
+    for (struct dirent *d; (d = readdir(dir));) {
+        if (d->d_name[0] == '.' || strlen(d->d_name) >= STATE_KEY_MAX)
+            continue;
+        struct run_entry *items = reallocarray(list.items, list.n + 1, sizeof(*items));
+        if (!items)
+            return err_set_errno(err, -ENOMEM, "list of runs");
+        list.items = items;
+        r = read_run(runs, d->d_name, &items[list.n], err);
+        if (r < 0)
+            return r;
+        list.n += r == 0;
+    }
+    if (list.n > 1)
+        qsort(list.items, list.n, sizeof(*list.items), newest_first);
+    *out = list;
+    list = (struct run_list){ 0 };
+    return 0;
+}
+
+/* "T/R" is T+R on disk. */
+static bool is_meant(const char *key, const char *name, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (key[i] != (name[i] == '/' ? '+' : name[i]))
+            return false;
+    return true;
+}
+
+struct newest {
+    char name[NAME_MAX + 16];
+};
+
+static void offer_result(const char *name, uint64_t bytes, void *context)
+{
+    struct newest *newest = context;
+    size_t len = strlen(name);
+
+    (void)bytes;
+    if (strncmp(name, "artifacts/", 10) == 0 && len > 12 &&
+            strcmp(name + len - 12, "-result.json") == 0 && strcmp(name, newest->name) > 0)
+        (void)snprintf(newest->name, sizeof(newest->name), "%s", name);
+}
+
+static int open_run(const char *key, struct carrel_error *err)
+{
+    AUTO(fd_close) int runs = -1;
+
+    int r = run_dir_open_all(&runs, err);
+    if (r < 0)
+        return r;
+    int dir = openat(runs, key, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return dir < 0 ? err_set_errno(err, -errno, "run '%s'", key) : dir;
+}
+
+int runs_result(const char *key, struct buf *out, struct carrel_error *err)
+{
+    struct newest newest = { 0 };
+    struct json_value value;
+
+    AUTO(fd_close) int dir = open_run(key, err);
+    if (dir < 0)
+        return dir;
+    run_dir_each(dir, offer_result, &newest);
+    if (!newest.name[0])
+        return 0;
+    int r = fd_add_file(dir, newest.name, out, err);
+    if (r == 0)
+        r = json_read_check(out->data, out->len, &value, err);
+    if (r < 0)
+        return err_wrap(err, r, "'%s'", newest.name);
+    out->len = (size_t)(value.text + value.len - out->data); /* without the newline */
+    return 0;
+}
+
+int runs_files(const char *key, char *path, size_t size,
+        void (*each)(const char *name, uint64_t bytes, void *context), void *context,
+        struct carrel_error *err)
+{
+    char state[PATH_MAX];
+
+    AUTO(fd_close) int dir = open_run(key, err);
+    if (dir < 0)
+        return dir;
+    int r = state_path(state, sizeof(state), err);
+    if (r < 0)
+        return r;
+    (void)snprintf(path, size, "%s/runs/%s", state, key);
+    run_dir_each(dir, each, context);
+    return 0;
+}
+
+int runs_find(const char *name, struct run_entry *out, struct carrel_error *err)
+{
+    AUTO(run_list_finish) struct run_list list = { 0 };
+    size_t len = strlen(name);
+    size_t found = 0;
+    size_t at = 0;
+    char shown[128];
+
+    int r = runs_list(&list, err);
+    if (r < 0)
+        return r;
+    (void)str_escape(name, len, shown, sizeof(shown));
+    for (size_t i = 0; i < list.n; i++) {
+        if (!is_meant(list.items[i].key, name, len))
+            continue;
+        bool is_whole = list.items[i].key[len] == '\0';
+        found = is_whole ? 1 : found + 1;
+        at = i;
+        if (is_whole)
+            break;
+    }
+    if (found == 0)
+        return err_set(err, -ENOENT, "no run '%s'; 'carrel runs' lists them", shown);
+    if (found > 1)
+        return err_set(err, -EINVAL, "'%s' is the beginning of %zu runs; give more of it",
+                shown, found);
+    *out = list.items[at];
+    list.items[at].argv = NULL;
+    return 0;
+}
