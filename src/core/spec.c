@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "policy/policy.h"
 #include <carrel/run.h>
 #include <errno.h>
 #include <limits.h>
@@ -127,10 +128,20 @@ static enum network choose_network(const struct carrel_run_options *o, enum isol
     return o->network == CARREL_NETWORK_HOST ? NETWORK_HOST : NETWORK_NONE;
 }
 
+/* One that others have and this carrel has not is a promise that cannot be kept. */
+static int find_runtime(const char *name, struct runtime **out, struct carrel_error *err)
+{
+    int r = runtime_find(name, out, err);
+
+    if (r == -EINVAL && policy_runtime_isolation(name) >= 0)
+        return err_set(err, -ENOTSUP, "runtime '%s' is not part of this carrel", name);
+    return r;
+}
+
 int spec_make(const struct carrel_run_options *o, const char *id, struct spec *out,
         struct carrel_error *err)
 {
-    int r = runtime_find(o->runtime ? o->runtime : "local", &out->runtime, err);
+    int r = find_runtime(o->runtime ? o->runtime : "local", &out->runtime, err);
     if (r == 0)
         r = fill_mounts(o, out, err);
     if (r == 0)
