@@ -8,7 +8,7 @@
 #include <errno.h>
 
 #define CHAIN_MAX 16 /* profiles that extend one another */
-#define PROFILES_MAX 256
+#define PROFILES_MAX 64
 
 static const struct node *member(const struct node *map, const char *key)
 {
@@ -23,31 +23,6 @@ static int wrong(const struct document *document, const struct node *node, const
 {
     return err_set(
             err, -EINVAL, "%s:%u:%u: %s", document->name, node->line, node->column, what);
-}
-
-int document_read(struct arena *arena, const char *text, size_t len, const char *name,
-        struct document *out, struct carrel_error *err)
-{
-    struct document document = { .name = name };
-    struct node *root = NULL;
-    size_t n = 0;
-
-    int r = node_read(arena, text, len, name, &root, err);
-    if (r < 0)
-        return r;
-    document.root = root;
-    const struct node *profiles =
-            root && root->kind == NODE_MAP ? member(root, "profiles") : NULL;
-    if (profiles && profiles->kind == NODE_SCALAR && profiles->is_null)
-        profiles = NULL;
-    if (profiles && profiles->kind != NODE_MAP)
-        return wrong(&document, profiles, "profiles: expected names with keys", err);
-    for (const struct node *node = profiles ? profiles->item : NULL; node; node = node->next)
-        if (++n > PROFILES_MAX)
-            return wrong(&document, node, "profiles: there are too many", err);
-    document.profiles = profiles;
-    *out = document;
-    return 0;
 }
 
 bool document_has_profile(const struct document *document, const char *profile)
@@ -115,24 +90,60 @@ static int find_chain(const struct document *document, const struct node *profil
 }
 
 /* Every profile must be right, whichever is asked for: an error must not wait for its day. */
-static int take_profiles(const struct document *document, struct arena *arena,
-        const char *wanted, struct layer *layer, struct carrel_error *err)
+static int check_profiles(
+        const struct document *document, struct arena *arena, struct carrel_error *err)
 {
     const struct node *chain[CHAIN_MAX];
-    size_t n;
     const struct node *node = document->profiles ? document->profiles->item : NULL;
+    size_t n;
 
-    for (; node; node = node->next) {
-        struct layer aside = { .authority = layer->authority, .name = layer->name };
+    for (size_t i = 0; node; node = node->next, i++) {
+        struct layer aside = { .name = document->name };
+        if (i == PROFILES_MAX)
+            return wrong(document, node, "profiles: there are too many", err);
         int r = find_chain(document, node, chain, &n, err);
         if (r == 0)
             r = layer_take(&aside, arena, node, "extends", err);
-        for (size_t i = n; r == 0 && wanted && strcmp(node->key, wanted) == 0 && i > 0; i--)
-            r = layer_take(layer, arena, chain[i - 1], "extends", err);
         if (r < 0)
             return r;
     }
     return 0;
+}
+
+int document_read(struct arena *arena, const char *text, size_t len, const char *name,
+        struct document *out, struct carrel_error *err)
+{
+    struct document document = { .name = name };
+    struct node *root = NULL;
+
+    int r = node_read(arena, text, len, name, &root, err);
+    if (r < 0)
+        return r;
+    document.root = root;
+    const struct node *profiles =
+            root && root->kind == NODE_MAP ? member(root, "profiles") : NULL;
+    if (profiles && profiles->kind == NODE_SCALAR && profiles->is_null)
+        profiles = NULL;
+    if (profiles && profiles->kind != NODE_MAP)
+        return wrong(&document, profiles, "profiles: expected names with keys", err);
+    document.profiles = profiles;
+    r = check_profiles(&document, arena, err);
+    if (r < 0)
+        return r;
+    *out = document;
+    return 0;
+}
+
+static int take_profile(const struct document *document, struct arena *arena,
+        const char *profile, struct layer *layer, struct carrel_error *err)
+{
+    const struct node *chain[CHAIN_MAX];
+    size_t n;
+
+    int r = find_chain(document, member(document->profiles, profile), chain, &n, err);
+    for (; r == 0 && n > 0; n--)
+        r = layer_take(layer, arena, chain[n - 1], "extends", err);
+    return r;
 }
 
 int document_layer(const struct document *document, struct arena *arena,
@@ -146,8 +157,8 @@ int document_layer(const struct document *document, struct arena *arena,
     layer->authority = authority;
     layer->name = document->name;
     int r = document->root ? layer_take(layer, arena, document->root, "profiles", err) : 0;
-    if (r == 0)
-        r = take_profiles(document, arena, profile, layer, err);
+    if (r == 0 && profile)
+        r = take_profile(document, arena, profile, layer, err);
     if (r < 0)
         return r;
     *out = layer;

@@ -13,7 +13,7 @@ struct document {
     const struct node *profiles; /* a mapping, or NULL */
 };
 
-/* Everything is in `arena`; so must `name` be. Keys are not looked at yet. */
+/* Checks the profiles too. Everything is in `arena`; so must `name` be. */
 int document_read(struct arena *arena, const char *text, size_t len, const char *name,
         struct document *out, struct carrel_error *err);
 
@@ -26,10 +26,7 @@ const char *document_next_profile(const struct document *document, const char *p
 void document_offer_profiles(const struct document *document, const char *profile,
         const char **best, size_t *distance);
 
-/*
- * What the file says with this profile, which must be in it; NULL: without one. All of the
- * file is checked, the other profiles too.
- */
+/* What the file says with this profile, which must be in it; NULL: without one. */
 int document_layer(const struct document *document, struct arena *arena,
         enum policy_authority authority, const char *profile, struct layer **out,
         struct carrel_error *err);

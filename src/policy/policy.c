@@ -221,12 +221,13 @@ int policy_check(const char *text, size_t len, const char *name, struct carrel_e
     struct document document;
 
     int r = document_read(&arena, text, len, name, &document, err);
-    if (r == 0)
-        r = check_with(&document, &arena, NULL, err);
-    for (const char *profile = document_next_profile(&document, NULL); r == 0 && profile;
-            profile = document_next_profile(&document, profile)) {
+    if (r < 0)
+        return r;
+    const char *profile = NULL; /* the file without one comes first */
+    do {
         r = check_with(&document, &arena, profile, err);
-    }
+        profile = document_next_profile(&document, profile);
+    } while (r == 0 && profile);
     return r;
 }
 
