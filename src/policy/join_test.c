@@ -599,6 +599,14 @@ TEST(the_hash_is_of_what_counts)
     struct policy *e = JOINED(.user = "sandbox: {limits: {memory: 1G}}",
             .system = "sandbox: {mounts: {allow: [/data]}}");
 
+    AUTO(policy_free) struct policy *none = JOINED(0);
+    AUTO(policy_free)
+    struct policy *same =
+            JOINED(.user = "sandbox: {network: false, fallback: [], type: local}\n"
+                           "workspace: {tree: auto}");
+
+    CHECK_STR(policy_hash(none), policy_hash(same));
+    CHECK(strcmp(policy_hash(none), policy_hash(a)) != 0);
     CHECK_EQ(strlen(policy_hash(a)), 64);
     CHECK_STR(policy_hash(a), policy_hash(b));
     CHECK(strcmp(policy_hash(a), policy_hash(c)) != 0);

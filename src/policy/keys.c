@@ -145,7 +145,8 @@ static const struct key_row rows[POLICY_KEYS] = {
 
     [POLICY_MONITOR_MEMORY] = { "monitor.memory", KEY_PERCENT, LESS, BOUND_NONE, REPO_TIGHTEN,
             .built_in = SET(90, "90") },
-    [POLICY_MONITOR_CPU] = { "monitor.cpu", KEY_PERCENT, LESS, BOUND_NONE, REPO_TIGHTEN },
+    [POLICY_MONITOR_CPU] = { "monitor.cpu", KEY_PERCENT, LESS, BOUND_NONE,
+            .repository = REPO_TIGHTEN },
     [POLICY_MONITOR_PIDS] = { "monitor.pids", KEY_PERCENT, LESS, BOUND_NONE, REPO_TIGHTEN,
             .built_in = SET(90, "90") },
     [POLICY_MONITOR_DISK] = { "monitor.disk", KEY_PERCENT, LESS, BOUND_NONE, REPO_TIGHTEN,

@@ -155,8 +155,8 @@ const char *policy_place_text(const struct policy_place *place, char *text, size
 /* Every value in force with its maximum and where each came from, as one JSON object. */
 void policy_write_json(const struct policy *policy, struct json *json);
 
-/* SHA-256 of all values and bounds in force, in hex: the same for the same policy, wherever it
- * was written. */
+/* SHA-256 of all values and bounds in force, in hex: the same for the same policy and the same
+ * carrel, wherever it was written. */
 const char *policy_hash(const struct policy *policy);
 
 /* Whether the bytes are a valid policy file; `name` stands in messages. For `policy check`. */

@@ -107,12 +107,42 @@ void policy_write_json(const struct policy *policy, struct json *json)
     json_end_object(json);
 }
 
-/* What counts, without where it was written: that, and no more, is the same policy. */
+static bool is_same_list(const char *const *a, const char *const *b)
+{
+    size_t i = 0;
+
+    while (a && b && a[i] && b[i] && strcmp(a[i], b[i]) == 0)
+        i++;
+    return a == b || (a && b && a[i] == b[i]); /* both at their ends */
+}
+
+static bool is_built_in(const struct policy *policy, enum policy_key key)
+{
+    const struct key_row *row = key_row(key);
+    const struct policy_value *value = &policy->values[key];
+
+    for (size_t i = 0; row->bound == BOUND_LIST && i < policy->n_layers; i++)
+        if (policy->layers[i]->values[key].is_set)
+            return false;
+    return !policy->maxima[key].is_set && value->is_set == row->built_in.is_set &&
+           value->number == row->built_in.number &&
+           (row->kind != KEY_TEXT || !value->is_set ||
+                   strcmp(value->text, row->built_in.text) == 0) &&
+           is_same_list(value->list, row->built_in.list);
+}
+
+/*
+ * What counts, without where it was written: that, and no more, is the same policy. What is
+ * built in is said by the version, since every run has to wait for this.
+ */
 static void write_canonical(const struct policy *policy, struct json *json)
 {
     json_object(json, NULL);
+    json_str(json, "carrel", CARREL_VERSION);
     for (enum policy_key key = 0; key < POLICY_KEYS; key++) {
         const struct key_row *row = key_row(key);
+        if (is_built_in(policy, key))
+            continue;
         json_array(json, row->name);
         write_value(json, NULL, row->kind, &policy->values[key]);
         write_value(json, NULL, row->kind, &policy->maxima[key]);
