@@ -17,6 +17,9 @@ _carrel_options() { # _carrel_options COMMAND: its options, one word each
         echo "--all --stat --name-status --uncommitted --color --message -m --squash --merge" \
             "--force --older-than --dry-run --at --reason --json --help"
         ;;
+    policy | "policy show") echo "--policy --profile --json --help" ;;
+    "policy check") echo "--json --help" ;;
+    "policy init") echo "--help" ;;
     "workspace list") echo "--all --json --help" ;;
     "workspace diff") echo "--stat --name-status --uncommitted --color --json --help" ;;
     "workspace log") echo "--color --json --help" ;;
@@ -97,8 +100,27 @@ _carrel_workspace() { # _carrel_workspace WORD
     mapfile -t COMPREPLY < <(compgen -W "$list" -- "$1")
 }
 
+# carrel policy SUBCOMMAND ...
+_carrel_policy() { # _carrel_policy WORD
+    local subcommand=${COMP_WORDS[2]} before=${COMP_WORDS[COMP_CWORD - 1]} list
+
+    if [ "$COMP_CWORD" -eq 2 ]; then
+        list="show check init"
+        [[ $1 != -* ]] || list=$(_carrel_options policy)
+    elif [[ $before == -* ]] && _carrel_value "$before" "$1"; then
+        return
+    elif [[ $1 == -* ]]; then
+        list=$(_carrel_options "policy $subcommand")
+    elif [ "$subcommand" = check ] || [ "$subcommand" = init ]; then
+        compopt -o filenames 2>/dev/null
+        mapfile -t COMPREPLY < <(compgen -f -- "$1")
+        return
+    fi
+    mapfile -t COMPREPLY < <(compgen -W "$list" -- "$1")
+}
+
 _carrel() {
-    local commands="run workspace runs health test cleanup help version"
+    local commands="run workspace runs policy health test cleanup help version"
     local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]:-} i
 
     COMPREPLY=()
@@ -112,6 +134,10 @@ _carrel() {
     fi
     if [ "$command" = workspace ]; then
         _carrel_workspace "$word"
+        return
+    fi
+    if [ "$command" = policy ]; then
+        _carrel_policy "$word"
         return
     fi
     # The words so far: options with their values, then the program.

@@ -231,6 +231,15 @@ int policy_check(const char *text, size_t len, const char *name, struct carrel_e
     return r;
 }
 
+int policy_check_file(const char *path, struct carrel_error *err)
+{
+    AUTO(arena_finish) struct arena arena = { 0 };
+    struct file file;
+
+    int r = file_read_named(&arena, path, &file, err);
+    return r < 0 ? r : policy_check(file.text, file.len, file.name, err);
+}
+
 /* ---- questions ---- */
 
 const struct policy_value *policy_get(const struct policy *policy, enum policy_key key)

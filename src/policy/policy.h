@@ -152,6 +152,19 @@ const char *policy_key_name(enum policy_key key); /* "sandbox.limits.memory" */
 /* "built in", "environment SANDBOX_TYPE", "/etc/carrel/policy.yaml:3:5". */
 const char *policy_place_text(const struct policy_place *place, char *text, size_t size);
 
+/* Whether value and bounds of the key are what is built in, wherever they were written. */
+bool policy_is_built_in(const struct policy *policy, enum policy_key key);
+
+struct policy_file {
+    const char *name;
+    enum policy_authority authority;
+    bool gives_values; /* else it has bounds only */
+};
+
+/* The files that were read, the least authority first; false after the last. */
+bool policy_file_at(const struct policy *policy, size_t index, struct policy_file *out);
+const char *policy_authority_name(enum policy_authority authority); /* "repository" */
+
 /* Every value in force with its maximum and where each came from, as one JSON object. */
 void policy_write_json(const struct policy *policy, struct json *json);
 
@@ -159,8 +172,12 @@ void policy_write_json(const struct policy *policy, struct json *json);
  * carrel, wherever it was written. */
 const char *policy_hash(const struct policy *policy);
 
-/* Whether the bytes are a valid policy file; `name` stands in messages. For `policy check`. */
+/*
+ * Whether the bytes are a valid policy file, with each of its profiles; `name` stands in
+ * messages. What other files say does not count. policy_check_file() reads them first.
+ */
 int policy_check(const char *text, size_t len, const char *name, struct carrel_error *err);
+int policy_check_file(const char *path, struct carrel_error *err);
 
 /* A commented starting point, for `policy init`. */
 const char *policy_template(void);

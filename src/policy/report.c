@@ -71,25 +71,44 @@ static void write_place(struct json *json, const char *name, const struct policy
             value->is_set ? policy_place_text(&value->place, text, sizeof(text)) : NULL);
 }
 
+bool policy_file_at(const struct policy *policy, size_t index, struct policy_file *out)
+{
+    if (index >= policy->n_layers)
+        return false;
+    const struct layer *layer = policy->layers[index];
+    *out = (struct policy_file){
+        .name = layer->name,
+        .authority = layer->authority,
+        .gives_values = layer == policy->base || layer->authority == POLICY_OF_REPOSITORY,
+    };
+    return true;
+}
+
+const char *policy_authority_name(enum policy_authority authority)
+{
+    static const char *const names[] = {
+        [POLICY_BUILT_IN] = "built in",
+        [POLICY_OF_REPOSITORY] = "repository",
+        [POLICY_OF_USER] = "user",
+        [POLICY_OF_SYSTEM] = "system",
+        [POLICY_OF_ENVIRONMENT] = "environment",
+    };
+
+    return names[authority];
+}
+
 void policy_write_json(const struct policy *policy, struct json *json)
 {
+    struct policy_file file;
+
     json_object(json, NULL);
     json_str(json, "hash", policy_hash(policy));
     json_array(json, "files");
-    for (size_t i = 0; i < policy->n_layers; i++) {
-        static const char *const names[] = {
-            [POLICY_BUILT_IN] = "built in",
-            [POLICY_OF_REPOSITORY] = "repository",
-            [POLICY_OF_USER] = "user",
-            [POLICY_OF_SYSTEM] = "system",
-            [POLICY_OF_ENVIRONMENT] = "environment",
-        };
-        const struct layer *layer = policy->layers[i];
+    for (size_t i = 0; policy_file_at(policy, i, &file); i++) {
         json_object(json, NULL);
-        json_str(json, "file", layer->name);
-        json_str(json, "authority", names[layer->authority]);
-        json_bool(json, "gives_values",
-                layer == policy->base || layer->authority == POLICY_OF_REPOSITORY);
+        json_str(json, "file", file.name);
+        json_str(json, "authority", policy_authority_name(file.authority));
+        json_bool(json, "gives_values", file.gives_values);
         json_end_object(json);
     }
     json_end_array(json);
@@ -116,7 +135,7 @@ static bool is_same_list(const char *const *a, const char *const *b)
     return a == b || (a && b && a[i] == b[i]); /* both at their ends */
 }
 
-static bool is_built_in(const struct policy *policy, enum policy_key key)
+bool policy_is_built_in(const struct policy *policy, enum policy_key key)
 {
     const struct key_row *row = key_row(key);
     const struct policy_value *value = &policy->values[key];
@@ -141,7 +160,7 @@ static void write_canonical(const struct policy *policy, struct json *json)
     json_str(json, "carrel", CARREL_VERSION);
     for (enum policy_key key = 0; key < POLICY_KEYS; key++) {
         const struct key_row *row = key_row(key);
-        if (is_built_in(policy, key))
+        if (policy_is_built_in(policy, key))
             continue;
         json_array(json, row->name);
         write_value(json, NULL, row->kind, &policy->values[key]);
