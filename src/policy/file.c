@@ -129,7 +129,7 @@ static bool is_there(const char *top, const char *rel)
     return lstat(path, &st) == 0 || errno == ELOOP;
 }
 
-/* What the directory `top` has; *is_root becomes true for the nearest one with .git. */
+/* What the directory `top` has; *is_past_root becomes true at the nearest one with .git. */
 static int look_in(struct arena *arena, const char *top, bool *is_past_root, struct file *out,
         struct carrel_error *err)
 {
@@ -146,14 +146,14 @@ static int look_in(struct arena *arena, const char *top, bool *is_past_root, str
 int file_find_repository(
         struct arena *arena, const char *cwd, struct file *out, struct carrel_error *err)
 {
-    char here[PATH_MAX];
+    char here[PATH_MAX] = "";
     char path[PATH_MAX];
     bool is_past_root = false;
 
-    if (!getcwd(here, sizeof(here)))
+    if (!getcwd(here, sizeof(here)) && errno != ENOENT)
         return err_set_errno(err, -errno, "current directory");
     if (here[0] != '/')
-        return 0; /* "(unreachable)...": there is no way up */
+        return 0; /* removed, or "(unreachable)...": there is no way up */
     if (!path_absolute(here, cwd ? cwd : ".", path, sizeof(path)))
         return err_set(err, -ENAMETOOLONG, "'%s' is too long", cwd ? cwd : ".");
     for (;;) {

@@ -78,17 +78,11 @@ static int hold_values(struct policy *policy, struct carrel_error *err)
 
 /* ---- lists ---- */
 
-static bool covers(const struct key_words *words, const char *allowed, const char *asked)
-{
-    return words->covers ? words->covers(allowed, asked) : strcmp(allowed, asked) == 0;
-}
-
 /* The item of a layer's list must be covered by the list of every layer above. */
 static int hold_list(
         const struct policy *policy, size_t at, enum policy_key key, struct carrel_error *err)
 {
     const struct policy_value *own = &policy->layers[at]->values[key];
-    const struct key_words *words = key_row(key)->words;
     char here[JOIN_PLACE_MAX];
     char there[JOIN_PLACE_MAX];
 
@@ -97,7 +91,7 @@ static int hold_list(
         for (size_t j = 0; above->is_set && own->list[j]; j++) {
             bool is_covered = false;
             for (size_t k = 0; !is_covered && above->list[k]; k++)
-                is_covered = covers(words, above->list[k], own->list[j]);
+                is_covered = key_covers(key, above->list[k], own->list[j]);
             if (!is_covered)
                 return err_set(err, -EPERM, "%s: %s: '%s' is not in the list of %s",
                         policy_place_text(&own->place, here, sizeof(here)),
@@ -218,10 +212,11 @@ static int settle_environment(struct policy *policy, struct carrel_error *err)
     for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
         const struct policy_value *value = &policy->values[keys[i]];
         for (size_t j = 0; value->list && value->list[j]; j++) {
-            char name[128];
             char here[JOIN_PLACE_MAX];
-            size_t len = strcspn(value->list[j], "=");
-            (void)snprintf(name, sizeof(name), "%.*s", (int)len, value->list[j]);
+            const char *name =
+                    arena_copy(&policy->arena, value->list[j], strcspn(value->list[j], "="));
+            if (!name)
+                return err_set_errno(err, -ENOMEM, "policy");
             int r = policy_check_item(
                     policy, POLICY_ENV_ALLOW, name, false, policy_key_name(keys[i]), err);
             if (r < 0)

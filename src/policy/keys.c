@@ -75,7 +75,7 @@ static const struct key_row rows[POLICY_KEYS] = {
     [POLICY_ENV_ALLOW] = { "sandbox.environment.allow", KEY_LIST, ORDER_NONE, BOUND_LIST,
             REPO_FREE, .words = &words_pattern },
     [POLICY_ENV_PASS] = { "sandbox.environment.pass", KEY_LIST, ORDER_NONE, BOUND_NONE,
-            REPO_SUBSET, .words = &words_variable, .built_in = SET_LIST(NOTHING) },
+            REPO_SUBSET, .words = &words_pattern, .built_in = SET_LIST(NOTHING) },
     [POLICY_ENV_SET] = { "sandbox.environment.set", KEY_MAP, ORDER_NONE, BOUND_NONE, REPO_ADD,
             .words = &words_variable, .built_in = SET_LIST(NOTHING) },
 
@@ -182,6 +182,13 @@ bool key_is_section(const char *path)
         if (strncmp(rows[i].name, path, len) == 0 && rows[i].name[len] == '.')
             return true;
     return false;
+}
+
+bool key_covers(enum policy_key key, const char *allowed, const char *asked)
+{
+    const struct key_words *words = rows[key].words;
+
+    return words->covers ? words->covers(allowed, asked) : strcmp(allowed, asked) == 0;
 }
 
 bool key_is_looser(enum policy_key key, uint64_t value, uint64_t bound)

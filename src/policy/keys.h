@@ -75,6 +75,9 @@ enum policy_key key_find(const char *name);
 /* Whether `path` ("sandbox.limits") is the beginning of a key's name. */
 bool key_is_section(const char *path);
 
+/* Whether an item that is allowed, or in a list, stands for the one that is asked for, too. */
+bool key_covers(enum policy_key key, const char *allowed, const char *asked);
+
 /* Whether `value` is less tight than `bound`. */
 bool key_is_looser(enum policy_key key, uint64_t value, uint64_t bound);
 

@@ -153,7 +153,7 @@ TEST(words_are_checked)
 
 TEST(what_is_fine_is_accepted)
 {
-    ACCEPTED("sandbox: {environment: {allow: ['*', LC_*, A1], pass: [A]}}");
+    ACCEPTED("sandbox: {environment: {allow: ['*', LC_*, A1], pass: [A, LC_*]}}");
     ACCEPTED("sandbox: {mounts: {allow: [/, '/a b:rw', '/x:ro']}}");
     ACCEPTED("python: {imports: {mode: block, allow: [numpy, os.path, _x]}}");
     ACCEPTED("monitor: {memory: 90%, cpu: 1, pids: 100}");

@@ -288,11 +288,9 @@ int policy_check_number(const struct policy *policy, enum policy_key key, uint64
 
 static bool allows(enum policy_key key, const char *allowed, const char *item, bool is_writable)
 {
-    const struct key_words *words = key_row(key)->words;
-
     if (key == POLICY_MOUNTS_ALLOW)
         return words_mount_covers(allowed, item, is_writable);
-    return words->covers ? words->covers(allowed, item) : strcmp(allowed, item) == 0;
+    return key_covers(key, allowed, item);
 }
 
 int policy_check_item(const struct policy *policy, enum policy_key key, const char *item,

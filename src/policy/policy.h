@@ -33,7 +33,7 @@ enum policy_key {
     POLICY_FILES,             /* sandbox.limits.files */
     POLICY_MOUNTS_ALLOW,      /* sandbox.mounts.allow: list of "PATH[:ro|rw]" */
     POLICY_ENV_ALLOW,         /* sandbox.environment.allow: list of NAME or PREFIX* */
-    POLICY_ENV_PASS,          /* sandbox.environment.pass: the caller's variables to hand on */
+    POLICY_ENV_PASS,          /* sandbox.environment.pass: the same, the caller's to hand on */
     POLICY_ENV_SET,           /* sandbox.environment.set: list of "NAME=VALUE" */
     POLICY_WORKSPACE,         /* workspace.enabled */
     POLICY_WORKSPACE_HISTORY, /* workspace.history: number, 0 cut, 1 full */

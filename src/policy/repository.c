@@ -81,7 +81,10 @@ static int check_subset(const struct policy *policy, enum policy_key key,
     char why[JOIN_PLACE_MAX + 64];
 
     for (size_t i = 0; value->list[i]; i++) {
-        if (value_list_has(rest->list, value->list[i]))
+        bool is_covered = false;
+        for (size_t j = 0; !is_covered && rest->list[j]; j++)
+            is_covered = key_covers(key, rest->list[j], value->list[i]);
+        if (is_covered)
             continue;
         (void)snprintf(why, sizeof(why), "is not in the list that counts without it (%s)",
                 policy_place_text(&rest->place, there, sizeof(there)));

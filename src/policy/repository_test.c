@@ -1,0 +1,147 @@
+/* repository_test.c - a file of a repository, and all that it may not do. */
+#include "policy/join_fixture.h"
+
+TEST(a_repository_may_not_open_anything)
+{
+    static const struct {
+        const char *text;
+        const char *said;
+    } cases[] = {
+        { "sandbox: {network: host}",
+                "carrel.yaml:1:20: sandbox.network host: is looser than none (built in)" },
+        { "sandbox: {type: process}",
+                "carrel.yaml:1:17: sandbox.type process: is looser than local (built in)" },
+        { "sandbox: {type: e2b}",
+                "carrel.yaml:1:17: sandbox.type e2b: runs on other machines" },
+        { "sandbox: {fallback: [docker]}", "carrel.yaml:1:21: sandbox.fallback docker: is not "
+                                           "in the list that counts without it (built in)" },
+        { "sandbox: {minimum_isolation: none}",
+                "carrel.yaml:1:30: sandbox.minimum_isolation none: is looser than kernel" },
+        { "sandbox: {best_effort: [memory]}",
+                "carrel.yaml:1:24: sandbox.best_effort memory: is not in" },
+        { "sandbox: {environment: {pass: [AWS_SECRET]}}",
+                "carrel.yaml:1:31: sandbox.environment.pass AWS_SECRET: is not in" },
+        { "workspace: {dirty: true}",
+                "carrel.yaml:1:20: workspace.dirty true: is looser than false (built in)" },
+        { "workspace: {include: [.env]}",
+                "carrel.yaml:1:22: workspace.include .env: is not in" },
+        { "workspace: {on_success: apply}",
+                "carrel.yaml:1:25: workspace.on_success apply: is looser than keep" },
+        { "python: {interpreter: /workspace/python}",
+                "carrel.yaml:1:23: python.interpreter /workspace/python: is a path" },
+        { "python: {imports: {mode: off}}",
+                "carrel.yaml:1:26: python.imports.mode off: is looser than warn" },
+        { "output: {file_max: 1G}",
+                "carrel.yaml:1:20: output.file_max 1G: is looser than 64M" },
+        { "journal: {enabled: false}",
+                "carrel.yaml:1:20: journal.enabled false: is looser than true (built in)" },
+        { "journal: {max_bytes: 1G}", "carrel.yaml:1:22: journal.max_bytes 1G: is looser" },
+        { "journal: {key: /tmp/key}",
+                "carrel.yaml:1:16: journal.key /tmp/key: is not its to say" },
+        { "journal: {sign: false}", "carrel.yaml:1:17: journal.sign false: is not its to say" },
+        { "journal: {fsync: never}",
+                "carrel.yaml:1:18: journal.fsync never: is not its to say" },
+        { "artifacts: {store_code: never}",
+                "carrel.yaml:1:25: artifacts.store_code never: is looser than on_error" },
+        { "artifacts: {max_bytes: 1K}",
+                "carrel.yaml:1:24: artifacts.max_bytes 1K: is not its to say" },
+        { "artifacts: {max_age: 1s}",
+                "carrel.yaml:1:22: artifacts.max_age 1s: is not its to say" },
+        { "monitor: {memory: 99}", "carrel.yaml:1:19: monitor.memory 99: is looser than 90" },
+        { "prices: {run: 0}", "carrel.yaml:1:15: prices.run 0: is not its to say" },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        REFUSED(cases[i].said, .repository = cases[i].text);
+        /* The same text, vouched for. */
+        AUTO(policy_free) struct policy *policy = NULL;
+        int r = join(&(struct texts){ .named = cases[i].text }, &policy);
+        CHECK(r == 0 || strstr(cases[i].text, "minimum_isolation: none"));
+    }
+}
+
+TEST(a_refusal_says_what_to_do)
+{
+    REFUSED("carrel.yaml:1:20: sandbox.network host: is looser than none (built in); a policy "
+            "found in a repository may only tighten: put it into your own policy, or name this "
+            "file with --policy to vouch for it",
+            .repository = "sandbox: {network: host}");
+}
+
+TEST(a_repository_may_tighten)
+{
+    AUTO(policy_free)
+    struct policy *policy =
+            JOINED(.repository = "sandbox:\n"
+                                 "  network: none\n"
+                                 "  minimum_isolation: kernel\n"
+                                 "  require: [landlock]\n"
+                                 "  limits: {memory: 8G, timeout: 1h}\n"
+                                 "  environment: {set: {CI: '1'}, allow: [CI]}\n"
+                                 "python: {interpreter: python3.12,\n"
+                                 "  imports: {mode: block, block: [requests]}, allow_trusted: "
+                                 "false}\n"
+                                 "journal: {required: true}\n"
+                                 "artifacts: {store_code: always}\n"
+                                 "workspace: {enabled: true, setup: make deps}\n");
+    const char *const *block = policy_get(policy, POLICY_IMPORTS_BLOCK)->list;
+    size_t n = 0;
+
+    CHECK_EQ(policy_get(policy, POLICY_MEMORY)->number, 8ULL << 30);
+    CHECK_STR(block[0], "os");
+    while (block[n])
+        n++;
+    CHECK_STR(block[n - 1], "requests");
+    CHECK_EQ(policy_check_item(policy, POLICY_ENV_ALLOW, "PATH", false, "--env PATH", &err),
+            -EPERM);
+}
+
+TEST(a_user_s_value_binds_a_repository_unless_there_is_a_maximum)
+{
+    REFUSED("carrel.yaml:1:28: sandbox.limits.memory 2G: is looser than 1G (user.yaml:1:28)",
+            .repository = "sandbox: {limits: {memory: 2G}}",
+            .user = "sandbox: {limits: {memory: 1G}}");
+    REFUSED("carrel.yaml:1:28: sandbox.limits.memory 2G: is looser than 1G (user.yaml:1:28)",
+            .repository = "sandbox: {limits: {memory: 2G}}",
+            .user = "sandbox: {limits: {memory: 1G}}",
+            .system = "sandbox: {limits: {memory: {maximum: 4G}}}");
+    AUTO(policy_free)
+    struct policy *policy =
+            JOINED(.repository = "sandbox: {limits: {memory: 2G}, network: host}",
+                    .user = "sandbox: {limits: {memory: {default: 1G, maximum: 2G}}}",
+                    .system = "sandbox: {network: {maximum: host}}");
+    CHECK_EQ(policy_get(policy, POLICY_MEMORY)->number, 2ULL << 30);
+    CHECK_STR(policy_get(policy, POLICY_NETWORK)->text, "host");
+}
+
+TEST(a_repository_may_not_change_a_variable_that_is_set)
+{
+    REFUSED("carrel.yaml:1:30: sandbox.environment.set PROXY=evil: the variable has another "
+            "value at user.yaml:1:30",
+            .repository = "sandbox: {environment: {set: {PROXY: evil}}}",
+            .user = "sandbox: {environment: {set: {PROXY: good}}}");
+    AUTO(policy_free)
+    struct policy *policy = JOINED(.repository = "sandbox: {environment: {set: {B: 2}}}",
+            .user = "sandbox: {environment: {set: {A: 1}}}");
+    CHECK_STR(policy_get(policy, POLICY_ENV_SET)->list[0], "A=1");
+    CHECK_STR(policy_get(policy, POLICY_ENV_SET)->list[1], "B=2");
+}
+
+TEST(a_repository_may_pass_on_less)
+{
+    AUTO(policy_free)
+    struct policy *policy = JOINED(.repository = "sandbox: {environment: {pass: [LC_ALL]}}",
+            .user = "sandbox: {environment: {pass: [LC_*, HOME]}}");
+
+    CHECK_STR(policy_get(policy, POLICY_ENV_PASS)->list[0], "LC_ALL");
+    CHECK(!policy_get(policy, POLICY_ENV_PASS)->list[1]);
+}
+
+TEST(a_repository_may_name_what_a_higher_file_names)
+{
+    AUTO(policy_free)
+    struct policy *policy = JOINED(.repository = "sandbox: {type: e2b, fallback: [local]}",
+            .user = "sandbox: {type: local, fallback: [e2b, local]}");
+
+    CHECK_STR(policy_get(policy, POLICY_TYPE)->text, "e2b");
+}
