@@ -77,7 +77,7 @@ static int take_last(struct journal_file *file, const char *run, const char *lin
         chain.head[JOURNAL_HASH - 1] = '\0';
         if (run)
             (void)stpcpy(chain.run, run);
-        r = journal_line_check(&chain, NULL, line, len, err);
+        r = journal_line_check(&chain, NULL, line, len, &last, err);
     }
     if (r < 0)
         return err_wrap(err, r, "the last record of '%s' is not right", file->name);
@@ -203,9 +203,9 @@ int journal_file_sync(struct journal_file *file, struct carrel_error *err)
 }
 
 /* Open file description locks: they end with the last descriptor, and can be asked for. */
-static int lock(int fd, int command)
+static int lock(int fd, int command, short type)
 {
-    struct flock all = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+    struct flock all = { .l_type = type, .l_whence = SEEK_SET };
     int r;
 
     do
@@ -218,12 +218,22 @@ static int lock(int fd, int command)
 
 int journal_lock_try(int fd)
 {
-    return lock(fd, F_OFD_SETLK);
+    return lock(fd, F_OFD_SETLK, F_WRLCK);
 }
 
 int journal_lock_wait(int fd)
 {
-    return lock(fd, F_OFD_SETLKW);
+    return lock(fd, F_OFD_SETLKW, F_WRLCK);
+}
+
+int journal_lock_shared(int fd)
+{
+    return lock(fd, F_OFD_SETLKW, F_RDLCK);
+}
+
+void journal_unlock(int fd)
+{
+    (void)lock(fd, F_OFD_SETLK, F_UNLCK); /* the close would do it too */
 }
 
 bool journal_lock_is_held(int fd)

@@ -39,7 +39,7 @@ struct journal_torn {
 int journal_file_resume(struct journal_file *file, const char *run, struct journal_torn *torn,
         struct carrel_error *err);
 
-/* One record: its members go into what begin returns. `hash` may be NULL. */
+/* One record: its members go into what begin returns. */
 struct json *journal_file_begin(struct journal_file *file, const char *run, const char *event);
 int journal_file_add(struct journal_file *file, struct carrel_error *err);
 
@@ -55,4 +55,6 @@ int journal_file_sync(struct journal_file *file, struct carrel_error *err);
  */
 int journal_lock_try(int fd);
 int journal_lock_wait(int fd);
+int journal_lock_shared(int fd); /* waits until nobody writes, and keeps writers waiting */
+void journal_unlock(int fd);
 bool journal_lock_is_held(int fd); /* by somebody else; takes nothing */

@@ -1,77 +1,17 @@
-#include "base/err.h"
-#include "base/fd.h"
 #include "base/json_read.h"
 #include "base/sha256.h"
-#include "base/tree.h"
-#include "harness.h"
 #include "journal/journal.h"
+#include "journal_bench.h"
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-struct bench {
-    char dir[64];
-    char runs[80];
-};
-
-static void bench_finish(struct bench bench)
-{
-    (void)tree_remove(AT_FDCWD, bench.dir, NULL);
-}
-DEFINE_AUTO(struct bench, bench_finish)
-
-static struct bench bench_make(void)
-{
-    struct bench bench = { .dir = "/tmp/carrel-journal-test-XXXXXX" };
-
-    CHECK(mkdtemp(bench.dir));
-    (void)snprintf(bench.runs, sizeof(bench.runs), "%s/runs", bench.dir);
-    return bench;
-}
-
-static struct journal *open_run(const struct bench *bench, const char *run)
-{
-    const struct journal_options options = { .runs = bench->runs, .run = run, .task = "T-1" };
-    struct carrel_error err = { 0 };
-    struct journal *journal = NULL;
-
-    if (journal_open(&options, &journal, &err) < 0)
-        test_fail(__FILE__, __LINE__, "%s", err.message);
-    return journal;
-}
-
-static void add(struct journal *journal, const char *event, const char *text)
-{
-    struct carrel_error err = { 0 };
-    struct json *json = journal_begin(journal, event);
-
-    json_str(json, "text", text);
-    if (journal_add(journal, &err) < 0)
-        test_fail(__FILE__, __LINE__, "%s", err.message);
-}
-
-static void seal(struct journal *journal)
-{
-    struct carrel_error err = { 0 };
-    char hash[JOURNAL_HASH];
-
-    if (journal_seal(journal, "exited", hash, &err) < 0)
-        test_fail(__FILE__, __LINE__, "%s", err.message);
-}
 
 /* Reads a file below the runs; lines[] are ended with NUL. Returns how many. */
 static size_t read_lines(
         const struct bench *bench, const char *name, struct buf *text, char **lines, size_t max)
 {
-    char path[200];
     size_t n = 0;
 
-    (void)snprintf(path, sizeof(path), "%s/%s", bench->runs, name);
-    buf_clear(text);
-    CHECK_EQ(fd_add_file(AT_FDCWD, path, text, NULL), 0);
+    bench_read(bench, name, text);
     for (char *at = text->data; at && *at;) {
         char *end = strchr(at, '\n');
         CHECK(end && n < max);
@@ -98,12 +38,12 @@ TEST(records_are_numbered_chained_and_sealed)
     char *lines[8];
     char prev[JOURNAL_HASH] =
             "0000000000000000000000000000000000000000000000000000000000000000";
-    AUTO(journal_close) struct journal *journal = open_run(&bench, "R-1");
+    AUTO(journal_close) struct journal *journal = bench_open(&bench, "R-1", NULL);
 
     CHECK(!journal_is_continued(journal));
-    add(journal, "run_started", "a");
-    add(journal, "process_started", "b");
-    seal(journal);
+    bench_add(journal, "run_started", "a");
+    bench_add(journal, "process_started", "b");
+    bench_seal(journal);
     CHECK_EQ(read_lines(&bench, "R-1/journal.jsonl", &text, lines, 8), 3);
     for (size_t i = 0; i < 3; i++) {
         /* By hand, as somebody without carrel would do it. */
@@ -132,7 +72,7 @@ TEST(records_are_numbered_chained_and_sealed)
 TEST(files_and_directories_are_ours_alone)
 {
     AUTO(bench_finish) struct bench bench = bench_make();
-    AUTO(journal_close) struct journal *journal = open_run(&bench, "R-1");
+    AUTO(journal_close) struct journal *journal = bench_open(&bench, "R-1", NULL);
     static const char *const paths[] = { "", "/R-1", "/index.jsonl", "/R-1/journal.jsonl" };
 
     (void)journal;
@@ -152,10 +92,10 @@ TEST(the_index_tells_of_every_run_and_its_seal)
     struct carrel_error err = { 0 };
     char hash[JOURNAL_HASH];
     char *lines[8];
-    AUTO(journal_close) struct journal *first = open_run(&bench, "R-1");
-    AUTO(journal_close) struct journal *second = open_run(&bench, "R-2");
+    AUTO(journal_close) struct journal *first = bench_open(&bench, "R-1", NULL);
+    AUTO(journal_close) struct journal *second = bench_open(&bench, "R-2", NULL);
 
-    add(first, "run_started", "a");
+    bench_add(first, "run_started", "a");
     CHECK_EQ(journal_seal(first, "timeout", hash, &err), 0);
     CHECK_EQ(journal_note_pruned(bench.runs, "R-1", &err), 0);
     CHECK_EQ(read_lines(&bench, "index.jsonl", &text, lines, 8), 4);
@@ -178,7 +118,7 @@ TEST(a_run_in_progress_cannot_be_opened_again)
     const struct journal_options options = { .runs = bench.runs, .run = "R-1" };
     struct carrel_error err = { 0 };
     struct journal *again = NULL;
-    AUTO(journal_close) struct journal *journal = open_run(&bench, "R-1");
+    AUTO(journal_close) struct journal *journal = bench_open(&bench, "R-1", NULL);
 
     (void)journal;
     CHECK_EQ(journal_open(&options, &again, &err), -EBUSY);
@@ -193,10 +133,10 @@ TEST(a_run_that_is_taken_up_goes_on_in_the_same_chain)
     char *lines[8];
 
     for (int i = 0; i < 2; i++) {
-        AUTO(journal_close) struct journal *journal = open_run(&bench, "R-1");
+        AUTO(journal_close) struct journal *journal = bench_open(&bench, "R-1", NULL);
         CHECK_EQ(journal_is_continued(journal), i > 0);
-        add(journal, "run_started", "a");
-        seal(journal);
+        bench_add(journal, "run_started", "a");
+        bench_seal(journal);
     }
     CHECK_EQ(read_lines(&bench, "R-1/journal.jsonl", &text, lines, 8), 4);
     for (size_t i = 1; i < 4; i++) {
@@ -209,29 +149,19 @@ TEST(a_run_that_is_taken_up_goes_on_in_the_same_chain)
     check_member(lines[2], "event", "run_continued");
 }
 
-static void append_text(const struct bench *bench, const char *name, const char *text)
-{
-    char path[200];
-
-    (void)snprintf(path, sizeof(path), "%s/%s", bench->runs, name);
-    AUTO(fd_close) int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
-    CHECK(fd >= 0);
-    CHECK_EQ(fd_write_all(fd, text, strlen(text)), 0);
-}
-
 TEST(a_torn_record_is_cut_off_and_noted)
 {
     AUTO(bench_finish) struct bench bench = bench_make();
     AUTO(buf_finish) struct buf text = BUF_INIT(1 << 20);
-    struct journal *journal = open_run(&bench, "R-1");
+    struct journal *journal = bench_open(&bench, "R-1", NULL);
     char *lines[8];
 
-    add(journal, "run_started", "a");
+    bench_add(journal, "run_started", "a");
     journal_close(journal);
-    append_text(&bench, "R-1/journal.jsonl", "{\"seq\":2,\"ti");
-    append_text(&bench, "index.jsonl", "{\"seq");
-    journal = open_run(&bench, "R-1");
-    add(journal, "run_resumed", "b");
+    bench_append(&bench, "R-1/journal.jsonl", "{\"seq\":2,\"ti");
+    bench_append(&bench, "index.jsonl", "{\"seq");
+    journal = bench_open(&bench, "R-1", NULL);
+    bench_add(journal, "run_resumed", "b");
     journal_close(journal);
 
     CHECK_EQ(read_lines(&bench, "R-1/journal.jsonl", &text, lines, 8), 3);
@@ -250,9 +180,9 @@ TEST(a_file_that_holds_nothing_but_a_torn_record_begins_anew)
     AUTO(buf_finish) struct buf text = BUF_INIT(1 << 20);
     char *lines[8];
 
-    journal_close(open_run(&bench, "R-1"));
-    append_text(&bench, "R-1/journal.jsonl", "{\"seq\":1,\"ti");
-    journal_close(open_run(&bench, "R-1"));
+    journal_close(bench_open(&bench, "R-1", NULL));
+    bench_append(&bench, "R-1/journal.jsonl", "{\"seq\":1,\"ti");
+    journal_close(bench_open(&bench, "R-1", NULL));
     CHECK_EQ(read_lines(&bench, "R-1/journal.jsonl", &text, lines, 8), 1);
     check_member(lines[0], "event", "recovered");
     CHECK_MEM(lines[0], 9, "{\"seq\":1,", 9);
@@ -263,11 +193,11 @@ TEST(what_does_not_end_in_a_record_is_not_continued)
     AUTO(bench_finish) struct bench bench = bench_make();
     const struct journal_options options = { .runs = bench.runs, .run = "R-1" };
     struct carrel_error err = { 0 };
-    struct journal *journal = open_run(&bench, "R-1");
+    struct journal *journal = bench_open(&bench, "R-1", NULL);
 
-    add(journal, "run_started", "a");
+    bench_add(journal, "run_started", "a");
     journal_close(journal);
-    append_text(&bench, "R-1/journal.jsonl", "{}\n");
+    bench_append(&bench, "R-1/journal.jsonl", "{}\n");
     CHECK_EQ(journal_open(&options, &journal, &err), -EBADMSG);
     CHECK_STR(err.message, "journal of run 'R-1': the last record of 'journal.jsonl' is not "
                            "right: its end has not the form of a record");
@@ -278,12 +208,12 @@ TEST(a_broken_index_stops_every_run)
     AUTO(bench_finish) struct bench bench = bench_make();
     const struct journal_options options = { .runs = bench.runs, .run = "R-2" };
     struct carrel_error err = { 0 };
-    struct journal *journal = open_run(&bench, "R-1");
+    struct journal *journal = bench_open(&bench, "R-1", NULL);
     char path[200];
     struct stat st;
 
     journal_close(journal);
-    append_text(&bench, "index.jsonl", "{}\n");
+    bench_append(&bench, "index.jsonl", "{}\n");
     CHECK_EQ(journal_open(&options, &journal, &err), -EBADMSG);
     CHECK(strstr(err.message, "the index of runs cannot be continued"));
     (void)snprintf(path, sizeof(path), "%s/R-2/journal.jsonl", bench.runs);
@@ -342,7 +272,7 @@ TEST(a_record_that_is_too_long_ends_the_journal)
 {
     AUTO(bench_finish) struct bench bench = bench_make();
     AUTO(buf_finish) struct buf text = BUF_INIT(1 << 20);
-    AUTO(journal_close) struct journal *journal = open_run(&bench, "R-1");
+    AUTO(journal_close) struct journal *journal = bench_open(&bench, "R-1", NULL);
     AUTO(free) char *huge = malloc(JOURNAL_RECORD_MAX + 1);
     struct carrel_error err = { 0 };
     char hash[JOURNAL_HASH];
@@ -351,7 +281,7 @@ TEST(a_record_that_is_too_long_ends_the_journal)
     CHECK(huge);
     memset(huge, 'a', JOURNAL_RECORD_MAX);
     huge[JOURNAL_RECORD_MAX] = '\0';
-    add(journal, "run_started", "a");
+    bench_add(journal, "run_started", "a");
     json_str(journal_begin(journal, "limit_hit"), "text", huge);
     CHECK_EQ(journal_add(journal, &err), -EMSGSIZE);
     (void)journal_begin(journal, "short");
@@ -421,7 +351,7 @@ TEST(a_megabyte_of_arguments_stays_one_bounded_record)
     enum { N = 9, EACH = 128 << 10 };
     AUTO(bench_finish) struct bench bench = bench_make();
     AUTO(buf_finish) struct buf text = BUF_INIT(4 << 20);
-    AUTO(journal_close) struct journal *journal = open_run(&bench, "R-1");
+    AUTO(journal_close) struct journal *journal = bench_open(&bench, "R-1", NULL);
     AUTO(free) char *word = malloc(EACH);
     const char *words[N + 1] = { NULL };
     struct carrel_error err = { 0 };
@@ -444,7 +374,7 @@ TEST(bytes_of_any_kind_stay_one_record_and_harmless)
 {
     AUTO(bench_finish) struct bench bench = bench_make();
     AUTO(buf_finish) struct buf text = BUF_INIT(1 << 20);
-    AUTO(journal_close) struct journal *journal = open_run(&bench, "R-1");
+    AUTO(journal_close) struct journal *journal = bench_open(&bench, "R-1", NULL);
     static const char evil[] =
             "\n{\"seq\":2}\n\x1b]0;title\x07\x1b[2J\r\0\"},\xc2\x9b\xe2\x80\xae\xff";
     struct carrel_error err = { 0 };

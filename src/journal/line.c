@@ -185,6 +185,12 @@ int journal_line_parse(
     return 0;
 }
 
+bool journal_line_is(const struct journal_line *line, const char *event)
+{
+    return line->event.len == strlen(event) &&
+           memcmp(line->event.text, event, line->event.len) == 0;
+}
+
 /*
  * A seal is about the lines before it. Its members end in one of two ways, which are compared
  * byte for byte:  ,"records":N,"head":"…"  with or without  ,"key":"…","signature":"…"
@@ -207,7 +213,7 @@ static int check_seal(const struct journal_chain *chain, const struct journal_tr
 }
 
 int journal_line_check(struct journal_chain *chain, const struct journal_trust *trust,
-        const char *text, size_t len, struct carrel_error *err)
+        const char *text, size_t len, struct journal_line *out, struct carrel_error *err)
 {
     struct journal_chain next = *chain;
     struct journal_line line;
@@ -232,7 +238,7 @@ int journal_line_check(struct journal_chain *chain, const struct journal_trust *
                 line.seq);
     if (memcmp(line.prev, next.head, DIGITS) != 0)
         return err_set(err, -EBADMSG, "it does not follow the record before it");
-    next.is_sealed = line.event.len == 6 && memcmp(line.event.text, "sealed", 6) == 0;
+    next.is_sealed = journal_line_is(&line, "sealed");
     if (next.is_sealed) {
         r = check_seal(&next, trust, &line, next.signer, err);
         if (r < 0)
@@ -244,5 +250,6 @@ int journal_line_check(struct journal_chain *chain, const struct journal_trust *
     memcpy(next.head, hash, JOURNAL_HASH);
     next.seq++;
     *chain = next;
+    *out = line;
     return 0;
 }

@@ -52,7 +52,9 @@ int journal_line_parse(
  * goes one line on, otherwise it stays. `trust` may be NULL: then any key may have signed.
  */
 int journal_line_check(struct journal_chain *chain, const struct journal_trust *trust,
-        const char *line, size_t len, struct carrel_error *err);
+        const char *text, size_t len, struct journal_line *out, struct carrel_error *err);
+
+bool journal_line_is(const struct journal_line *line, const char *event);
 
 /* Letters, digits, '.', '_' and '-', at most 64, not beginning with a dot. */
 bool journal_is_run(const char *text, size_t len);

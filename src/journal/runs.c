@@ -1,0 +1,246 @@
+/* runs.c - reads the index. */
+#include "journal/runs.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "journal/file.h"
+#include "journal/index.h"
+#include "journal/lines.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+void journal_runs_free(struct journal_runs *runs)
+{
+    if (!runs)
+        return;
+    free(runs->items);
+    free(runs->slots);
+    free(runs);
+}
+
+static size_t hash_of(const char *run)
+{
+    uint64_t hash = 0xcbf29ce484222325; /* FNV-1a */
+
+    for (; *run; run++)
+        hash = (hash ^ (unsigned char)*run) * 0x100000001b3;
+    return (size_t)hash;
+}
+
+/* Where the run is, or where it would be. There is always a free slot. */
+static size_t *slot_of(const struct journal_runs *runs, const char *run)
+{
+    size_t at = hash_of(run) & (runs->n_slots - 1);
+
+    while (runs->slots[at] > 0 && strcmp(runs->items[runs->slots[at] - 1].run, run) != 0)
+        at = (at + 1) & (runs->n_slots - 1);
+    return &runs->slots[at];
+}
+
+/* Room for one more in both. */
+static int grow(struct journal_runs *runs)
+{
+    if (2 * (runs->n + 1) <= runs->n_slots)
+        return 0;
+    size_t n_slots = runs->n_slots ? 2 * runs->n_slots : 64;
+    struct journal_run *items = reallocarray(runs->items, n_slots / 2, sizeof(*items));
+    if (!items)
+        return -ENOMEM;
+    runs->items = items;
+    size_t *slots = calloc(n_slots, sizeof(*slots));
+    if (!slots)
+        return -ENOMEM;
+    free(runs->slots);
+    runs->slots = slots;
+    runs->n_slots = n_slots;
+    for (size_t i = 0; i < runs->n; i++)
+        *slot_of(runs, runs->items[i].run) = i + 1;
+    return 0;
+}
+
+const struct journal_run *journal_runs_get(const struct journal_runs *runs, const char *run)
+{
+    size_t at = runs->n > 0 ? *slot_of(runs, run) : 0;
+
+    return at > 0 ? &runs->items[at - 1] : NULL;
+}
+
+/* The entry of a run; a new one when it is not known yet. */
+static struct journal_run *entry_of(struct journal_runs *runs, const char *run)
+{
+    if (grow(runs) < 0)
+        return NULL;
+    size_t *slot = slot_of(runs, run);
+    if (*slot == 0) {
+        runs->items[runs->n] = (struct journal_run){ 0 };
+        (void)stpcpy(runs->items[runs->n].run, run);
+        *slot = ++runs->n;
+    }
+    return &runs->items[*slot - 1];
+}
+
+static void take_text(const struct journal_line *line, const char *key, char *out, size_t size)
+{
+    AUTO(buf_finish) struct buf text = BUF_INIT(size - 1);
+
+    (void)json_read_string(json_read_member(line->whole, key), &text);
+    (void)snprintf(out, size, "%s", text.data ? text.data : "");
+}
+
+static void take_seal(struct journal_run *run, const struct journal_line *line)
+{
+    run->is_open = false;
+    (void)snprintf(
+            run->sealed, sizeof(run->sealed), "%.*s", (int)line->time.len, line->time.text);
+    take_text(line, "reason", run->reason, sizeof(run->reason));
+    take_text(line, "seal", run->seal, sizeof(run->seal));
+    (void)json_read_u64(json_read_member(line->whole, "records"), &run->records);
+}
+
+static int take(struct journal_runs *runs, const struct journal_line *line)
+{
+    char id[JOURNAL_RUN];
+
+    if (journal_line_is(line, "torn"))
+        return 0;
+    (void)snprintf(id, sizeof(id), "%.*s", (int)line->run.len, line->run.text);
+    struct journal_run *run = entry_of(runs, id);
+    if (!run)
+        return -ENOMEM;
+    if (journal_line_is(line, "run_sealed")) {
+        take_seal(run, line);
+    } else if (journal_line_is(line, "run_pruned")) {
+        run->is_pruned = true;
+        run->is_open = false;
+    } else {
+        if (!run->began[0] ||
+                run->is_pruned) { /* an id may be given again after it was pruned */
+            *run = (struct journal_run){ 0 };
+            (void)stpcpy(run->run, id);
+            (void)snprintf(run->began, sizeof(run->began), "%.*s", (int)line->time.len,
+                    line->time.text);
+        }
+        take_text(line, "task", run->task, sizeof(run->task));
+        run->is_open = true;
+    }
+    return 0;
+}
+
+/* The length of the file at a moment when nobody is writing to it. */
+static int settled_size(int fd, uint64_t *out, struct carrel_error *err)
+{
+    struct stat st;
+
+    int r = journal_lock_shared(fd);
+    if (r < 0)
+        return err_set_errno(err, r, "lock '%s'", JOURNAL_INDEX);
+    if (fstat(fd, &st) < 0)
+        r = err_set_errno(err, -errno, "stat '%s'", JOURNAL_INDEX);
+    else
+        *out = (uint64_t)st.st_size;
+    journal_unlock(fd);
+    return r;
+}
+
+static int read_index(int fd, struct journal_runs *runs, struct carrel_error *err)
+{
+    struct journal_known known = { .is_index = true };
+    struct journal_line line;
+
+    int r = settled_size(fd, &known.max_bytes, err);
+    if (r < 0 || known.max_bytes == 0)
+        return r;
+    AUTO(journal_reader_finish) struct journal_reader reader = journal_reader_of(fd, &known);
+    while ((r = journal_reader_next(&reader, &line, err)) > 0) {
+        r = take(runs, &line);
+        if (r < 0)
+            return err_set_errno(err, r, "read '%s'", JOURNAL_INDEX);
+    }
+    if (r == 0)
+        journal_reader_judge(&reader, &runs->index);
+    return r;
+}
+
+int journal_runs_read(int dir, struct journal_runs **out, struct carrel_error *err)
+{
+    AUTO(journal_runs_free) struct journal_runs *runs = calloc(1, sizeof(*runs));
+
+    if (!runs)
+        return err_set_errno(err, -ENOMEM, "read '%s'", JOURNAL_INDEX);
+    runs->index.state = JOURNAL_UNSEALED;
+    AUTO(fd_close) int fd = openat(dir, JOURNAL_INDEX, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 && errno != ENOENT)
+        return err_set_errno(err, -errno, "open '%s'", JOURNAL_INDEX);
+    int r = fd < 0 ? 0 : read_index(fd, runs, err);
+    if (r < 0)
+        return r;
+    *out = ptr_steal(&runs);
+    return 0;
+}
+
+int journal_open_run(int dir, const char *run, struct carrel_error *err)
+{
+    if (!journal_is_run(run, strlen(run)))
+        return err_set(err, -EINVAL, "this is no id of a run");
+    AUTO(fd_close)
+    int sub = openat(dir, run, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = sub < 0 ? -1
+                     : openat(sub, JOURNAL_NAME,
+                               O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0)
+        return err_set_errno(err, -errno, "journal of run '%s'", run);
+    return fd;
+}
+
+enum journal_state journal_run_state(int dir, const struct journal_run *run)
+{
+    if (run->is_pruned)
+        return JOURNAL_PRUNED;
+    AUTO(fd_close) int fd = journal_open_run(dir, run->run, NULL);
+    if (fd < 0)
+        return JOURNAL_MISSING;
+    if (journal_lock_is_held(fd))
+        return JOURNAL_IN_PROGRESS;
+    return run->is_open ? JOURNAL_UNSEALED : JOURNAL_SEALED;
+}
+
+static void say(struct journal_verdict *verdict, enum journal_state state, const char *why)
+{
+    verdict->state = state;
+    (void)snprintf(verdict->why, sizeof(verdict->why), "%s", why);
+}
+
+int journal_verify_run(int dir, const struct journal_runs *runs, const char *run,
+        const struct journal_trust *trust, struct journal_verdict *out,
+        struct carrel_error *err)
+{
+    const struct journal_run *entry = journal_runs_get(runs, run);
+    struct journal_known known = { .run = run, .trust = trust };
+
+    *out = (struct journal_verdict){ 0 };
+    AUTO(fd_close) int fd = journal_open_run(dir, run, err);
+    if (fd == -ENOENT && entry) {
+        if (entry->is_pruned)
+            say(out, JOURNAL_PRUNED, "");
+        else
+            say(out, JOURNAL_MISSING, "the index knows it, and its journal is not there");
+        return 0;
+    }
+    if (fd < 0)
+        return fd;
+    if (entry && entry->seal[0] && !entry->is_pruned) {
+        known.seal = entry->seal;
+        known.records = entry->records;
+    }
+    int r = journal_verify(fd, &known, out, err);
+    if (r < 0 || out->state == JOURNAL_BAD)
+        return r;
+    if (!entry && out->records + out->torn_bytes > 0 && out->state != JOURNAL_IN_PROGRESS)
+        say(out, JOURNAL_BAD, "the index does not know this run");
+    else if (out->state == JOURNAL_SEALED && !out->has_known_seal)
+        say(out, JOURNAL_UNSEALED,
+                "it is sealed and the index does not know that: carrel was killed at its end, "
+                "or the index was cut back");
+    return 0;
+}

@@ -1,0 +1,45 @@
+/* runs.h - all runs, as the index tells it. */
+#pragma once
+#include "journal/verify.h"
+
+struct journal_run {
+    char run[JOURNAL_RUN];
+    char task[JOURNAL_RUN];        /* "": none */
+    char began[JOURNAL_TIME_MAX];  /* the first time, when it was taken up again */
+    char sealed[JOURNAL_TIME_MAX]; /* the last time; "": never */
+    char reason[32];               /* of the last seal */
+    char seal[JOURNAL_HASH];       /* "": none */
+    uint64_t records;              /* of it */
+    bool is_open;                  /* begun or taken up, and not sealed since */
+    bool is_pruned;
+};
+
+struct journal_runs {
+    struct journal_run *items; /* in the order in which they began */
+    size_t n;
+    struct journal_verdict index; /* what was read up to the first bad record */
+    size_t *slots;                /* by id: where in items, plus one; 0: free */
+    size_t n_slots;
+};
+
+/* `dir` is the directory of all runs. No index is no error: then there are no runs. */
+int journal_runs_read(int dir, struct journal_runs **out, struct carrel_error *err);
+void journal_runs_free(struct journal_runs *runs); /* NULL is fine */
+DEFINE_AUTO(struct journal_runs *, journal_runs_free)
+
+/* By its whole id; NULL: there is none. */
+const struct journal_run *journal_runs_get(const struct journal_runs *runs, const char *run);
+
+/* Opens the journal of a run for reading. */
+int journal_open_run(int dir, const char *run, struct carrel_error *err);
+
+/* What is to be seen without reading the journal: whether it is there and locked. */
+enum journal_state journal_run_state(int dir, const struct journal_run *run);
+
+/*
+ * Verifies the journal of `run` against the index. One that the index does not know is bad
+ * unless it is empty: such a run was killed before it began.
+ */
+int journal_verify_run(int dir, const struct journal_runs *runs, const char *run,
+        const struct journal_trust *trust, struct journal_verdict *out,
+        struct carrel_error *err);
