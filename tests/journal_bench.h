@@ -101,9 +101,9 @@ static inline void bench_write(
 {
     char path[200];
 
-    AUTO(fd_close)
-    int fd =
-            open(bench_path(bench, name, path), O_WRONLY | O_TRUNC | O_CREAT | O_CLOEXEC, 0600);
+    /* A new file: ext4 writes one that was cut to nothing to the disk when it is closed. */
+    (void)unlink(bench_path(bench, name, path));
+    AUTO(fd_close) int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     CHECK(fd >= 0);
     CHECK_EQ(fd_write_all(fd, text, len), 0);
 }

@@ -86,6 +86,16 @@ static void expand(uint32_t w[static 64], const unsigned char *block)
     }
 }
 
+/* One of 64 rounds: the words change places by their names, so that none has to be moved. */
+#define ROUND(a, b, c, d, e, f, g, h, i)                                                       \
+    do {                                                                                       \
+        uint32_t t1_ = (h) + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) +                  \
+                       (((e) & (f)) ^ (~(e) & (g))) + constants[i] + w[i];                     \
+        (d) += t1_;                                                                            \
+        (h) = t1_ + (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) +                           \
+              (((a) & (b)) ^ ((a) & (c)) ^ ((b) & (c)));                                       \
+    } while (0)
+
 static void compress(uint32_t *state, const unsigned char *block)
 {
     uint32_t w[64];
@@ -93,15 +103,15 @@ static void compress(uint32_t *state, const unsigned char *block)
 
     expand(w, block);
     memcpy(v, state, sizeof(v));
-    for (size_t i = 0; i < 64; i++) {
-        uint32_t s1 = rotate(v[4], 6) ^ rotate(v[4], 11) ^ rotate(v[4], 25);
-        uint32_t choice = (v[4] & v[5]) ^ (~v[4] & v[6]);
-        uint32_t t1 = v[7] + s1 + choice + constants[i] + w[i];
-        uint32_t s0 = rotate(v[0], 2) ^ rotate(v[0], 13) ^ rotate(v[0], 22);
-        uint32_t majority = (v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]);
-        memmove(v + 1, v, 7 * sizeof(v[0]));
-        v[4] += t1;
-        v[0] = t1 + s0 + majority;
+    for (size_t i = 0; i < 64; i += 8) {
+        ROUND(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], i);
+        ROUND(v[7], v[0], v[1], v[2], v[3], v[4], v[5], v[6], i + 1);
+        ROUND(v[6], v[7], v[0], v[1], v[2], v[3], v[4], v[5], i + 2);
+        ROUND(v[5], v[6], v[7], v[0], v[1], v[2], v[3], v[4], i + 3);
+        ROUND(v[4], v[5], v[6], v[7], v[0], v[1], v[2], v[3], i + 4);
+        ROUND(v[3], v[4], v[5], v[6], v[7], v[0], v[1], v[2], i + 5);
+        ROUND(v[2], v[3], v[4], v[5], v[6], v[7], v[0], v[1], i + 6);
+        ROUND(v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[0], i + 7);
     }
     for (size_t i = 0; i < 8; i++)
         state[i] += v[i];
