@@ -2,8 +2,8 @@
 #include "cli/options.h"
 #include "base/auto.h"
 #include "base/err.h"
-#include "base/str.h"
 #include "base/nearest.h"
+#include "base/str.h"
 #include <errno.h>
 #include <stdio.h>
 
@@ -77,6 +77,27 @@ int options_parse(const struct option_row *rows, size_t n, int argc, char *const
             return r;
     }
     return at;
+}
+
+int options_parse_mixed(const struct option_row *rows, size_t n, int argc, char **argv,
+        void *target, char **words, struct carrel_error *err)
+{
+    int n_words = 0;
+    int at = 0;
+
+    /* Options up to a word, from there on again, and so on: argv[at] is always behind us. */
+    while (at < argc) {
+        int r = options_parse(rows, n, argc - at, argv + at, target, err);
+        if (r < 0)
+            return r;
+        at += r;
+        bool is_rest = r > 1 && strcmp(argv[at - 1], "--") == 0;
+        do {
+            if (at < argc)
+                words[n_words++] = argv[at];
+        } while (is_rest && ++at < argc);
+    }
+    return n_words;
 }
 
 void options_print(const struct option_row *rows, size_t n)

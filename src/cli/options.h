@@ -29,5 +29,12 @@ struct option_row {
 int options_parse(const struct option_row *rows, size_t n, int argc, char *const *argv,
         void *target, struct carrel_error *err);
 
+/*
+ * The same with words between the options, as people type them; after "--" there are words
+ * only. `words` has room for argc of them. Returns how many there are.
+ */
+int options_parse_mixed(const struct option_row *rows, size_t n, int argc, char **argv,
+        void *target, char **words, struct carrel_error *err);
+
 /* The table as --help shows it. */
 void options_print(const struct option_row *rows, size_t n);

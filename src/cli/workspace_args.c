@@ -129,24 +129,15 @@ int workspace_args_parse(struct workspace_args *args, unsigned options, int argc
 {
     struct option_row rows[OPTION_COUNT];
     const size_t n = select_rows(options, rows);
-    int at = 0;
 
     *args = (struct workspace_args){ 0 };
     args->words = calloc((size_t)argc + 1, sizeof(*args->words));
     if (!args->words)
         return err_set_errno(err, -ENOMEM, "arguments");
-    /* Options up to a word, from there on again, and so on: argv[at] is always behind us. */
-    while (at < argc) {
-        int r = options_parse(rows, n, argc - at, argv + at, args, err);
-        if (r < 0)
-            return r;
-        at += r;
-        bool is_rest = r > 1 && strcmp(argv[at - 1], "--") == 0;
-        do {
-            if (at < argc)
-                args->words[args->n_words++] = argv[at];
-        } while (is_rest && ++at < argc);
-    }
+    int r = options_parse_mixed(rows, n, argc, argv, args, args->words, err);
+    if (r < 0)
+        return r;
+    args->n_words = (size_t)r;
     return 0;
 }
 

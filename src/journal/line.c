@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/sha256.h"
+#include "base/utf8.h"
 #include "journal/key.h"
 #include <assert.h>
 #include <errno.h>
@@ -168,6 +169,19 @@ static bool parse_end(const char *line, size_t len, struct journal_line *out)
     return is_hex(out->prev, DIGITS) && is_hex(out->hash, DIGITS) && pass(&cursor, at_end);
 }
 
+/* The writer escapes all that a terminal obeys: a line can be shown as it is. */
+static bool is_harmless(const unsigned char *at, size_t len)
+{
+    while (len > 0) {
+        size_t n = *at < 0x80 ? 1 : utf8_valid(at, len);
+        if (n == 0 || utf8_is_control(at, n))
+            return false;
+        at += n;
+        len -= n;
+    }
+    return true;
+}
+
 int journal_line_parse(
         const char *line, size_t len, struct journal_line *out, struct carrel_error *err)
 {
@@ -179,6 +193,8 @@ int journal_line_parse(
         return err_set(err, -EBADMSG, "its end has not the form of a record");
     if (!parse_begin(&cursor, &found) || cursor.at > line + found.before_prev)
         return err_set(err, -EBADMSG, "its beginning has not the form of a record");
+    if (!is_harmless((const unsigned char *)line, len))
+        return err_set(err, -EBADMSG, "it has control characters or is no UTF-8");
     if (json_read_check(line, len, &found.whole, &why) < 0)
         return err_set(err, -EBADMSG, "it is no JSON: %s", why.message);
     *out = found;

@@ -43,7 +43,10 @@ void journal_line_begin(
 /* The end of it, with the newline. `hash` becomes that of this line. */
 void journal_line_end(struct buf *out, const char *prev, char hash[static JOURNAL_HASH]);
 
-/* The form alone. `line` has no newline. -EBADMSG. */
+/*
+ * The form alone: both ends, JSON in between, and no character that a terminal obeys, as the
+ * writer escapes those. `line` has no newline. -EBADMSG.
+ */
 int journal_line_parse(
         const char *line, size_t len, struct journal_line *out, struct carrel_error *err);
 

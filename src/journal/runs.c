@@ -169,8 +169,9 @@ int journal_runs_read(int dir, struct journal_runs **out, struct carrel_error *e
     if (!runs)
         return err_set_errno(err, -ENOMEM, "read '%s'", JOURNAL_INDEX);
     runs->index.state = JOURNAL_UNSEALED;
-    AUTO(fd_close) int fd = openat(dir, JOURNAL_INDEX, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0 && errno != ENOENT)
+    AUTO(fd_close)
+    int fd = dir < 0 ? -1 : openat(dir, JOURNAL_INDEX, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (dir >= 0 && fd < 0 && errno != ENOENT)
         return err_set_errno(err, -errno, "open '%s'", JOURNAL_INDEX);
     int r = fd < 0 ? 0 : read_index(fd, runs, err);
     if (r < 0)
@@ -211,36 +212,45 @@ static void say(struct journal_verdict *verdict, enum journal_state state, const
     (void)snprintf(verdict->why, sizeof(verdict->why), "%s", why);
 }
 
-int journal_verify_run(int dir, const struct journal_runs *runs, const char *run,
+struct journal_known journal_run_known(const char *run, const struct journal_run *entry)
+{
+    struct journal_known known = { .run = run };
+
+    if (entry && entry->seal[0] && !entry->is_pruned) {
+        known.seal = entry->seal;
+        known.records = entry->records;
+    }
+    return known;
+}
+
+void journal_run_judge(const struct journal_run *entry, struct journal_verdict *verdict)
+{
+    if (!entry && verdict->records + verdict->torn_bytes > 0 &&
+            (verdict->state == JOURNAL_SEALED || verdict->state == JOURNAL_UNSEALED))
+        say(verdict, JOURNAL_BAD, "the index does not know this run");
+    else if (verdict->state == JOURNAL_SEALED && !verdict->has_known_seal)
+        say(verdict, JOURNAL_UNSEALED,
+                "it is sealed and the index does not know that: carrel was killed at its end, "
+                "or the index was cut back");
+}
+
+int journal_verify_run(int fd, const char *run, const struct journal_run *entry,
         const struct journal_trust *trust, struct journal_verdict *out,
         struct carrel_error *err)
 {
-    const struct journal_run *entry = journal_runs_get(runs, run);
-    struct journal_known known = { .run = run, .trust = trust };
+    struct journal_known known = journal_run_known(run, entry);
 
-    *out = (struct journal_verdict){ 0 };
-    AUTO(fd_close) int fd = journal_open_run(dir, run, err);
-    if (fd == -ENOENT && entry) {
-        if (entry->is_pruned)
+    if (fd < 0) {
+        *out = (struct journal_verdict){ 0 };
+        if (entry && entry->is_pruned)
             say(out, JOURNAL_PRUNED, "");
         else
             say(out, JOURNAL_MISSING, "the index knows it, and its journal is not there");
         return 0;
     }
-    if (fd < 0)
-        return fd;
-    if (entry && entry->seal[0] && !entry->is_pruned) {
-        known.seal = entry->seal;
-        known.records = entry->records;
-    }
+    known.trust = trust;
     int r = journal_verify(fd, &known, out, err);
-    if (r < 0 || out->state == JOURNAL_BAD)
-        return r;
-    if (!entry && out->records + out->torn_bytes > 0 && out->state != JOURNAL_IN_PROGRESS)
-        say(out, JOURNAL_BAD, "the index does not know this run");
-    else if (out->state == JOURNAL_SEALED && !out->has_known_seal)
-        say(out, JOURNAL_UNSEALED,
-                "it is sealed and the index does not know that: carrel was killed at its end, "
-                "or the index was cut back");
-    return 0;
+    if (r == 0)
+        journal_run_judge(entry, out);
+    return r;
 }

@@ -22,7 +22,7 @@ struct journal_runs {
     size_t n_slots;
 };
 
-/* `dir` is the directory of all runs. No index is no error: then there are no runs. */
+/* `dir` is the directory of all runs. None (-1) or one without an index has no runs. */
 int journal_runs_read(int dir, struct journal_runs **out, struct carrel_error *err);
 void journal_runs_free(struct journal_runs *runs); /* NULL is fine */
 DEFINE_AUTO(struct journal_runs *, journal_runs_free)
@@ -37,9 +37,14 @@ int journal_open_run(int dir, const char *run, struct carrel_error *err);
 enum journal_state journal_run_state(int dir, const struct journal_run *run);
 
 /*
- * Verifies the journal of `run` against the index. One that the index does not know is bad
- * unless it is empty: such a run was killed before it began.
+ * What must be true of the journal of `run`, of which the index says `entry` (NULL: it does not
+ * know it), and what to make of a verdict then. One that the index does not know is bad unless
+ * it is empty: such a run was killed before it began.
  */
-int journal_verify_run(int dir, const struct journal_runs *runs, const char *run,
+struct journal_known journal_run_known(const char *run, const struct journal_run *entry);
+void journal_run_judge(const struct journal_run *entry, struct journal_verdict *verdict);
+
+/* All of it. fd is -1 where the journal is gone. */
+int journal_verify_run(int fd, const char *run, const struct journal_run *entry,
         const struct journal_trust *trust, struct journal_verdict *out,
         struct carrel_error *err);

@@ -32,7 +32,9 @@ static struct journal_verdict verify(const struct bench *bench, const char *run)
     struct journal_verdict verdict;
 
     AUTO(fd_close) int dir = open_dir(bench);
-    if (journal_verify_run(dir, runs, run, NULL, &verdict, &err) < 0)
+    AUTO(fd_close) int fd = journal_open_run(dir, run, NULL);
+    const struct journal_run *entry = journal_runs_get(runs, run);
+    if (journal_verify_run(fd, run, entry, NULL, &verdict, &err) < 0)
         test_fail(__FILE__, __LINE__, "%s", err.message);
     return verdict;
 }

@@ -1,0 +1,247 @@
+/* journals.c - paths and names. */
+#include "core/journals.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/str.h"
+#include "core/state.h"
+#include "journal/index.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+static int join(char path[static PATH_MAX], const char *name, struct carrel_error *err)
+{
+    size_t len = strlen(path);
+
+    if (len + strlen(name) >= PATH_MAX)
+        return err_set_errno(err, -ENAMETOOLONG, "'%s'", path);
+    (void)stpcpy(path + len, name);
+    return 0;
+}
+
+int journals_path(char path[static PATH_MAX], struct carrel_error *err)
+{
+    int r = state_path(path, PATH_MAX, err);
+    return r < 0 ? r : join(path, "/runs", err);
+}
+
+void journals_close(struct journals *journals)
+{
+    if (!journals)
+        return;
+    journal_runs_free(journals->runs);
+    fd_close(journals->dir);
+    free(journals);
+}
+
+int journals_open(struct journals **out, struct carrel_error *err)
+{
+    AUTO(journals_close) struct journals *journals = calloc(1, sizeof(*journals));
+    char path[PATH_MAX];
+
+    if (!journals)
+        return err_set_errno(err, -ENOMEM, "open journals");
+    journals->dir = -1;
+    int r = journals_path(path, err);
+    if (r < 0)
+        return r;
+    r = journal_open_runs(path, err);
+    journals->dir = r < 0 ? -1 : r;
+    if (r < 0 && r != -ENOENT)
+        return r;
+    r = journal_runs_read(journals->dir, &journals->runs, err);
+    if (r < 0)
+        return err_wrap(err, r, "'%s'", path);
+    *out = ptr_steal(&journals);
+    return 0;
+}
+
+void journal_place_finish(struct journal_place place)
+{
+    fd_close(place.fd);
+}
+
+int journals_open_run(const struct journals *journals, const char *run,
+        struct journal_place *out, struct carrel_error *err)
+{
+    struct journal_place place = {
+        .fd = journal_open_run(journals->dir, run, err),
+        .entry = journal_runs_get(journals->runs, run),
+    };
+
+    if (place.fd < 0 && (place.fd != -ENOENT || !place.entry))
+        return place.fd;
+    if (place.fd < 0)
+        place.fd = -1;
+    (void)snprintf(place.run, sizeof(place.run), "%s", run);
+    *out = place;
+    return 0;
+}
+
+static int open_file(const char *path, struct journal_place *out, struct carrel_error *err)
+{
+    const char *slash = strrchr(path, '/');
+    struct stat st;
+
+    AUTO(fd_close) int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0)
+        return err_set_errno(err, -errno, "open '%s'", path);
+    if (fstat(fd, &st) < 0)
+        return err_set_errno(err, -errno, "stat '%s'", path);
+    if (!S_ISREG(st.st_mode))
+        return err_set(err, -EINVAL, "'%s' is not a regular file", path);
+    *out = (struct journal_place){
+        .fd = fd_steal(&fd),
+        .is_index = strcmp(slash ? slash + 1 : path, JOURNAL_INDEX) == 0,
+    };
+    return 0;
+}
+
+/* The only run whose id begins with `word`. Returns how many there are. */
+static size_t find_beginning(const struct journal_runs *runs, const char *word,
+        const struct journal_run **found, struct buf *names)
+{
+    size_t n = 0;
+
+    for (size_t i = runs->n; i-- > 0;) {
+        if (strncmp(runs->items[i].run, word, strlen(word)) != 0)
+            continue;
+        *found = &runs->items[i];
+        if (++n <= 4)
+            buf_addf(names, "%s%s", n > 1 ? ", " : "", runs->items[i].run);
+    }
+    return n;
+}
+
+int journals_find(const struct journals *journals, const char *word, struct journal_place *out,
+        struct carrel_error *err)
+{
+    AUTO(buf_finish) struct buf names = BUF_INIT(400);
+    const struct journal_run *found = NULL;
+    struct carrel_error why = { 0 };
+    char shown[100];
+
+    if (strchr(word, '/'))
+        return open_file(word, out, err);
+    if (!word[0])
+        return err_set(err, -EINVAL, "expected the id of a run, or a file");
+    int r = journals_open_run(journals, word, out, &why);
+    if (r != -ENOENT && r != -EINVAL && r != -EBADF && r != -ENOTDIR)
+        return r < 0 ? err_set(err, r, "%s", why.message) : 0;
+    size_t n = find_beginning(journals->runs, word, &found, &names);
+    if (n == 1)
+        return journals_open_run(journals, found->run, out, err);
+    (void)str_escape(word, strlen(word), shown, sizeof(shown));
+    if (n > 1)
+        return err_set(err, -EINVAL, "%zu runs begin with '%s': %s%s", n, shown,
+                names.data ? names.data : "", n > 4 ? ", ..." : "");
+    r = open_file(word, out, &why);
+    if (r == -ENOENT)
+        return err_set(err, r,
+                "there is no run '%s' and no such file; 'carrel journal list' "
+                "shows the runs",
+                shown);
+    return r < 0 ? err_set(err, r, "%s", why.message) : 0;
+}
+
+int journals_strays(const struct journals *journals, char (**out)[JOURNAL_RUN], size_t *n,
+        struct carrel_error *err)
+{
+    AUTO(free) char(*strays)[JOURNAL_RUN] = NULL;
+    size_t n_strays = 0;
+
+    *n = 0;
+    *out = NULL;
+    if (journals->dir < 0)
+        return 0;
+    int fd = openat(journals->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+    if (!stream) {
+        int r = -errno;
+        fd_close(fd);
+        return err_set_errno(err, r, "read the directory of runs");
+    }
+    int r = 0;
+    for (struct dirent *entry; r == 0 && (entry = readdir(stream));) {
+        if (journal_runs_get(journals->runs, entry->d_name))
+            continue;
+        AUTO(fd_close) int journal = journal_open_run(journals->dir, entry->d_name, NULL);
+        if (journal < 0)
+            continue; /* what has no journal is no run of ours */
+        void *more = reallocarray(strays, n_strays + 1, sizeof(*strays));
+        if (!more) {
+            r = err_set_errno(err, -ENOMEM, "read the directory of runs");
+            continue;
+        }
+        strays = more;
+        (void)snprintf(strays[n_strays++], JOURNAL_RUN, "%.*s", JOURNAL_RUN - 1, entry->d_name);
+    }
+    (void)closedir(stream);
+    if (r < 0)
+        return r;
+    *out = ptr_steal(&strays);
+    *n = n_strays;
+    return 0;
+}
+
+static int config_path(char path[static PATH_MAX], struct carrel_error *err)
+{
+    const char *config = getenv("XDG_CONFIG_HOME");
+    const char *home = getenv("HOME");
+    int n;
+
+    if (config && config[0] == '/')
+        n = snprintf(path, PATH_MAX, "%s/carrel", config);
+    else if (home && home[0] == '/')
+        n = snprintf(path, PATH_MAX, "%s/.config/carrel", home);
+    else
+        return err_set(err, -ENOENT, "neither XDG_CONFIG_HOME nor HOME is set");
+    return n < PATH_MAX ? 0 : err_set_errno(err, -ENAMETOOLONG, "configuration directory");
+}
+
+int journals_key_path(char path[static PATH_MAX], struct carrel_error *err)
+{
+    int r = config_path(path, err);
+    return r < 0 ? r : join(path, "/journal.key", err);
+}
+
+static int public_path(char path[static PATH_MAX], struct carrel_error *err)
+{
+    int r = config_path(path, err);
+    return r < 0 ? r : join(path, "/journal.pub", err);
+}
+
+int journals_make_key(char public_hex[static JOURNAL_KEY], char path[static PATH_MAX],
+        struct carrel_error *err)
+{
+    char beside[PATH_MAX];
+
+    int r = config_path(path, err);
+    if (r == 0)
+        r = state_make(path, err);
+    if (r == 0)
+        r = journals_key_path(path, err);
+    if (r == 0)
+        r = public_path(beside, err);
+    return r < 0 ? r : journal_key_make(path, beside, public_hex, err);
+}
+
+int journals_trust(const char *path, struct journal_trust *out, struct carrel_error *err)
+{
+    struct carrel_error why = { 0 };
+    char own[PATH_MAX];
+
+    if (path) {
+        int r = journal_trust_load(path, out, err);
+        out->is_required = r == 0;
+        return r < 0 ? r : 1;
+    }
+    if (public_path(own, &why) < 0)
+        return 0; /* no home, no key */
+    int r = journal_trust_load(own, out, &why);
+    if (r == -ENOENT)
+        return 0;
+    return r < 0 ? err_set(err, r, "%s", why.message) : 1;
+}
