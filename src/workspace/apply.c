@@ -75,20 +75,6 @@ static int refuse_unfinished(const struct repo *repo, struct carrel_error *err)
     return 0;
 }
 
-static int feed(const struct git *git, const char *const *args, const struct buf *input,
-        struct carrel_error *err)
-{
-    struct git_io io = GIT_IO_INIT;
-
-    if (input->len == 0)
-        return 0;
-    if (input->is_short)
-        return err_set_errno(err, -ENOMEM, "apply");
-    io.input = input->data;
-    io.input_len = input->len;
-    return git_expect(git, args, &io, err);
-}
-
 /* The form of `git update-index --index-info`; no mode removes the path. */
 static void add_entry(struct buf *text, const struct delta *change)
 {
@@ -114,7 +100,7 @@ static int stage(struct apply_job *job, struct carrel_error *err)
         return err_set_errno(err, -ENOMEM, "apply");
     }
     git.index_file = index;
-    int r = feed(&git,
+    int r = git_feed(&git,
             GIT_ARGS("-c", "core.protectHFS=true", "-c", "core.protectNTFS=true",
                     "update-index", "-z", "--index-info"),
             &entries, err);
@@ -149,9 +135,9 @@ static int prepare_index(struct apply_job *job, struct carrel_error *err)
                 GIT_ARGS("-c", "core.splitIndex=false", "update-index", "--no-split-index"),
                 &io, err);
     if (r == 0)
-        r = feed(&git, GIT_ARGS("update-index", "-z", "--index-info"), &entries, err);
+        r = git_feed(&git, GIT_ARGS("update-index", "-z", "--index-info"), &entries, err);
     if (r == 0)
-        r = feed(&git, GIT_ARGS("update-index", "--skip-worktree", "-z", "--stdin"),
+        r = git_feed(&git, GIT_ARGS("update-index", "--skip-worktree", "-z", "--stdin"),
                 &job->sparse, err);
     return r < 0 ? err_wrap(err, r, "prepare the index") : 0;
 }

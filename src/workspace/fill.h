@@ -43,6 +43,11 @@ int fill_layer(struct fill *fill, const char *state, struct checkout **below,
 int fill_git(const struct git *git, const char *const *args, struct git_io *io,
         struct carrel_error *err);
 
+/* Checks the commit out: all its files into `tree`, with `index` for them. Both are absolute.
+ */
+int fill_check_out(const struct repo *repo, const char *commit, const char *tree,
+        const char *index, struct carrel_error *err);
+
 /* Makes the directory `name` in the draft and in it a template git dir. */
 int fill_template(
         struct fill *fill, const struct repo *repo, const char *name, struct carrel_error *err);

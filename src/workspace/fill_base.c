@@ -75,18 +75,10 @@ static int write_files(struct fill *fill, struct carrel_error *err)
 {
     AUTO(free) char *tree = checkout_format("%s/tree", fill->path);
     AUTO(free) char *index = checkout_format("%s/git/index", fill->path);
-    const struct git git = {
-        .git_dir = fill->repo->common_dir,
-        .work_tree = tree,
-        .index_file = index,
-        .trust = GIT_AS_USER,
-    };
-    struct git_io io = GIT_IO_INIT;
 
     if (!tree || !index)
         return err_set_errno(err, -ENOMEM, "check out");
-    return fill_git(&git,
-            GIT_ARGS("read-tree", "--no-sparse-checkout", "-m", "-u", fill->commit), &io, err);
+    return fill_check_out(fill->repo, fill->commit, tree, index, err);
 }
 
 /*

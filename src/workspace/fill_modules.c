@@ -221,19 +221,10 @@ static int write_files(struct fill *fill, const struct module *module, struct ca
     AUTO(free)
     char *text =
             checkout_format("gitdir: " PRIVATE_GIT_DIR "%s\n", module->git + strlen("git"));
-    const struct git git = {
-        .git_dir = module->repo->common_dir,
-        .work_tree = tree,
-        .index_file = index,
-        .trust = GIT_AS_USER,
-    };
-    struct git_io io = GIT_IO_INIT;
 
     if (!tree || !index || !index_name || !gitfile || !text)
         return err_set_errno(err, -ENOMEM, "check out");
-    int r = fill_git(&git,
-            GIT_ARGS("read-tree", "--no-sparse-checkout", "-m", "-u", module->commit), &io,
-            err);
+    int r = fill_check_out(module->repo, module->commit, tree, index, err);
     if (r < 0)
         return r;
     r = newfile_write_text(fill->dir, gitfile, text);

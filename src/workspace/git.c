@@ -391,3 +391,17 @@ int git_expect(const struct git *git, const char *const *args, struct git_io *io
     }
     return r;
 }
+
+int git_feed(const struct git *git, const char *const *args, const struct buf *input,
+        struct carrel_error *err)
+{
+    struct git_io io = GIT_IO_INIT;
+
+    if (input->is_short)
+        return err_set_errno(err, -ENOMEM, "input for git");
+    if (input->len == 0)
+        return 0;
+    io.input = input->data;
+    io.input_len = input->len;
+    return git_expect(git, args, &io, err);
+}

@@ -72,5 +72,9 @@ int git_run(const struct git *git, const char *const *args, struct git_io *io,
 int git_expect(const struct git *git, const char *const *args, struct git_io *io,
         struct carrel_error *err);
 
+/* The same with `input` on its standard input; without any, git is not run. */
+int git_feed(const struct git *git, const char *const *args, const struct buf *input,
+        struct carrel_error *err);
+
 /* For "git ..." with the words as arguments: GIT_ARGS("rev-parse", "HEAD"). */
 #define GIT_ARGS(...) ((const char *const[]){ __VA_ARGS__, NULL })

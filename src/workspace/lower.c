@@ -75,6 +75,20 @@ static int is_opaque(int layer, const char *path)
     return r < 0 ? r : mark == OVERLAY_OPAQUE;
 }
 
+/*
+ * Looks at `path` in layer `i`. Returns 1 when it is there. The parent is a directory in that
+ * layer, not a link: only the last name is new.
+ */
+static int look(const struct lower *lower, const struct lower_entry *parent, unsigned i,
+        const char *path, struct stat *st, struct carrel_error *err)
+{
+    if (!(parent->layers >> i & 1))
+        return 0;
+    if (fstatat(lower->layers[i], path, st, AT_SYMLINK_NOFOLLOW) == 0)
+        return 1;
+    return errno == ENOENT ? 0 : fail(err, -errno, path);
+}
+
 int lower_find(const struct lower *lower, const struct lower_entry *parent, const char *path,
         struct lower_entry *out, struct carrel_error *err)
 {
@@ -82,14 +96,11 @@ int lower_find(const struct lower *lower, const struct lower_entry *parent, cons
 
     for (unsigned i = 0; i < lower->n && parent->layers >> i != 0; i++) {
         struct stat st;
-        if (!(parent->layers >> i & 1))
+        int r = look(lower, parent, i, path, &st, err);
+        if (r < 0)
+            return r;
+        if (r == 0)
             continue;
-        /* The parent is a directory here, not a link: only the last name is new. */
-        if (fstatat(lower->layers[i], path, &st, AT_SYMLINK_NOFOLLOW) < 0) {
-            if (errno == ENOENT)
-                continue;
-            return fail(err, -errno, path);
-        }
         if (!S_ISDIR(st.st_mode)) {
             if (found.kind == LOWER_NONE && !lower_is_whiteout(&st))
                 found.kind = LOWER_FILE;
@@ -99,7 +110,7 @@ int lower_find(const struct lower *lower, const struct lower_entry *parent, cons
         found.layers |= UINT64_C(1) << i;
         if (parent->layers >> i == 1)
             break; /* nothing is below that could be hidden */
-        int r = is_opaque(lower->layers[i], path);
+        r = is_opaque(lower->layers[i], path);
         if (r < 0)
             return fail(err, r, path);
         if (r > 0)
@@ -114,13 +125,11 @@ int lower_open_file(const struct lower *lower, const struct lower_entry *parent,
 {
     for (unsigned i = 0; i < lower->n && parent->layers >> i != 0; i++) {
         struct stat st;
-        if (!(parent->layers >> i & 1))
+        int r = look(lower, parent, i, path, &st, err);
+        if (r < 0)
+            return r;
+        if (r == 0)
             continue;
-        if (fstatat(lower->layers[i], path, &st, AT_SYMLINK_NOFOLLOW) < 0) {
-            if (errno == ENOENT)
-                continue;
-            return fail(err, -errno, path);
-        }
         if (!S_ISREG(st.st_mode))
             return -ENOENT;
         int fd = open_in(lower->layers[i], path, O_RDONLY);

@@ -153,18 +153,6 @@ static int sort_out(const struct survey *survey, const struct delta_list *list,
     return 0;
 }
 
-static int feed(const struct git *git, const char *const *args, const struct buf *input,
-        struct carrel_error *err)
-{
-    struct git_io io = GIT_IO_INIT;
-
-    if (input->len == 0)
-        return 0;
-    io.input = input->data;
-    io.input_len = input->len;
-    return git_expect(git, args, &io, err);
-}
-
 int survey_paths(struct survey *survey, const struct delta_list *list, struct carrel_error *err)
 {
     AUTO(buf_finish) struct buf paths = BUF_INIT(SURVEY_MAX_BYTES);
@@ -172,9 +160,9 @@ int survey_paths(struct survey *survey, const struct delta_list *list, struct ca
     int r = sort_out(survey, list, &paths, &gone, err);
 
     if (r == 0)
-        r = feed(&survey->git, GIT_ARGS("update-index", "-z", "--index-info"), &gone, err);
+        r = git_feed(&survey->git, GIT_ARGS("update-index", "-z", "--index-info"), &gone, err);
     if (r == 0)
-        r = feed(&survey->git,
+        r = git_feed(&survey->git,
                 GIT_ARGS("-c", "core.safecrlf=false", "update-index", "--add", "--remove",
                         "--replace", "--ignore-skip-worktree-entries", "-z", "--stdin"),
                 &paths, err);

@@ -212,18 +212,28 @@ static int bring_back(
     return renameat2(stage, old, to, name, flags) < 0 ? -errno : 0;
 }
 
+/* The directories that hold the record's name in the tree and among what is new. */
+static int open_parents(const struct swap_record *record, int top, int new, int *in_top,
+        int *in_new, const char **name)
+{
+    *in_top = beneath_parent(top, record->path, name);
+    if (*in_top < 0)
+        return *in_top;
+    *in_new = beneath_parent(new, record->path, name);
+    return *in_new < 0 ? *in_new : 0;
+}
+
 /* Takes out what was put where nothing was. Where it went in by a second name, it may still
  * have its first one, and a rename of one to the other does nothing. */
 static int take_back(const struct swap_record *record, int top, int new, bool is_staged)
 {
     const char *name;
-    AUTO(fd_close) int from = beneath_parent(top, record->path, &name);
-    if (from < 0)
-        return from;
-    AUTO(fd_close) int to = beneath_parent(new, record->path, &name);
-    if (to < 0)
-        return to;
+    AUTO(fd_close) int from = -1;
+    AUTO(fd_close) int to = -1;
 
+    int r = open_parents(record, top, new, &from, &to, &name);
+    if (r < 0)
+        return r;
     if (is_staged ? unlinkat(from, name, 0) < 0 : renameat(from, name, to, name) < 0)
         return -errno;
     beneath_prune_parents(top, record->path);
@@ -233,13 +243,12 @@ static int take_back(const struct swap_record *record, int top, int new, bool is
 static int exchange_back(const struct swap_record *record, int top, int new)
 {
     const char *name;
-    AUTO(fd_close) int from = beneath_parent(top, record->path, &name);
-    if (from < 0)
-        return from;
-    AUTO(fd_close) int to = beneath_parent(new, record->path, &name);
-    if (to < 0)
-        return to;
+    AUTO(fd_close) int from = -1;
+    AUTO(fd_close) int to = -1;
 
+    int r = open_parents(record, top, new, &from, &to, &name);
+    if (r < 0)
+        return r;
     return renameat2(from, name, to, name, RENAME_EXCHANGE) < 0 ? -errno : 0;
 }
 
