@@ -10,6 +10,20 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* Nothing of the caller's git reaches the test, nor what it does itself. */
+static inline void git_program_forget_caller(void)
+{
+    static const char *const names[] = { "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE",
+        "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_CONFIG",
+        "GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM",
+        "GIT_NAMESPACE", "GIT_CEILING_DIRECTORIES", "XDG_CONFIG_HOME" };
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        CHECK_EQ(unsetenv(names[i]), 0);
+    CHECK_EQ(setenv("GIT_CONFIG_NOSYSTEM", "1", 1), 0);
+    CHECK_EQ(setenv("HOME", "/nonexistent", 1), 0);
+}
+
 struct git_program {
     const char *cwd;
     const char *git_dir; /* these three may be NULL */

@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "base/tree.h"
 #include "harness.h"
+#include "workspace/git_program.h"
 #include "workspace/harvest.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -53,17 +54,10 @@ __attribute__((format(printf, 3, 4), unused)) static void sh(
         test_fail(__FILE__, __LINE__, "status %d of: %s", status, line);
 }
 
-/* Nothing of the caller's git reaches the test. */
+/* Nothing of the caller's git reaches the test, and no clock. */
 static void forget_the_caller(void)
 {
-    static const char *const names[] = { "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE",
-        "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_CONFIG_COUNT",
-        "GIT_CONFIG_PARAMETERS", "GIT_CONFIG", "GIT_NAMESPACE", "GIT_CEILING_DIRECTORIES" };
-
-    for (size_t i = 0; i < ARRAY_LEN(names); i++)
-        CHECK_EQ(unsetenv(names[i]), 0);
-    CHECK_EQ(setenv("HOME", "/nonexistent", 1), 0);
-    CHECK_EQ(setenv("GIT_CONFIG_NOSYSTEM", "1", 1), 0);
+    git_program_forget_caller();
     CHECK_EQ(setenv("GIT_CONFIG_GLOBAL", "/dev/null", 1), 0);
     CHECK_EQ(setenv("LC_ALL", "C", 1), 0);
     CHECK_EQ(setenv("GIT_AUTHOR_NAME", "A", 1), 0);

@@ -55,24 +55,11 @@ static inline void fixture_commit(
     fixture_ask(fx, GIT_WORDS("rev-parse", "HEAD"), oid, OID_MAX);
 }
 
-/* Nothing of the caller's git reaches the test, nor what it does itself. */
-static inline void fixture_forget_caller(void)
-{
-    static const char *const names[] = { "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE",
-        "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_CONFIG_COUNT",
-        "GIT_CONFIG_PARAMETERS", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "XDG_CONFIG_HOME" };
-
-    for (size_t i = 0; i < ARRAY_LEN(names); i++)
-        CHECK_EQ(unsetenv(names[i]), 0);
-    CHECK_EQ(setenv("GIT_CONFIG_NOSYSTEM", "1", 1), 0);
-    CHECK_EQ(setenv("HOME", "/nonexistent", 1), 0);
-}
-
 static inline void fixture_init(struct fixture *fx)
 {
     *fx = (struct fixture){ .top = "/tmp/workspace-test-XXXXXX" };
     CHECK(mkdtemp(fx->top));
-    fixture_forget_caller();
+    git_program_forget_caller();
     (void)snprintf(fx->where, sizeof(fx->where), "%s/repo", fx->top);
     (void)snprintf(fx->state, sizeof(fx->state), "%s/state", fx->top);
     CHECK_EQ(mkdir(fx->where, 0755), 0);
