@@ -5,6 +5,7 @@
 #include "harness.h"
 #include "workspace/git_program.h"
 #include "workspace/ignore.h"
+#include "workspace/random.h"
 #include <errno.h>
 #include <inttypes.h>
 
@@ -120,18 +121,6 @@ TEST(patterns_made_to_be_slow_end_and_say_so)
 }
 
 /* ---- the same answers as git ---- */
-
-struct random {
-    uint64_t state;
-};
-
-static unsigned below(struct random *random, unsigned n)
-{
-    random->state ^= random->state << 13;
-    random->state ^= random->state >> 7;
-    random->state ^= random->state << 17;
-    return (unsigned)((random->state >> 11) % n);
-}
 
 static const char *const name_parts[] = { "a", "b", "ab", "A", "0", ".", "-", "_", "!", "#",
     " ", "[", "]", "\\", "^", "*", "?", ":", "\n", "\t", "\r", "\xc3\xa9", "\xff", "\x7f", "{",

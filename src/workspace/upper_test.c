@@ -1,140 +1,11 @@
 #include "base/clock.h"
-#include "base/err.h"
-#include "base/fd.h"
-#include "base/tree.h"
-#include "harness.h"
-#include "workspace/upper.h"
-#include <errno.h>
-#include <fcntl.h>
+#include "workspace/upper_fixture.h"
 #include <signal.h>
-#include <stdio.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
 #include <sys/un.h>
 #include <sys/wait.h>
-#include <sys/xattr.h>
-#include <unistd.h>
-
-static struct carrel_error err;
-static struct changes changes;
-
-/* A place with an upper and two layers of a base, all empty. */
-struct place {
-    const char *parent;
-    char dir[40];
-    int fd;
-    int upper;
-    char paths[2][80];
-    const char *lower[3];
-    struct upper_base base;
-};
-
-static void make_place_in(struct place *place, const char *parent)
-{
-    *place = (struct place){ .parent = parent };
-    (void)snprintf(place->dir, sizeof(place->dir), "%s/upper-test-XXXXXX", parent);
-    CHECK(mkdtemp(place->dir));
-    place->fd = open(place->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    CHECK(place->fd >= 0);
-    CHECK_EQ(mkdirat(place->fd, "upper", 0755), 0);
-    CHECK_EQ(mkdirat(place->fd, "layer", 0755), 0);
-    CHECK_EQ(mkdirat(place->fd, "tree", 0755), 0);
-    place->upper = openat(place->fd, "upper", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    CHECK(place->upper >= 0);
-    (void)snprintf(place->paths[0], sizeof(place->paths[0]), "%s/layer", place->dir);
-    (void)snprintf(place->paths[1], sizeof(place->paths[1]), "%s/tree", place->dir);
-    place->lower[0] = place->paths[0];
-    place->lower[1] = place->paths[1];
-    place->base = (struct upper_base){ .lower = place->lower, .exclude = "" };
-}
-
-static void make_place(struct place *place)
-{
-    make_place_in(place, "/tmp");
-}
-
-/* For many files without attributes: in memory, where there is such a place. */
-static void make_large_place(struct place *place)
-{
-    make_place_in(place, access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
-}
-
-static void drop_place(struct place *place)
-{
-    AUTO(fd_close) int parent = open(place->parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-    changes_finish(&changes);
-    fd_close(place->upper);
-    fd_close(place->fd);
-    CHECK_EQ(tree_remove(parent, place->dir + strlen(place->parent) + 1, &err), 0);
-}
-
-static void put(const struct place *place, const char *path, const char *text)
-{
-    AUTO(fd_close) int fd = openat(place->fd, path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-
-    CHECK(fd >= 0);
-    CHECK_EQ(fd_write_all(fd, text, strlen(text)), 0);
-}
-
-static void put_dir(const struct place *place, const char *path)
-{
-    CHECK_EQ(mkdirat(place->fd, path, 0755), 0);
-}
-
-static void put_whiteout(const struct place *place, const char *path)
-{
-    if (mknodat(place->fd, path, S_IFCHR | 0600, makedev(0, 0)) < 0)
-        SKIP("no whiteout can be made here: %s", strerror(errno));
-}
-
-/* Not "trusted.": that takes root, and the code treats both alike. */
-static void mark(
-        const struct place *place, const char *path, const char *name, const char *value)
-{
-    AUTO(fd_close) int fd = openat(place->fd, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-
-    CHECK(fd >= 0);
-    if (fsetxattr(fd, name, value, strlen(value), 0) < 0)
-        SKIP("attribute %s cannot be set here: %s", name, strerror(errno));
-}
-
-static int walk(const struct place *place)
-{
-    const struct upper_limits limits = UPPER_LIMITS_INIT;
-
-    changes_finish(&changes);
-    err.message[0] = '\0';
-    return upper_walk(place->upper, &place->base, &limits, &changes, &err);
-}
-
-/* The list as text: "-gone *program @link file", oddities behind a bar. */
-static const char *shown(void)
-{
-    static char text[4096];
-    static const char *const kinds[] = { "-", "", "*", "@" };
-    static const char *const odd[] = { "repository ", "special ", "gitlink ", "unreadable " };
-    size_t len = 0;
-
-    text[0] = '\0';
-    for (size_t i = 0; i < changes.n; i++)
-        len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s%s", i ? " " : "",
-                kinds[changes.items[i].kind], changes.items[i].path);
-    for (size_t i = 0; i < changes.n_oddities; i++)
-        len += (size_t)snprintf(text + len, sizeof(text) - len, "|%s%s",
-                odd[changes.oddities[i].kind], changes.oddities[i].path);
-    return text;
-}
-
-static const char *walked(const struct place *place)
-{
-    if (walk(place) < 0)
-        test_fail(__FILE__, __LINE__, "%s", err.message);
-    return shown();
-}
 
 TEST(an_empty_upper_has_no_changes)
 {
@@ -376,68 +247,6 @@ TEST(submodules_are_reported_and_never_entered)
     drop_place(&place);
 }
 
-/* None of these is written by a mount of ours; each would change what a file is. */
-TEST(overlay_attributes_that_we_never_write_are_refused)
-{
-    static const struct {
-        const char *path, *name, *value;
-        int result;
-    } cases[] = {
-        { "upper/f", "user.overlay.redirect", "/elsewhere", -EUCLEAN },
-        { "upper/d", "user.overlay.redirect", "elsewhere", -EUCLEAN },
-        { "upper/f", "user.overlay.metacopy", "", -EUCLEAN },
-        { "upper/f", "user.overlay.whiteout", "y", -EUCLEAN },
-        { "upper/f", "user.overlay.opaque", "y", -EUCLEAN },
-        { "upper/d", "user.overlay.opaque", "x", -EUCLEAN },
-        { "upper/d", "user.overlay.opaque", "", -EUCLEAN },
-        { "upper/d", "user.overlay.opaque", "yy", -EUCLEAN },
-        { "upper/d", "user.overlay.opaque", "yes, quite long", -EUCLEAN },
-        { "upper", "user.overlay.opaque", "y", -EUCLEAN },
-        { "upper/d", "user.overlay.somethingnew", "y", -EUCLEAN },
-        { "upper/f", "trusted.overlay.metacopy", "", -EUCLEAN },
-        { "upper/d", "trusted.overlay.redirect", "a", -EUCLEAN },
-        { "upper/f", "user.overlay.origin", "anything", 0 },
-        { "upper/d", "user.overlay.impure", "y", 0 },
-        { "upper/d", "user.overlay.overlay.opaque", "y",
-                0 }, /* by the run, through the mount */
-        { "upper/f", "user.overlay.overlay.redirect", "y", 0 },
-        { "upper/f", "user.something", "y", 0 },
-    };
-
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct place place;
-        if (strncmp(cases[i].name, "trusted.", 8) == 0 && geteuid() != 0)
-            continue;
-        make_place(&place);
-        put(&place, "upper/f", "");
-        put_dir(&place, "upper/d");
-        put_dir(&place, "tree/d");
-        put(&place, "tree/d/x", "");
-        mark(&place, cases[i].path, cases[i].name, cases[i].value);
-        CHECK_EQ(walk(&place), cases[i].result);
-        CHECK(cases[i].result == 0 || strstr(err.message, "overlay attribute"));
-        CHECK_STR(shown(), cases[i].result == 0 ? "f" : "");
-        drop_place(&place);
-    }
-}
-
-TEST(many_attributes_do_not_hide_one)
-{
-    struct place place;
-    char name[64];
-
-    make_place(&place);
-    put(&place, "upper/f", "");
-    for (int i = 0; i < 60; i++) {
-        (void)snprintf(name, sizeof(name), "user.an attribute with a long name %d", i);
-        mark(&place, "upper/f", name, "");
-    }
-    CHECK_EQ(walk(&place), 0);
-    mark(&place, "upper/f", "user.overlay.metacopy", "");
-    CHECK_EQ(walk(&place), -EUCLEAN);
-    drop_place(&place);
-}
-
 TEST(names_are_bytes)
 {
     struct place place;
@@ -621,29 +430,6 @@ TEST(a_swap_for_a_link_leads_nowhere)
     CHECK_EQ(kill(pid, SIGKILL), 0);
     CHECK_EQ(waitpid(pid, NULL, 0), pid);
     CHECK(n_seen[1] > 0);
-    drop_place(&place);
-}
-
-TEST(usage_counts_every_inode_once)
-{
-    struct place place;
-    uint64_t bytes = 0;
-    uint64_t inodes = 0;
-    AUTO(free) char *text = calloc(1, 100001);
-
-    CHECK(text);
-    make_place(&place);
-    CHECK_EQ(upper_usage(place.upper, &bytes, &inodes, &err), 0);
-    CHECK_EQ(inodes, 0);
-    memset(text, 'x', 100000);
-    put(&place, "upper/file", text);
-    put_dir(&place, "upper/d");
-    CHECK_EQ(symlinkat("/", place.upper, "d/link"), 0);
-    CHECK_EQ(linkat(place.upper, "file", place.upper, "d/again", 0), 0);
-    CHECK_EQ(linkat(place.upper, "file", place.upper, "d/and again", 0), 0);
-    CHECK_EQ(upper_usage(place.upper, &bytes, &inodes, &err), 0);
-    CHECK_EQ(inodes, 3);
-    CHECK(bytes > 99000 && bytes < 150000);
     drop_place(&place);
 }
 
