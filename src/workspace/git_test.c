@@ -46,6 +46,16 @@ static int run_fake(struct git_io *io)
     return git_run(&git, GIT_ARGS("fake"), io, &err);
 }
 
+/* What the script prints, and how it ends. */
+static int print_fake(const struct fixture *at, const char *script, struct buf *output)
+{
+    struct git_io io = GIT_IO_INIT;
+
+    io.output = output;
+    fake_git(at, script);
+    return run_fake(&io);
+}
+
 TEST(output_comes_back_without_its_last_newline)
 {
     AUTO(fixture_close) struct fixture at = open_repository();
@@ -195,11 +205,8 @@ TEST(output_over_the_maximum_ends_the_program)
 {
     AUTO(fixture_close) struct fixture at = open_repository();
     AUTO(buf_finish) struct buf output = BUF_INIT(1000);
-    struct git_io io = GIT_IO_INIT;
 
-    io.output = &output;
-    fake_git(&at, "exec yes");
-    CHECK_EQ(run_fake(&io), -EFBIG);
+    CHECK_EQ(print_fake(&at, "exec yes", &output), -EFBIG);
     CHECK_STR(err.message, "git fake printed more than 1000 bytes");
 }
 
@@ -230,11 +237,8 @@ TEST(a_process_that_is_left_behind_does_not_keep_us_waiting)
 {
     AUTO(fixture_close) struct fixture at = open_repository();
     AUTO(buf_finish) struct buf output = BUF_INIT(1000);
-    struct git_io io = GIT_IO_INIT;
 
-    io.output = &output;
-    fake_git(&at, "sleep 1000 & echo $!");
-    CHECK_EQ(run_fake(&io), 0);
+    CHECK_EQ(print_fake(&at, "sleep 1000 & echo $!", &output), 0);
     CHECK_EQ(kill(atoi(output.data), SIGKILL), 0);
 }
 
@@ -266,15 +270,16 @@ TEST(nothing_of_ours_is_inherited_but_three_streams)
 {
     AUTO(fixture_close) struct fixture at = open_repository();
     AUTO(buf_finish) struct buf output = BUF_INIT(1000);
-    struct git_io io = GIT_IO_INIT;
 
     CHECK(dup(0) > 2); /* without close-on-exec, as a caller's caller may leave it */
     CHECK(signal(SIGUSR1, SIG_IGN) != SIG_ERR);
     CHECK(signal(SIGPIPE, SIG_IGN) != SIG_ERR);
-    io.output = &output;
-    fake_git(&at, "for n in 0 1 2 3 4 5 6 7 8 9; do test ! -e /proc/$$/fd/$n || echo $n; done\n"
-                  "grep SigIgn /proc/$$/status");
-    CHECK_EQ(run_fake(&io), 0);
+    CHECK_EQ(print_fake(&at,
+                     "for n in 0 1 2 3 4 5 6 7 8 9; do test ! -e /proc/$$/fd/$n || echo $n; "
+                     "done\n"
+                     "grep SigIgn /proc/$$/status",
+                     &output),
+            0);
     CHECK_STR(output.data, "0\n1\n2\nSigIgn:\t0000000000000000\n");
 }
 
@@ -461,7 +466,6 @@ TEST(the_environment_of_the_caller_does_not_name_the_repository)
 {
     AUTO(fixture_close) struct fixture at = open_repository();
     AUTO(buf_finish) struct buf output = BUF_INIT(10000);
-    struct git_io io = GIT_IO_INIT;
 
     CHECK_EQ(setenv("GIT_DIR", "/nonexistent", 1), 0);
     CHECK_EQ(setenv("GIT_INDEX_FILE", "/nonexistent", 1), 0);
@@ -469,9 +473,7 @@ TEST(the_environment_of_the_caller_does_not_name_the_repository)
     CHECK_EQ(setenv("GIT_TRACE", "1", 1), 0);
     CHECK_EQ(setenv("GIT_LFS_SKIP_SMUDGE", "1", 1), 0);
     CHECK_EQ(setenv("MINE", "1", 1), 0);
-    fake_git(&at, "env | grep -v PWD | cut -d= -f1 | sort");
-    io.output = &output;
-    CHECK_EQ(run_fake(&io), 0);
+    CHECK_EQ(print_fake(&at, "env | grep -v PWD | cut -d= -f1 | sort", &output), 0);
     CHECK_STR(output.data, "GIT_CONFIG_NOSYSTEM\nGIT_IMPLICIT_WORK_TREE\nGIT_LFS_SKIP_SMUDGE\n"
                            "HOME\nMINE\nPATH\n");
 }

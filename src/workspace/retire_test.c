@@ -1,100 +1,105 @@
 #include "workspace/place_fixture.h"
 #include <sys/sysmacros.h>
 
+static struct fixture fx;
+static struct workspace *ws; /* run R of task T */
+
+static void begin(void)
+{
+    fixture_init(&fx);
+    ws = fixture_create(&fx, "T", "R");
+}
+
+static void end(void)
+{
+    workspace_free(ws);
+    fixture_finish(&fx);
+}
+
 /* One more commit on the workspace's branch; the user's own tree stays on main. */
-static void add_work(struct fixture *fx, const struct workspace *ws, char oid[static OID_MAX])
+static void add_work(char oid[static OID_MAX])
 {
     char ref[256];
     char tree[OID_MAX + 8];
 
-    (void)snprintf(tree, sizeof(tree), "%s^{tree}", fx->base);
-    fixture_ask(fx, GIT_WORDS("commit-tree", "-p", fx->base, "-m", "work", tree), oid, OID_MAX);
+    (void)snprintf(tree, sizeof(tree), "%s^{tree}", fx.base);
+    fixture_ask(&fx, GIT_WORDS("commit-tree", "-p", fx.base, "-m", "work", tree), oid, OID_MAX);
     (void)snprintf(ref, sizeof(ref), "refs/heads/%s", ws->branch);
-    fixture_git(fx, GIT_WORDS("update-ref", ref, oid), NULL);
+    fixture_git(&fx, GIT_WORDS("update-ref", ref, oid), NULL);
 }
 
-static void check_gone(struct fixture *fx)
+static void check_gone(void)
 {
-    CHECK(!fixture_has(fx, "state/workspaces/T"));
-    CHECK(!fixture_has(fx, "repo/.git/worktrees"));
+    CHECK(!fixture_has(&fx, "state/workspaces/T"));
+    CHECK(!fixture_has(&fx, "repo/.git/worktrees"));
     char path[256];
-    (void)snprintf(path, sizeof(path), "%s/workspaces/.trash", fx->state);
+    (void)snprintf(path, sizeof(path), "%s/workspaces/.trash", fx.state);
     CHECK_EQ(rmdir(path), 0); /* empty */
+}
+
+enum force { NO_FORCE = false, FORCE = true };
+
+/* It goes, and nothing of it is left but perhaps the branch. */
+static void check_discarded(enum force force)
+{
+    CHECK_EQ(workspace_discard(fx.state, ws, force, &fx.err), 0);
+    check_gone();
 }
 
 TEST(a_discarded_workspace_leaves_nothing)
 {
-    struct fixture fx;
-
-    fixture_init(&fx);
-    AUTO(workspace_free) struct workspace *ws = fixture_create(&fx, "T", "R");
-    CHECK_EQ(workspace_discard(fx.state, ws, false, &fx.err), 0);
-    check_gone(&fx);
+    begin();
+    check_discarded(NO_FORCE);
     CHECK(!fixture_has_branch(&fx, "task-T-run-R", NULL));
-    fixture_finish(&fx);
+    end();
 }
 
 TEST(a_branch_with_work_stays)
 {
-    struct fixture fx;
     char work[OID_MAX];
 
-    fixture_init(&fx);
-    AUTO(workspace_free) struct workspace *ws = fixture_create(&fx, "T", "R");
-    add_work(&fx, ws, work);
+    begin();
+    add_work(work);
     ws->is_published = true;
-    CHECK_EQ(workspace_discard(fx.state, ws, false, &fx.err), 0);
-    check_gone(&fx);
+    check_discarded(NO_FORCE);
     CHECK(fixture_has_branch(&fx, "task-T-run-R", work));
-    fixture_finish(&fx);
+    end();
 }
 
 TEST(a_branch_whose_work_was_merged_goes)
 {
-    struct fixture fx;
     char work[OID_MAX];
 
-    fixture_init(&fx);
-    AUTO(workspace_free) struct workspace *ws = fixture_create(&fx, "T", "R");
-    add_work(&fx, ws, work);
+    begin();
+    add_work(work);
     fixture_git(&fx, GIT_WORDS("merge", "-q", "--ff-only", work), NULL);
-    CHECK_EQ(workspace_discard(fx.state, ws, false, &fx.err), 0);
-    check_gone(&fx);
+    check_discarded(NO_FORCE);
     CHECK(!fixture_has_branch(&fx, "task-T-run-R", NULL));
-    fixture_finish(&fx);
+    end();
 }
 
 TEST(force_takes_the_work_too)
 {
-    struct fixture fx;
     char work[OID_MAX];
 
-    fixture_init(&fx);
-    AUTO(workspace_free) struct workspace *ws = fixture_create(&fx, "T", "R");
-    add_work(&fx, ws, work);
-    CHECK_EQ(workspace_discard(fx.state, ws, true, &fx.err), 0);
-    check_gone(&fx);
+    begin();
+    add_work(work);
+    check_discarded(FORCE);
     CHECK(!fixture_has_branch(&fx, "task-T-run-R", NULL));
-    fixture_finish(&fx);
+    end();
 }
 
 TEST(a_branch_that_the_user_has_checked_out_stays_even_so)
 {
-    struct fixture fx;
-
-    fixture_init(&fx);
-    AUTO(workspace_free) struct workspace *ws = fixture_create(&fx, "T", "R");
+    begin();
     fixture_git(&fx, GIT_WORDS("symbolic-ref", "HEAD", "refs/heads/task-T-run-R"), NULL);
-    CHECK_EQ(workspace_discard(fx.state, ws, true, &fx.err), 0);
-    check_gone(&fx);
+    check_discarded(FORCE);
     CHECK(fixture_has_branch(&fx, "task-T-run-R", fx.base));
-    fixture_finish(&fx);
+    end();
 }
 
 TEST(a_packed_branch_goes_too_and_one_deleted_by_hand_is_no_trouble)
 {
-    struct fixture fx;
-
     fixture_init(&fx);
     AUTO(workspace_free) struct workspace *one = fixture_create(&fx, "T", "R1");
     AUTO(workspace_free) struct workspace *two = fixture_create(&fx, "T", "R2");
@@ -103,17 +108,15 @@ TEST(a_packed_branch_goes_too_and_one_deleted_by_hand_is_no_trouble)
     CHECK(!fixture_has_branch(&fx, "task-T-run-R1", NULL));
     fixture_git(&fx, GIT_WORDS("update-ref", "-d", "refs/heads/task-T-run-R2"), NULL);
     CHECK_EQ(workspace_discard(fx.state, two, false, &fx.err), 0);
-    check_gone(&fx);
+    check_gone();
     fixture_finish(&fx);
 }
 
 TEST(locked_opened_and_used_ones_are_refused_and_stay)
 {
-    struct fixture fx;
     AUTO(workspace_free) struct workspace *other = NULL;
 
-    fixture_init(&fx);
-    AUTO(workspace_free) struct workspace *ws = fixture_create(&fx, "T", "R");
+    begin();
     CHECK_EQ(workspace_find(fx.state, "R", &other, &fx.err), 0);
     CHECK_EQ(workspace_discard(fx.state, other, true, &fx.err), -EBUSY);
     ws->is_user_locked = true;
@@ -125,31 +128,26 @@ TEST(locked_opened_and_used_ones_are_refused_and_stay)
     CHECK(strstr(fx.err.message, "carrel workspace close R"));
     CHECK(fixture_has(&fx, "state/workspaces/T/R/meta"));
     CHECK(fixture_has_branch(&fx, "task-T-run-R", fx.base));
-    fixture_finish(&fx);
+    end();
 }
 
 TEST(what_was_discarded_meanwhile_cannot_be_locked)
 {
-    struct fixture fx;
     AUTO(workspace_free) struct workspace *late = NULL;
 
-    fixture_init(&fx);
-    AUTO(workspace_free) struct workspace *ws = fixture_create(&fx, "T", "R");
+    begin();
     CHECK_EQ(workspace_find(fx.state, "R", &late, &fx.err), 0);
     CHECK_EQ(workspace_discard(fx.state, ws, false, &fx.err), 0);
     workspace_free(ptr_steal(&ws));
     ws = fixture_create(&fx, "T", "R"); /* another one by that name */
     CHECK_EQ(workspace_discard(fx.state, late, true, &fx.err), -ENOENT);
     CHECK(fixture_has(&fx, "state/workspaces/T/R/meta"));
-    fixture_finish(&fx);
+    end();
 }
 
 TEST(shut_directories_and_whiteouts_go)
 {
-    struct fixture fx;
-
-    fixture_init(&fx);
-    AUTO(workspace_free) struct workspace *ws = fixture_create(&fx, "T", "R");
+    begin();
     CHECK_EQ(mkdirat(ws->dir, "upper/shut", 0700), 0);
     CHECK_EQ(mkdirat(ws->dir, "upper/shut/in", 0700), 0);
     CHECK_EQ(mknodat(ws->dir, "upper/shut/gone", S_IFCHR, makedev(0, 0)), 0);
@@ -157,27 +155,22 @@ TEST(shut_directories_and_whiteouts_go)
     CHECK_EQ(fchmodat(ws->dir, "upper/shut/in", 0, 0), 0);
     CHECK_EQ(fchmodat(ws->dir, "upper/shut", 0, 0), 0);
     CHECK_EQ(mkdirat(ws->dir, "work/work", 0), 0);
-    CHECK_EQ(workspace_discard(fx.state, ws, false, &fx.err), 0);
-    check_gone(&fx);
-    fixture_finish(&fx);
+    check_discarded(NO_FORCE);
+    end();
 }
 
 TEST(without_its_repository_a_workspace_can_still_go)
 {
-    struct fixture fx;
-
-    fixture_init(&fx);
-    AUTO(workspace_free) struct workspace *ws = fixture_create(&fx, "T", "R");
+    begin();
     fixture_remove(&fx, ".", "repo");
     CHECK_EQ(workspace_discard(fx.state, ws, false, &fx.err), 0);
     CHECK(!fixture_has(&fx, "state/workspaces/T"));
-    fixture_finish(&fx);
+    end();
 }
 
 TEST(many_can_go_at_once)
 {
     enum { MANY = 24 };
-    struct fixture fx;
     struct workspace *all[MANY];
     char run[32];
 
@@ -198,7 +191,7 @@ TEST(many_can_go_at_once)
         CHECK_EQ(status, 0);
         workspace_free(all[i]);
     }
-    check_gone(&fx);
+    check_gone();
     fixture_git(&fx, GIT_WORDS("fsck", "--strict", "--no-progress"), NULL);
     fixture_finish(&fx);
 }
