@@ -222,6 +222,19 @@ static int permit_mounts(const struct carrel_run_options *o, const struct policy
     return r;
 }
 
+/* NAME, or PREFIX*. */
+static bool is_passed(const char *const *patterns, const char *name, size_t len)
+{
+    for (; *patterns; patterns++) {
+        size_t n = strlen(*patterns);
+        bool is_prefix = n > 0 && (*patterns)[n - 1] == '*';
+        if (is_prefix ? len >= n - 1 && memcmp(*patterns, name, n - 1) == 0
+                      : len == n && memcmp(*patterns, name, n) == 0)
+            return true;
+    }
+    return false;
+}
+
 static int check_variable(
         const struct policy *policy, const char *entry, struct carrel_error *err)
 {
@@ -264,7 +277,7 @@ static int permit_environment(struct permit *permit, const struct policy *policy
     for (size_t i = 0; i < count(set); i++)
         permit->env[n++] = set[i];
     for (size_t i = 0; pass && i < count(environment); i++)
-        if (is_in(pass, environment[i], strcspn(environment[i], "=")))
+        if (is_passed(pass, environment[i], strcspn(environment[i], "=")))
             permit->env[n++] = environment[i];
     for (size_t i = 0; i < count(given); i++)
         permit->env[n++] = given[i];

@@ -261,7 +261,7 @@ mounts_and_variables() {
     policy p.yaml <<END
 sandbox:
   mounts: {allow: ["$T/shown:ro"]}
-  environment: {allow: [A, LC_*], pass: [LC_X], set: {A: from policy}}
+  environment: {allow: [A, LC_*], pass: [LC_*], set: {A: from policy}}
 END
     with_env LC_X=passed SECRET=no -- run --policy p.yaml --mount shown:/m -- \
         sh -c 'cat /m/file; echo "$A $LC_X ${SECRET-none}"'
