@@ -316,12 +316,14 @@ static void name_files(struct run *run)
         run->dir[0] = '\0';
         return;
     }
-    for (unsigned i = 1; i == 1 || (i < 1000 && run->options->workspace); i++) {
+    for (unsigned i = 1; i < 1000; i++) {
         char suffix[16] = "";
         if (i > 1)
             (void)snprintf(suffix, sizeof(suffix), "-%u", i);
         (void)snprintf(run->out_path, PATH_MAX, "%s/stdout%s", run->dir, suffix);
         (void)snprintf(run->err_path, PATH_MAX, "%s/stderr%s", run->dir, suffix);
+        if (!run->options->workspace)
+            return; /* its id is new */
         if (lstat(run->out_path, &st) < 0 && lstat(run->err_path, &st) < 0)
             return;
     }
