@@ -23,6 +23,7 @@ static const struct {
             "look at, take over or remove what runs made of a repository" },
     { "runs", cmd_runs, "list, show and prune the runs there were" },
     { "policy", cmd_policy, "show, check or begin a policy: what runs may do" },
+    { "journal", cmd_journal, "read and verify what carrel wrote down of its runs" },
     { "health", cmd_health, "say which protections work here, and what to do if not" },
     { "test", cmd_test, "try the sandbox: limits driven to their bounds, attempts to get out" },
     { "cleanup", cmd_cleanup, "remove what a crash left" },

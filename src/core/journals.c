@@ -146,6 +146,26 @@ int journals_find(const struct journals *journals, const char *word, struct jour
     return r < 0 ? err_set(err, r, "%s", why.message) : 0;
 }
 
+int journals_verify(const struct journal_place *place, const struct journal_trust *trust,
+        struct journal_verdict *out, struct carrel_error *err)
+{
+    AUTO(journals_close) struct journals *later = NULL;
+
+    if (!place->run[0]) {
+        const struct journal_known known = { .is_index = place->is_index, .trust = trust };
+        return journal_verify(place->fd, &known, out, err);
+    }
+    int r = journal_verify_run(place->fd, place->run, place->entry, trust, out, err);
+    if (r < 0 || out->state != JOURNAL_UNSEALED || !out->chain.is_sealed)
+        return r;
+    /* A seal that the index did not have: maybe the run has ended since the index was read. */
+    r = journals_open(&later, err);
+    if (r < 0)
+        return r;
+    return journal_verify_run(
+            place->fd, place->run, journal_runs_get(later->runs, place->run), trust, out, err);
+}
+
 int journals_strays(const struct journals *journals, char (**out)[JOURNAL_RUN], size_t *n,
         struct carrel_error *err)
 {

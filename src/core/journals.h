@@ -35,6 +35,13 @@ int journals_find(const struct journals *journals, const char *word, struct jour
 int journals_open_run(const struct journals *journals, const char *run,
         struct journal_place *out, struct carrel_error *err);
 
+/*
+ * Verifies it: a run together with what the index says of it, a file alone. `trust` may be
+ * NULL.
+ */
+int journals_verify(const struct journal_place *place, const struct journal_trust *trust,
+        struct journal_verdict *out, struct carrel_error *err);
+
 /* The runs that have a journal and are not in the index; the caller frees the array. */
 int journals_strays(const struct journals *journals, char (**out)[JOURNAL_RUN], size_t *n,
         struct carrel_error *err);
