@@ -11,11 +11,13 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/sha256.h"
+#include "base/str.h"
 #include "base/tree.h"
 #include "core/inner.h"
 #include "core/prepare.h"
 #include "core/space.h"
 #include "core/workplace.h"
+#include "workspace/lower.h"
 #include "workspace/private.h"
 #include "workspace/upper.h"
 #include <carrel/run.h>
@@ -124,6 +126,35 @@ static int run_setup(const struct workplace_request *q, const struct workplace *
     return err_set(err, -EIO, "the setup command failed with status %d: %s", r, words);
 }
 
+/* What cannot be read may hide a change of what is tracked below it. */
+static int check_oddities(const struct changes *changes, struct carrel_error *err)
+{
+    char shown[200];
+
+    for (size_t i = 0; i < changes->n_oddities; i++) {
+        const char *path = changes->oddities[i].path;
+        if (changes->oddities[i].kind == ODDITY_UNREADABLE)
+            return err_set(err, -EINVAL,
+                    "the setup command left '%s' unreadable; a setup may only add files that "
+                    "can be read",
+                    str_escape(path, strlen(path), shown, sizeof(shown)));
+    }
+    return 0;
+}
+
+static int check_change(
+        const struct lower *lower, const struct change *change, struct carrel_error *err)
+{
+    char shown[200];
+    int r = change->kind == CHANGE_REMOVE ? 1 : lower_has(lower, change->path, err);
+
+    if (r <= 0)
+        return r;
+    return err_set(err, -EINVAL,
+            "the setup command changed the tracked file '%s'; a setup may only add files",
+            str_escape(change->path, strlen(change->path), shown, sizeof(shown)));
+}
+
 /* A layer lies over trees of other commits too: it may add, not change. */
 static int check_layer(const struct workplace *place, int space, struct carrel_error *err)
 {
@@ -132,24 +163,18 @@ static int check_layer(const struct workplace *place, int space, struct carrel_e
         .exclude = "",
         .has_no_rules = true };
     struct changes changes = { 0 };
-    struct stat st;
+    struct lower lower = { .n = 0 };
 
     AUTO(fd_close) int upper = openat(space, "upper", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int r = upper < 0 ? err_set_errno(err, -errno, "open the setup layer")
                       : upper_walk(upper, &base, &limits, &changes, err);
-    for (size_t i = 0; r == 0 && i < changes.n; i++) {
-        bool is_tracked = changes.items[i].kind == CHANGE_REMOVE;
-        for (size_t j = 0; !is_tracked && place->checkout->lower[j]; j++) {
-            AUTO(fd_close)
-            int lower = open(place->checkout->lower[j], O_PATH | O_DIRECTORY | O_CLOEXEC);
-            is_tracked = fstatat(lower, changes.items[i].path, &st, AT_SYMLINK_NOFOLLOW) == 0;
-        }
-        if (is_tracked)
-            r = err_set(err, -EINVAL,
-                    "the setup command changed the tracked file '%s'; a setup may only add "
-                    "files",
-                    changes.items[i].path);
-    }
+    if (r == 0)
+        r = check_oddities(&changes, err);
+    if (r == 0)
+        r = lower_open(&lower, base.lower, err);
+    for (size_t i = 0; r == 0 && i < changes.n; i++)
+        r = check_change(&lower, &changes.items[i], err);
+    lower_close(&lower);
     changes_finish(&changes);
     return r;
 }

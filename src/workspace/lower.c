@@ -6,7 +6,9 @@
 #include "workspace/overlay_marks.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/openat2.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -118,6 +120,25 @@ int lower_find(const struct lower *lower, const struct lower_entry *parent, cons
     }
     *out = found;
     return 0;
+}
+
+int lower_has(const struct lower *lower, const char *path, struct carrel_error *err)
+{
+    struct lower_entry at = lower_root(lower);
+    char part[PATH_MAX];
+
+    if (strlen(path) >= sizeof(part))
+        return fail(err, -ENAMETOOLONG, path);
+    for (const char *end = path; *end; end += *end == '/') {
+        if (at.kind != LOWER_DIR)
+            return LOWER_NONE; /* a file or a link: nothing is below it */
+        end = strchrnul(end, '/');
+        (void)snprintf(part, sizeof(part), "%.*s", (int)(end - path), path);
+        int r = lower_find(lower, &at, part, &at, err);
+        if (r < 0)
+            return r;
+    }
+    return (int)at.kind;
 }
 
 int lower_open_file(const struct lower *lower, const struct lower_entry *parent,

@@ -35,6 +35,12 @@ struct lower_entry lower_root(const struct lower *lower);
 int lower_find(const struct lower *lower, const struct lower_entry *parent, const char *path,
         struct lower_entry *out, struct carrel_error *err);
 
+/*
+ * What is at `path`, asked from the root downward by lower_find(): a link on the way is not
+ * followed, and what a layer hides is not there. Returns an enum lower_kind; LOWER_NONE is 0.
+ */
+int lower_has(const struct lower *lower, const char *path, struct carrel_error *err);
+
 /* Opens the regular file at `path`, whose parent directory is `parent`. -ENOENT when there is
  * none or it is something else. */
 int lower_open_file(const struct lower *lower, const struct lower_entry *parent,

@@ -469,20 +469,13 @@ static int remove_tracked(struct walk *walk)
 {
     for (size_t i = 0; i < walk->base->n_tracked; i++) {
         const char *path = walk->base->tracked[i];
-        struct lower_entry base = lower_root(&walk->lower);
-        char part[PATH_MAX];
-        int r = 0;
 
         if (walk->has_tracked[i])
             continue;
-        for (const char *end = path; *end && base.kind == LOWER_DIR; end += *end == '/') {
-            end = strchrnul(end, '/');
-            (void)snprintf(part, sizeof(part), "%.*s", (int)(end - path), path);
-            r = lower_find(&walk->lower, &base, part, &base, walk->err);
-            if (r < 0)
-                return r;
-        }
-        if (base.kind != LOWER_FILE) /* else the walk has seen what became of it */
+        int r = lower_has(&walk->lower, path, walk->err);
+        if (r == LOWER_FILE) /* the walk has seen what became of it */
+            continue;
+        if (r >= 0)
             r = add_change(walk, path, CHANGE_REMOVE, 0);
         if (r < 0)
             return r;
