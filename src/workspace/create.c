@@ -92,13 +92,24 @@ static void full_ref(
     (void)snprintf(ref, sizeof(HEADS) + NAME_BRANCH_MAX, HEADS "%s", ws->branch);
 }
 
+/* The words for both ways to find out. */
+static int is_taken(const struct workspace *ws, struct carrel_error *err)
+{
+    return err_set(err, -EEXIST,
+            "workspace '%s/%s' exists already: go on in it (carrel workspace resume %s/%s), "
+            "discard it, or choose another run id",
+            ws->task, ws->run, ws->task, ws->run);
+}
+
 /*
  * Asked before anything is made, so that a sweep after a crash may take a branch at base for
  * one that this workspace made. Making it asks again, and that answer counts.
  */
-static int check_branch_is_free(
-        const struct repo *repo, const struct workspace *ws, struct carrel_error *err)
+static int check_branch_is_free(const struct place *place, const struct repo *repo,
+        const struct workspace *ws, struct carrel_error *err)
 {
+    char id[PLACE_ID_MAX];
+    struct stat st;
     char ref[sizeof(HEADS) + NAME_BRANCH_MAX];
     char oid[OID_MAX];
 
@@ -108,6 +119,9 @@ static int check_branch_is_free(
         return 0;
     if (r < 0)
         return r;
+    place_id(ws->task, ws->run, id);
+    if (fstatat(place->top, id, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        return is_taken(ws, err); /* the branch is its own: deleting that would not help */
     return err_set(err, -EEXIST,
             "branch '%s' exists already: choose another run id, or delete it with git branch "
             "-D",
@@ -183,8 +197,7 @@ static int take_id(const struct place *place, struct workspace *ws, struct carre
         return 0;
     (void)tree_remove(place->drafts, draft, NULL); /* a few files of ours; r is what matters */
     if (r == -EEXIST)
-        return err_set(err, r, "run '%s' of task '%s' exists already: choose another id",
-                ws->run, ws->task);
+        return is_taken(ws, err);
     return err_set_errno(err, r, "create '%s'", ws->path);
 }
 
@@ -247,7 +260,7 @@ int workspace_create(const struct workspace_request *request, struct workspace *
     if (r < 0 || !ws)
         return r;
     if (!ws->is_folder)
-        r = check_branch_is_free(request->repo, ws, err);
+        r = check_branch_is_free(&place, request->repo, ws, err);
     if (r == 0)
         r = take_id(&place, ws, err);
     if (r < 0)

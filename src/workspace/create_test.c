@@ -89,15 +89,19 @@ static void check_refused(struct fixture *fx, const char *task, const char *run,
 
 TEST(a_taken_id_is_refused_and_nothing_changes)
 {
+    static const char taken[] = "workspace 'T/R' exists already: go on in it (carrel workspace "
+                                "resume T/R), discard it, or choose another run id";
     struct fixture fx;
 
     fixture_init(&fx);
     AUTO(workspace_free) struct workspace *ws = fixture_create(&fx, "T", "R");
     check_refused(&fx, "T", "R", -EEXIST);
+    CHECK_STR(fx.err.message, taken);
+    fx.err.message[0] = '\0';
     /* also when the branch was deleted by hand */
     CHECK_EQ(ref_delete(fx.repo, "refs/heads/task-T-run-R", fx.base, &fx.err), 0);
     check_refused(&fx, "T", "R", -EEXIST);
-    CHECK_STR(fx.err.message, "run 'R' of task 'T' exists already: choose another id");
+    CHECK_STR(fx.err.message, taken);
     fixture_finish(&fx);
 }
 
@@ -108,7 +112,9 @@ TEST(a_branch_of_that_name_is_refused_and_stays)
     fixture_init(&fx);
     fixture_git(&fx, GIT_WORDS("branch", "task-T-run-R"), NULL);
     check_refused(&fx, "T", "R", -EEXIST);
-    CHECK(strstr(fx.err.message, "branch 'task-T-run-R' exists already"));
+    CHECK_STR(fx.err.message,
+            "branch 'task-T-run-R' exists already: choose another run id, or delete it with "
+            "git branch -D");
     fixture_finish(&fx);
 }
 
