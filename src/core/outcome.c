@@ -107,7 +107,7 @@ int outcome_reach(struct workplace *place, struct runtime *runtime,
     if (action != CARREL_DISCARD && !outcome->is_unread)
         r = sum_up(place, outcome, err);
     if (r == 0 && action != CARREL_DISCARD)
-        r = workspace_end_use(ws, picture.is_changed, err);
+        r = workspace_end_use(ws, picture.is_changed || outcome->is_unread, err);
     if (r == 0)
         r = act(place, action, seal, outcome, err);
     if (r < 0)

@@ -241,6 +241,22 @@ static int take_overlay(struct taking *t, struct carrel_error *err)
     return r;
 }
 
+/*
+ * The snapshot gets a new id from the clock each time. If what is on the branch says the same,
+ * it stays the snapshot: a look must not make something uncommitted of it.
+ */
+static bool is_on_branch(const struct taking *t)
+{
+    const struct workspace *ws = t->place->ws;
+    struct git git = harvest_git(t->place->repo, t->quarantine);
+
+    if (!ws->is_published || strcmp(t->tip, ws->tip) != 0)
+        return false;
+    return strcmp(t->snapshot, ws->snapshot) == 0 ||
+           git_run(&git, GIT_ARGS("diff-tree", "--quiet", ws->snapshot, t->snapshot), NULL,
+                   NULL) == 0;
+}
+
 int picture_take(struct workplace *place, struct runtime *runtime, uint64_t max_bytes,
         struct picture *out, struct carrel_error *err)
 {
@@ -257,10 +273,12 @@ int picture_take(struct workplace *place, struct runtime *runtime, uint64_t max_
     if (r == 0)
         r = ws->mode == WORKSPACE_OVERLAY ? take_overlay(&t, err)
                                           : look_from_inside(&t, true, err);
-    if (r == 0) {
+    if (r == 0 && !is_on_branch(&t)) {
         memcpy(ws->tip, t.tip, sizeof(ws->tip));
         memcpy(ws->snapshot, t.snapshot, sizeof(ws->snapshot));
         ws->is_published = false;
+    }
+    if (r == 0) {
         ws->phase = WORKSPACE_FINISHED;
         r = workspace_save(ws, err);
     }
@@ -275,11 +293,10 @@ int picture_take(struct workplace *place, struct runtime *runtime, uint64_t max_
     changes_finish(&t.changes);
     if (r == 0)
         return 0;
-    if (!ws->is_published) { /* what an older picture named is gone from the quarantine */
-        ws->phase = WORKSPACE_READY;
+    ws->phase = WORKSPACE_READY; /* an older picture does not have what was refused */
+    if (!ws->is_published)       /* and what it named is gone from the quarantine */
         ws->tip[0] = ws->snapshot[0] = '\0';
-        (void)workspace_save(ws, NULL); /* the first failure is the one to report */
-    }
+    (void)workspace_save(ws, NULL); /* the first failure is the one to report */
     return err_wrap(err, r, "the result of run '%s' was refused (its files are in %s)", ws->run,
             ws->path);
 }

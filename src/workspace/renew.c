@@ -45,7 +45,13 @@ int workspace_begin_use(struct workspace *ws, struct carrel_error *err)
     if (fd < 0)
         return err_set_errno(err, -errno, "create '%s/used'", ws->path);
     r = fd_write_all(fd, boot, strlen(boot));
-    return r < 0 ? err_set_errno(err, r, "write '%s/used'", ws->path) : 0;
+    if (r < 0)
+        return err_set_errno(err, r, "write '%s/used'", ws->path);
+    if (ws->phase == WORKSPACE_READY)
+        return 0;
+    /* What was harvested is not all there is from now on, however the next run ends. */
+    ws->phase = WORKSPACE_READY;
+    return workspace_save(ws, err);
 }
 
 int workspace_end_use(struct workspace *ws, bool is_changed, struct carrel_error *err)

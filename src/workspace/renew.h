@@ -11,7 +11,8 @@
 struct carrel_error;
 struct workspace;
 
-/* Before a sandbox gets the workspace: remembers under which boot of the machine that was. */
+/* Before a sandbox gets the workspace: remembers under which boot of the machine that was, and
+ * that an earlier harvest does not have what comes now. */
 int workspace_begin_use(struct workspace *ws, struct carrel_error *err);
 
 /* After an orderly end: what was written reaches the disk, and the work directories are made

@@ -25,7 +25,7 @@ struct carrel_error;
 enum workspace_phase {
     WORKSPACE_CREATING, /* a crash here: nothing of value, swept */
     WORKSPACE_READY,    /* made; a run has it, or had it and was killed */
-    WORKSPACE_FINISHED, /* its run ended and was harvested */
+    WORKSPACE_FINISHED, /* its run ended and was harvested; nothing was written since */
 };
 
 enum workspace_mode { WORKSPACE_OVERLAY, WORKSPACE_FUSE, WORKSPACE_COPY };
