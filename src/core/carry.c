@@ -1,10 +1,14 @@
-/* carry.c - ignored files on their way in, and kept from coming back. */
+/* carry.c - untracked files on their way in, and kept from coming back. */
 #include "core/carry.h"
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "core/names.h"
 #include "core/workplace.h"
+#include "workspace/changes.h"
+#include "workspace/git.h"
+#include "workspace/harvest.h"
 #include "workspace/include.h"
 #include <carrel/run.h>
 #include <errno.h>
@@ -12,6 +16,10 @@
 #include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <time.h>
+
+/* Beside the run's files, where no run can write. */
+#define CARRIED "carried"
 
 static bool has_include_file(const struct repo *repo)
 {
@@ -22,11 +30,8 @@ static bool has_include_file(const struct repo *repo)
            lstat(path, &st) == 0;
 }
 
-/*
- * What was carried along is the user's, often a secret, and must not come back as a result: it
- * is excluded, in the run's git dir and in our own list beside it.
- */
-static int exclude_carried(const struct workplace *place, const struct include_list *list,
+/* So that git inside does not offer them. */
+static int exclude_inside(const struct workplace *place, const struct include_list *list,
         struct carrel_error *err)
 {
     char path[PATH_MAX];
@@ -49,16 +54,27 @@ static int exclude_carried(const struct workplace *place, const struct include_l
         return err_set_errno(err, -ENOMEM, "excludes");
     if (mkdirat(place->ws->dir, "gitupper/info", 0755) < 0 && errno != EEXIST)
         return err_set_errno(err, -errno, "create '%s/gitupper/info'", place->ws->path);
-    static const char *const names[] = { "exclude", "gitupper/info/exclude" };
-    for (size_t i = 0; r == 0 && i < ARRAY_LEN(names); i++) {
-        AUTO(fd_close)
-        int fd = openat(
-                place->ws->dir, names[i], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-        r = fd < 0 ? -errno : fd_write_all(fd, text.data, text.len);
-        if (r < 0)
-            r = err_set_errno(err, r, "write '%s/%s'", place->ws->path, names[i]);
-    }
-    return r;
+    AUTO(fd_close)
+    int fd = openat(place->ws->dir, "gitupper/info/exclude",
+            O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    r = fd < 0 ? -errno : fd_write_all(fd, text.data, text.len);
+    return r < 0 ? err_set_errno(err, r, "write '%s/gitupper/info/exclude'", place->ws->path)
+                 : 0;
+}
+
+static int write_list(const struct workplace *place, const struct include_list *list,
+        struct carrel_error *err)
+{
+    AUTO(buf_finish) struct buf text = BUF_INIT(NAMES_MAX_BYTES);
+
+    for (size_t i = 0; i < list->n; i++)
+        buf_add(&text, list->paths[i], strlen(list->paths[i]) + 1);
+    if (text.is_short)
+        return err_set_errno(err, -ENOMEM, "names of carried files");
+    AUTO(fd_close)
+    int fd = openat(place->ws->dir, CARRIED, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    int r = fd < 0 ? -errno : fd_write_all(fd, text.data, text.len);
+    return r < 0 ? err_set_errno(err, r, "write '%s/" CARRIED "'", place->ws->path) : 0;
 }
 
 int carry_files(const struct workplace_request *q, struct workplace *place, int tree,
@@ -74,9 +90,79 @@ int carry_files(const struct workplace_request *q, struct workplace *place, int 
             r = err_set(
                     err, -EINVAL, "a file with a newline in its name cannot be carried along");
     if (r == 0 && list.n > 0)
-        r = exclude_carried(place, &list, err);
+        r = exclude_inside(place, &list, err);
+    if (r == 0 && list.n > 0)
+        r = write_list(place, &list, err);
     if (r == 0)
         r = include_copy(place->repo, &list, tree, q->spec->limits.value[LIMIT_DISK], err);
     include_list_finish(&list);
+    return r;
+}
+
+int carry_read(const struct workplace *place, struct names *out, struct carrel_error *err)
+{
+    int r = fd_add_file(place->ws->dir, CARRIED, &out->text, err);
+
+    return r < 0 ? r : names_split(out, err);
+}
+
+/* The names in `added` that are in `carried`, as removals. */
+static int find_removals(const struct names *added, const struct names *carried,
+        struct change_list *out, struct carrel_error *err)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < added->n; i++)
+        if (paths_have(carried->list, carried->n, added->list[i]))
+            r = changes_add(out, added->list[i], CHANGE_REMOVE, 0, err);
+    changes_sort(&out->all);
+    return r;
+}
+
+static int commit_without(const struct workplace *place, const struct git *git,
+        const char *quarantine, const struct changes *removals, const char *tip,
+        char snapshot[static OID_MAX], struct carrel_error *err)
+{
+    const struct harvest_author author = {
+        .name = "carrel", .email = "carrel@localhost", .when_s = (int64_t)time(NULL)
+    };
+    AUTO(buf_finish) struct buf tree = BUF_INIT(OID_MAX + 1);
+    char of[OID_MAX + 8];
+    struct git_io io = GIT_IO_INIT;
+
+    (void)snprintf(of, sizeof(of), "%s^{tree}", snapshot);
+    io.output = &tree;
+    int r = git_expect(git, GIT_ARGS("rev-parse", "--verify", of), &io, err);
+    if (r < 0)
+        return r;
+    return harvest_commit_changes(place->repo, quarantine, -1, removals,
+            tree.data ? tree.data : "", tip, HARVEST_MESSAGE, &author, snapshot, err);
+}
+
+int carry_leave_out(const struct workplace *place, const char *quarantine, const char *tip,
+        char snapshot[static OID_MAX], struct carrel_error *err)
+{
+    AUTO(names_finish) struct names carried = NAMES_INIT;
+    AUTO(names_finish) struct names added = NAMES_INIT;
+    const struct upper_limits limits = UPPER_LIMITS_INIT;
+    struct change_list removals = { .limits = &limits };
+    struct git git = harvest_git(place->repo, quarantine);
+    struct git_io io = GIT_IO_INIT;
+
+    int r = carry_read(place, &carried, err);
+    if (r < 0 || carried.n == 0 || strcmp(tip, snapshot) == 0)
+        return r;
+    io.output = &added.text;
+    r = git_expect(&git,
+            GIT_ARGS("diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=A",
+                    tip, snapshot),
+            &io, err);
+    if (r == 0)
+        r = names_split(&added, err);
+    if (r == 0)
+        r = find_removals(&added, &carried, &removals, err);
+    if (r == 0 && removals.all.n > 0)
+        r = commit_without(place, &git, quarantine, &removals.all, tip, snapshot, err);
+    changes_finish(&removals.all);
     return r;
 }

@@ -2,7 +2,9 @@
 #include "core/picture.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "core/carry.h"
 #include "core/inner.h"
+#include "core/names.h"
 #include "core/quarantine.h"
 #include "core/workplace.h"
 #include "workspace/git.h"
@@ -18,7 +20,6 @@
 
 #define INSIDE_TIMEOUT_MS 300000U
 #define MAX_EXCLUDE (1U << 20)
-#define MAX_NAMES (256U << 20)
 
 struct taking {
     struct workplace *place;
@@ -94,37 +95,9 @@ static int look_from_inside(struct taking *t, bool has_all, struct carrel_error 
         return err_set(err, -EPROTO, "git in the sandbox gave a wrong answer");
     memcpy(t->tip, line, strlen(line) + 1); /* name_is_oid(): they fit */
     memcpy(t->snapshot, space + 1, strlen(space + 1) + 1);
-    return harvest_take_pack(t->place->repo, t->quarantine, inner.process.stdout_fd,
-            t->snapshot, ws->base, &t->limits, err);
-}
-
-/* Sorted names, NUL-separated, as git gave them. */
-struct names {
-    struct buf text;
-    const char **list;
-    size_t n;
-};
-
-static void names_finish(struct names names)
-{
-    buf_finish(names.text);
-    free(names.list);
-}
-DEFINE_AUTO(struct names, names_finish)
-
-static int split_names(struct names *names, struct carrel_error *err)
-{
-    for (size_t i = 0; i < names->text.len; i++)
-        names->n += names->text.data[i] == '\0';
-    names->list = calloc(names->n + 1, sizeof(*names->list));
-    if (!names->list)
-        return err_set_errno(err, -ENOMEM, "names");
-    const char *at = names->text.data;
-    for (size_t i = 0; i < names->n; i++) {
-        names->list[i] = at;
-        at += strlen(at) + 1;
-    }
-    return 0;
+    r = harvest_take_pack(t->place->repo, t->quarantine, inner.process.stdout_fd, t->snapshot,
+            ws->base, &t->limits, err);
+    return r < 0 ? r : carry_leave_out(t->place, t->quarantine, t->tip, t->snapshot, err);
 }
 
 /* What the run's own commits added is tracked, also where an ignore rule matches it. */
@@ -141,14 +114,15 @@ static int list_added(struct taking *t, struct names *names, struct carrel_error
             GIT_ARGS("diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=A",
                     ws->base, t->tip),
             &io, err);
-    return r < 0 ? r : split_names(names, err);
+    return r < 0 ? r : names_split(names, err);
 }
 
 static int walk(struct taking *t, struct carrel_error *err)
 {
     const struct upper_limits limits = UPPER_LIMITS_INIT;
     const struct checkout *checkout = t->place->checkout;
-    AUTO(names_finish) struct names added = { .text = BUF_INIT(MAX_NAMES) };
+    AUTO(names_finish) struct names added = NAMES_INIT;
+    AUTO(names_finish) struct names carried = NAMES_INIT;
     AUTO(buf_finish) struct buf exclude = BUF_INIT(MAX_EXCLUDE);
     char path[PATH_MAX];
     size_t n_gitlinks = 0;
@@ -157,8 +131,8 @@ static int walk(struct taking *t, struct carrel_error *err)
         n_gitlinks++;
     (void)snprintf(path, sizeof(path), "%s/info/exclude", checkout->git);
     int r = t->place->ws->is_folder ? 0 : fd_add_file(AT_FDCWD, path, &exclude, err);
-    if (r == 0) /* what was carried along; ours, though it lies beside what the run wrote */
-        r = fd_add_file(t->place->ws->dir, "exclude", &exclude, err);
+    if (r == 0)
+        r = carry_read(t->place, &carried, err);
     if (r == 0)
         r = list_added(t, &added, err);
     if (r < 0)
@@ -168,6 +142,8 @@ static int walk(struct taking *t, struct carrel_error *err)
         .exclude = exclude.data ? exclude.data : "",
         .tracked = added.list,
         .n_tracked = added.n,
+        .carried = carried.list,
+        .n_carried = carried.n,
         .gitlinks = (const char *const *)checkout->gitlinks,
         .n_gitlinks = n_gitlinks,
         .has_no_rules = t->place->ws->is_folder,

@@ -119,7 +119,9 @@ static int add_oddity(struct walk *walk, const char *path, enum oddity_kind kind
 /* 1: git would not look at this path unless it is tracked. */
 static int is_ignored(struct walk *walk, const struct entry *entry)
 {
-    if (entry->in->is_ignored)
+    if (entry->in->is_ignored ||
+            (!S_ISDIR(entry->st.st_mode) &&
+                    paths_have(walk->base->carried, walk->base->n_carried, entry->path)))
         return 1;
     if (walk->base->has_no_rules)
         return 0;

@@ -71,6 +71,8 @@ struct upper_limits {
  *   exclude: text of info/exclude (may be empty)
  *   tracked: sorted paths that are tracked besides (added by the run's own commits), may be
  *            NULL; those that are nowhere any more are removals
+ *   carried: sorted paths that are not part of the result unless tracked, whatever the ignore
+ *            rules say, may be NULL
  *   gitlinks:sorted paths of submodules, may be NULL
  * The root's own ".git" is ours and skipped. Ignore rules are those the run would see: of
  * `upper`, where it has none of `lower`. An overlay attribute (trusted. or user.) that changes
@@ -83,6 +85,8 @@ struct upper_base {
     const char *exclude;
     const char *const *tracked;
     size_t n_tracked;
+    const char *const *carried;
+    size_t n_carried;
     const char *const *gitlinks;
     size_t n_gitlinks;
     bool has_no_rules; /* a folder without git: nothing is ignored, not even by a .gitignore */

@@ -91,6 +91,32 @@ TEST(files_and_directories_change_places)
     drop_place(&place);
 }
 
+/* Whatever the rules say, also those that the run wrote itself. */
+TEST(what_was_carried_along_is_no_change_unless_it_is_tracked)
+{
+    static const char *const carried[] = { ".env", "conf/key", "dir", "mine" };
+    static const char *const tracked[] = { "mine" };
+    struct place place;
+
+    make_place(&place);
+    place.base.carried = carried;
+    place.base.n_carried = ARRAY_LEN(carried);
+    place.base.tracked = tracked;
+    place.base.n_tracked = ARRAY_LEN(tracked);
+    put(&place, "upper/.env", "secret");
+    put(&place, "upper/.gitignore", "!.env\n!conf/key\n");
+    put_dir(&place, "upper/conf");
+    put(&place, "upper/conf/key", "secret");
+    put(&place, "upper/conf/keys", "");
+    put_dir(&place, "upper/dir"); /* not any more what was carried */
+    put(&place, "upper/dir/.env", "");
+    put(&place, "upper/mine", "");
+    CHECK_STR(walked(&place), ".gitignore conf/keys dir/.env mine");
+    place.base.has_no_rules = true;
+    CHECK_STR(walked(&place), ".gitignore conf/keys dir/.env mine");
+    drop_place(&place);
+}
+
 /* In a layer, too, an opaque directory hides what is below it. */
 TEST(the_base_is_read_as_its_layers_are_stacked)
 {

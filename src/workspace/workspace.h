@@ -5,6 +5,7 @@
  *       upper/ work/         the files the run changed
  *       gitupper/ gitwork/   the git state the run changed
  *       objects/             quarantine of its harvest
+ *       carried              names of files of the user's that were copied into upper/
  *       meta                 "key value" lines, replaced whole
  *       creating             an empty file, there until everything else is
  *       lock                 flock, held by whoever has it mounted or changes it
