@@ -1,0 +1,411 @@
+#!/usr/bin/env bats
+# shellcheck disable=SC2030,SC2031,SC2154  # cli.bash sets $status, $out and others
+# What a workspace refuses, and what stays when something went wrong.
+
+load cli
+load repo
+
+# Nothing of a workspace is left: not in the repository, not in the state.
+no_trace() {
+    in_repo workspace list --all
+    [ "$status" -eq 0 ]
+    [ -z "$out" ]
+    [ -z "$(g branch --list 'task-*')" ]
+    [ "$(g worktree list | wc -l)" -eq 1 ]
+    [ -z "$(find "$T/state/carrel/workspaces" -mindepth 1 ! -name .new ! -name .trash)" ]
+}
+
+state_of() { # state_of RUN: as the list has it
+    in_repo workspace list --all --json >/dev/null
+    json "next(w['state'] for w in r['workspaces'] if w['run'] == '$1')"
+}
+
+changed() { # changed RUN LINES: these are the changes
+    in_repo workspace status "$1"
+    [ "$status" -eq 0 ]
+    [ "$out" = "$2" ]
+}
+
+# A commit that no harvest takes: it has a new submodule.
+spoil='git update-index --add --cacheinfo 160000,1234567890123456789012345678901234567890,mod &&
+    git commit -qm spoiled'
+
+# ---- before the run -----------------------------------------------------------------------------
+
+taken() {
+    new_repo
+    agent r1
+    in_repo run --workspace --task t --run r1 -- echo ran
+    is_one_error 125 "carrel: workspace 't/r1' exists already:*carrel workspace resume t/r1*discard*another run id"
+    [ -z "$out" ]
+    g branch task-t-run-mine
+    in_repo run --workspace --task t --run mine -- echo ran
+    is_one_error 125 "carrel: branch 'task-t-run-mine' exists already:*git branch -D"
+    [ -z "$out" ]
+    [ "$(g rev-parse task-t-run-mine)" = "$base" ]
+    in_repo workspace discard --force r1
+    agent r1
+}
+@test "an id that is taken and a branch that is in the way are told apart" { both taken; }
+
+not_a_commit() {
+    local rev
+    new_repo
+    g tag -a -m blob of-blob HEAD:a.txt
+    g tag -a -m tree of-tree 'HEAD^{tree}'
+    g tag -a -m commit of-commit HEAD
+    for rev in of-blob of-tree "$(g rev-parse of-blob)" "$(g rev-parse of-tree)" \
+        "$(g rev-parse 'HEAD^{tree}')" "$(g rev-parse HEAD:a.txt)" \
+        1234567890123456789012345678901234567890; do
+        in_repo run --base "$rev" -- echo ran
+        is_one_error 125 "carrel: *$rev*"
+        [[ "$err" == *" is not a commit"* || "$err" == *" is not in the repository"* ]]
+        [ -z "$out" ]
+    done
+    in_repo run --base "$(g rev-parse of-commit)" -- echo ran
+    is_one_error 125 "carrel: *is not a commit; its commit is $base"
+    no_trace
+    in_repo run --base of-commit -- git rev-parse HEAD
+    [ "$out" = "$base" ]
+}
+@test "--base takes a commit and nothing else" { both not_a_commit; }
+
+two_starts() {
+    new_repo
+    in_repo run --dirty --base HEAD -- echo ran
+    is_one_error 125 "carrel: *--dirty*--base*"
+    [ -z "$out" ]
+    no_trace
+}
+@test "--dirty and --base exclude each other" { both two_starts; }
+
+reserved() {
+    local target
+    new_repo
+    for target in /run/carrel /run/carrel/git /run/carrel/objects /run/carrel/new; do
+        in_repo run --workspace --mount "$T/repo:$target" -- echo ran
+        is_one_error 125 "carrel: mount target '$target' is reserved*"
+        in_repo run --mount "$T/repo:$target" -- echo ran
+        is_one_error 125 "carrel: mount target '$target' is reserved*"
+        [ -z "$out" ]
+    done
+    for target in /run//carrel /run/../run/carrel/git /run; do
+        in_repo run --workspace --mount "$T/repo:$target" -- echo ran
+        [ "$status" -eq 125 ]
+        [ -z "$out" ]
+    done
+    in_repo run --workspace --mount "$T/repo:/workspace" -- echo ran
+    is_one_error 125 "carrel: two things cannot both be /workspace*"
+    in_repo run --workspace --mount "$T/repo/.git:/workspace/.git" -- echo ran
+    is_one_error 125 "carrel: *two mounts have the target '/workspace/.git'"
+    no_trace
+    in_repo run --workspace --mount "$T/repo:/run/carrels" --on-success discard -- cat /run/carrels/src/x.c
+    [ "$out" = int ]
+}
+@test "a mount cannot lie where the git directory of a run is" { both reserved; }
+
+failed_starts() {
+    new_repo
+    in_repo run --workspace -- /no/such/program
+    [ "$status" -eq 127 ]
+    no_trace
+    in_repo run --workspace -- ./a.txt
+    [ "$status" -eq 126 ]
+    no_trace
+    in_repo run --workspace --mount "$T/nothing:/mnt" -- echo ran
+    is_one_error 125 "carrel: *$T/nothing*"
+    no_trace
+    in_repo run --setup 'echo so it is; exit 3' -- echo ran
+    is_one_error 125 "carrel: --setup: the setup command failed with status 1: so it is"
+    no_trace
+    me git init -q repo/inner
+    me git -C repo/inner -c user.name=I -c user.email=i@example.org commit -q --allow-empty -m i
+    in_repo run --include 'inner/' -- echo ran
+    is_one_error 125 "carrel: carry 'inner/' along: it is a git repository of its own"
+    no_trace
+    me sh -c 'echo x >"repo/$(printf "a\nb.env")"'
+    in_repo run --include 'a*.env' -- echo ran
+    is_one_error 125 "carrel: a file with a newline in its name cannot be carried along"
+    no_trace
+    me sh -c 'head -c 3M /dev/zero >repo/large.env'
+    in_repo run --include large.env --disk 2M -- echo ran
+    is_one_error 125 "carrel: carry 'large.env' along:*larger than 2*"
+    no_trace
+    agent r1
+    in_repo workspace resume r1 -- /no/such/program
+    [ "$status" -eq 127 ]
+    changed r1 $'M. a.txt\n.D gone.txt\n.A new.txt'
+}
+@test "a run that could not start leaves no workspace, and an old one as it was" { both failed_starts; }
+
+# ---- files that are carried along ---------------------------------------------------------------
+
+carried() {
+    new_repo
+    me sh -c 'cd repo && printf "secret\n" >.env && mkdir -p "conf/a [b]*" && echo key >"conf/a [b]*/k\\ey " &&
+        echo odd >"!odd" && printf "%s\n" ".env" "conf/" "\\!odd" >.worktreeinclude'
+    in_repo run --workspace --run r1 -c 'cat .env "conf/a [b]*/k\ey " "!odd"; git status --porcelain
+        echo more >>.env; echo new >new.txt; git status --porcelain'
+    [ "$out" = $'secret\nkey\nodd\n?? new.txt' ]
+    changed r1 ".A new.txt"
+    in_repo workspace apply r1
+    [ "$status" -eq 0 ]
+    [ "$(cat "$T/repo/.env")" = secret ]
+}
+@test "what was carried along is not in the result, also when git does not ignore it" { both carried; }
+
+carried_and_wanted() { # the rules of the tree say that it is to be tracked
+    local way line
+    new_repo
+    me sh -c 'cd repo && printf "*.log\n!local.conf\n" >.gitignore && git commit -qam rules && echo secret >local.conf'
+    in_repo run --include local.conf --run walk -c 'git status --porcelain; echo new >new.txt'
+    [ "$out" = "?? local.conf" ]
+    changed walk ".A new.txt"
+    # git has to look from inside, and the run has removed what it was told
+    line='echo "*.c text" >.gitattributes; rm -f "$(git rev-parse --git-dir)/info/exclude"'
+    for way in overlay copy; do
+        in_repo run --include local.conf --run "$way" --tree "$way" -c "$line"
+        [ "$status" -eq 0 ]
+        in_repo workspace status "$way" --json
+        holds '[f["path"] for f in r["files"]] == [".gitattributes"]'
+        in_repo workspace patch "$way"
+        [[ "$out" != *secret* ]]
+    done
+    in_repo run --include local.conf --run alone --tree copy -- true
+    changed alone ""
+    # what the run commits, and what it puts in its place, is its own work
+    in_repo run --include local.conf --run own -c 'git add -f local.conf && git commit -qm taken'
+    changed own "A. local.conf"
+    in_repo run --include local.conf --run other -c 'rm local.conf && mkdir local.conf && echo x >local.conf/x'
+    changed other ".A local.conf/x"
+}
+@test "nor is it when the rules of the tree or the run itself would have it" { both carried_and_wanted; }
+
+# ---- the setup layer ----------------------------------------------------------------------------
+
+setup_refused() {
+    local line
+    new_repo
+    me sh -c 'cd repo && ln -s src link && git add link && git commit -qm link'
+    for line in 'echo more >>a.txt' 'rm a.txt' 'mv a.txt b.txt' 'chmod +x a.txt' 'rm -r src && echo >src' \
+        'rm -r src && mkdir src && echo >src/y.c' 'rm link && mkdir link && echo >link/x.c' \
+        'echo more >>link/x.c' 'rm a.txt && mkfifo a.txt' 'rm a.txt && ln -s src/x.c a.txt'; do
+        in_repo run --setup "$line" -- echo ran
+        is_one_error 125 "carrel: --setup: the setup command changed the tracked file '*'; a setup may only add files"
+        [ -z "$out" ]
+        [ -z "$(ls -A "$T/state/carrel/layers")" ]
+    done
+    no_trace
+    in_repo run --setup 'mkdir deps && ln -s ../src deps/src && echo y >src/y.c && echo z >link/z.c' \
+        --on-success discard -c 'cat deps/src/y.c deps/src/z.c; git status --porcelain'
+    [ "$out" = $'y\nz\n?? deps/\n?? src/y.c\n?? src/z.c' ]
+}
+@test "a setup command that changes what the commit has is refused" { both setup_refused; }
+
+# Root reads everything, so there it is not hidden, only closed to the run.
+setup_unreadable() {
+    local line
+    new_repo
+    for line in 'echo more >>src/x.c && chmod 0 src' 'chmod 0 src' 'chmod 0 a.txt'; do
+        in_repo run --setup "$line" -- echo ran
+        [ "$status" -eq 125 ]
+        [[ "$err" == "carrel: --setup: the setup command "*" '"?*"'"* ]]
+        [ -z "$out" ]
+        [ -z "$(ls -A "$T/state/carrel/layers")" ]
+    done
+    no_trace
+}
+@test "a setup command cannot hide a change behind a mode" { only user setup_unreadable; }
+
+# The tree of the second commit lies over that of the first, and says that the file is gone there.
+setup_beside_a_whiteout() {
+    new_repo
+    in_repo run --workspace --on-success discard -- true
+    g rm -q gone.txt
+    g commit -qm without
+    in_repo run --workspace --on-success discard -- ls
+    [ "$out" = $'a.txt\nsrc' ]
+    in_repo run --setup 'echo again >gone.txt' --run r1 -c 'cat gone.txt; echo x >x'
+    [ "$status" -eq 0 ]
+    [ "$out" = again ]
+    changed r1 ".A x"
+}
+@test "a setup command may add what an older commit had" { both setup_beside_a_whiteout; }
+
+# ---- after the run ------------------------------------------------------------------------------
+
+refused_harvest() {
+    new_repo
+    in_repo run --workspace --run r1 -c 'echo one >one'
+    [ "$(state_of r1)" = kept ]
+    in_repo workspace resume r1 -c "echo two >two; $spoil"
+    is_one_error 125 "carrel: the result of run 'r1' was refused*mod*submodule*"
+    [ "$(state_of r1)" = interrupted ]
+    local verb
+    for verb in show status diff patch commit apply merge discard; do
+        in_repo workspace "$verb" r1
+        is_one_error 125 "carrel: *was refused*mod*submodule*"
+        [ -z "$out" ]
+    done
+    in_repo workspace prune
+    [ "$out" = "nothing to prune" ]
+    host_is_untouched
+    in_repo workspace resume r1 -- git reset -q --soft "$base"
+    [ "$status" -eq 0 ]
+    changed r1 $'.A one\n.A two'
+    [ "$(state_of r1)" = kept ]
+}
+@test "when a result is refused, no older one passes for it" { both refused_harvest; }
+
+committed_then_refused() {
+    new_repo
+    agent r1 --on-success commit
+    in_repo workspace resume r1 -c "echo two >two; $spoil"
+    is_one_error 125 "carrel: *was refused*"
+    in_repo workspace prune
+    [ "$out" = "nothing to prune" ]
+    in_repo workspace discard r1
+    is_one_error 125 "carrel: what run 'r1' changed is not known*was refused*"
+    in_repo workspace resume r1 -- cat two
+    [ "$out" = two ]
+    in_repo workspace discard r1 --force
+    [ "$status" -eq 0 ]
+    no_trace
+}
+@test "work that was added to a committed run and refused is not lost" { both committed_then_refused; }
+
+committed_then_killed() {
+    new_repo
+    agent r1 --on-success commit
+    [ "$(state_of r1)" = committed ]
+    me sh -c 'cd repo && exec "$1" workspace resume r1 -c "echo two >two; echo up; sleep 60"' \
+        sh "$CARREL" >"$T/.up" 2>"$T/.err" </dev/null 3>&- &
+    _follow_exec $!
+    until_true grep -q up "$T/.up"
+    kill -KILL "$pid"
+    until_true is_in_state r1 interrupted
+    in_repo workspace prune
+    [ "$out" = "nothing to prune" ]
+    in_repo workspace discard r1
+    is_one_error 125 "carrel: run 'r1' has work that is nowhere else*"
+    changed r1 $'M. a.txt\n.D gone.txt\n.A new.txt\n.A two'
+}
+is_in_state() { [ "$(state_of "$1")" = "$2" ]; }
+@test "work that was added to a committed run and killed is not lost" { both committed_then_killed; }
+
+looked_at() {
+    new_repo
+    agent r1 --on-success commit
+    local commit
+    commit=$(g rev-parse task-t-run-r1)
+    # The next snapshot is made by a later clock, and would have another id.
+    until_true is_later_than "$(g log -1 --format=%ct task-t-run-r1)"
+    in_repo workspace show r1
+    changed r1 $'M. a.txt\n.D gone.txt\n.A new.txt'
+    in_repo workspace resume r1 -- true
+    [ "$(state_of r1)" = committed ]
+    in_repo workspace commit r1
+    [ "$(g rev-parse task-t-run-r1)" = "$commit" ]
+    in_repo workspace discard r1
+    [ "$status" -eq 0 ]
+    [ "$(g rev-parse task-t-run-r1)" = "$commit" ]
+}
+is_later_than() { [ "$(date +%s)" -gt "$1" ]; }
+@test "a look at committed work does not make it uncommitted" { both looked_at; }
+
+ahead() {
+    new_repo
+    agent r1
+    in_repo workspace open r1
+    local at=$out
+    in_repo workspace resume r1 -- echo ran
+    is_one_error 125 "carrel: workspace 'r1' is open on the host; close it first*"
+    me sh -c 'echo by hand >"$1/hand.txt"' sh "$at"
+    me git -C "$at" add -A
+    me git -C "$at" commit -qm "by hand"
+    in_repo workspace close r1
+    in_repo workspace resume r1 -- echo ran
+    is_one_error 125 "carrel: commits were made on branch 'task-t-run-r1' while it was open*--base task-t-run-r1"
+    [ -z "$out" ]
+    in_repo workspace status r1
+    [[ "$out" == *hand.txt* ]]
+    in_repo run --base task-t-run-r1 --on-success discard -- cat hand.txt new.txt
+    [ "$out" = $'by hand\nnew' ]
+}
+@test "resume is refused where the branch is ahead of the files" { both ahead; }
+
+unread() {
+    new_repo
+    local fill='head -c 9M /dev/urandom >big' how
+    for how in keep commit apply; do
+        in_repo run --workspace --run "$how" --disk 16M --on-success "$how" -c "$fill"
+        [ "$status" -eq 0 ]
+        [[ "$err" == *"workspace $how: kept, not read:"*"carrel workspace diff $how"* ]]
+    done
+    [ -z "$(g status --porcelain)" ]
+    [ -z "$(g log --format=%s "$base".. --branches)" ]
+    in_repo run --workspace --run json --disk 16M --json -c 'head -c 6M /dev/urandom >big && git add big && git commit -qm big'
+    holds 'r["ok"] and r["workspace"]["changed"] is None and r["workspace"]["state"] == "kept"'
+    in_repo workspace prune
+    [ "$out" = "nothing to prune" ]
+    in_repo workspace discard keep
+    is_one_error 125 "carrel: run 'keep' has work that is nowhere else*"
+    changed keep ".A big"
+    changed json "A. big"
+    in_repo run --workspace --run gone --disk 16M --on-success discard -c "$fill"
+    [[ "$err" == *"workspace gone: discarded"* ]]
+    in_repo workspace show gone
+    [ "$status" -eq 125 ]
+    # what was harvested before does not pass for what is there now
+    in_repo run --workspace --run twice -c 'echo one >one'
+    in_repo workspace resume twice --disk 16M -c "$fill"
+    [[ "$err" == *"workspace twice: kept, not read:"* ]]
+    [ "$(state_of twice)" = interrupted ]
+    changed twice $'.A big\n.A one'
+}
+@test "a result that would pass --disk is kept and not read, until somebody asks" { both unread; }
+
+# ---- submodules ---------------------------------------------------------------------------------
+
+submodules() {
+    new_repo
+    me git init -q -b main lib
+    me sh -c 'cd lib && git config user.name L && git config user.email l@example.org &&
+        for i in 1 2 3; do echo $i >f && git add f && git commit -qm $i || exit; done'
+    me git -C repo -c protocol.file.allow=always submodule --quiet add "$T/lib" lib
+    me git -C repo/lib checkout -q HEAD~1
+    g add lib
+    g commit -qm "with a library"
+    local now older later
+    now=$(g rev-parse HEAD:lib)
+    older=$(me git -C lib rev-parse main~2)
+    later=$(me git -C lib rev-parse main)
+
+    in_repo run --workspace --run still -c 'cat lib/f; git submodule status; git status --porcelain'
+    [[ "$out" == "2"$'\n'" $now lib"* ]]
+    changed still ""
+    in_repo run --workspace --run back -c 'git -C lib checkout -q HEAD~1'
+    in_repo workspace diff back
+    [[ "$out" == *"-Subproject commit $now"*"+Subproject commit $older"* ]]
+    in_repo run --workspace --task t --run committed -c "git -C lib checkout -q $later && git commit -qam moved"
+    in_repo workspace diff committed
+    [[ "$out" == *"-Subproject commit $now"*"+Subproject commit $later"* ]]
+    in_repo workspace commit committed
+    [ "$(g rev-parse task-t-run-committed:lib)" = "$later" ]
+    # its files are another repository's; where it stands is not for apply to change
+    in_repo run --workspace --run dirty -c 'echo more >>lib/f'
+    [[ "$err" == *"lib  (changes inside a submodule)"* ]]
+    in_repo workspace diff dirty
+    [ -z "$out" ]
+    in_repo workspace apply back
+    [ "$status" -eq 1 ]
+    [[ "$out" == *"lib: a submodule, which carrel does not change"* ]]
+    [ "$(me git -C repo/lib rev-parse HEAD)" = "$now" ]
+    [ -z "$(g status --porcelain)" ]
+    in_repo run --workspace --run removed -c 'git rm -q lib'
+    in_repo workspace status removed
+    [[ "$out" == *"D lib"* ]]
+    in_repo run --workspace --run more -c 'exec 2>&-; git clone -q lib more && git add more && git commit -qm more'
+    is_one_error 125 "carrel: *was refused*"
+}
+@test "where a submodule moved is part of the result, its content is not" { both submodules; }
