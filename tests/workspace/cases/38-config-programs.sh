@@ -23,17 +23,25 @@ git config trailer.sign.ifmissing add
 trigger='
 git status
 git diff
+git st
 git commit -q --allow-empty
 git commit -q -S --allow-empty -m signed
-git rebase -i HEAD~1
+git rebase -i --autostash HEAD~1
+git rebase --abort
 git evil
 git fetch ssh://localhost/nowhere
 git fetch git://localhost/nowhere
 printf "protocol=https\nhost=localhost\n\n" | git credential fill
 printf "subject\n\nbody\n" | git interpret-trailers
 script -qec "git -p log -1" /dev/null
+script -qec "git status" /dev/null
+script -qec "git diff --no-ext-diff" /dev/null
+git init -q "${EVIL%/*}/other"
+echo "${EVIL%/*}/other/.git/objects" >>"$(git rev-parse --git-path objects/info/alternates)"
+git rev-list --alternate-refs --
 '
-control_base() { :; }
+each_fires=yes
+opened_git+=("st" "evil")
 more() {
     check "$title, as $who: with signing switched on" signed
 }
