@@ -142,6 +142,23 @@ TEST(names_that_could_leave_the_place_are_refused)
     fixture_finish(&fx);
 }
 
+TEST(a_base_that_is_not_a_full_id_is_refused)
+{
+    static const char *const bad[] = { "", "HEAD", "main", "0123456789abcdef" };
+    struct fixture fx;
+    struct workspace *ws = NULL;
+
+    fixture_init(&fx);
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        struct workspace_request request = fixture_request(&fx, "T", "R");
+        request.base = bad[i];
+        CHECK_EQ(workspace_create(&request, &ws, &fx.err), -EINVAL);
+        CHECK_STR(fx.err.message, "a workspace starts from the full id of a commit");
+    }
+    CHECK(!fixture_has(&fx, "state/workspaces"));
+    fixture_finish(&fx);
+}
+
 TEST(two_tasks_may_have_runs_of_the_same_name)
 {
     struct fixture fx;

@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -413,17 +414,62 @@ TEST(an_admin_dir_without_a_workspace_goes_and_its_branch_if_that_loses_nothing)
     fixture_finish(&fx);
 }
 
-TEST(trash_of_a_taken_id_does_not_harm_the_new_one)
+/* As it is when whoever discards it has come no further. */
+static void move_to_trash(struct fixture *fx, const char *name)
 {
-    struct fixture fx;
     char from[256];
     char to[256];
 
+    (void)snprintf(from, sizeof(from), "%s/workspaces/T/R", fx->state);
+    (void)snprintf(to, sizeof(to), "%s/workspaces/.trash/%s", fx->state, name);
+    CHECK_EQ(rename(from, to), 0);
+}
+
+/* "Forced" was said of the commits that were known then. */
+TEST(work_that_came_after_a_forced_discard_was_killed_stays)
+{
+    struct fixture fx;
+    char work[OID_MAX];
+
     fixture_init(&fx);
     workspace_free(fixture_create(&fx, "T", "R"));
-    (void)snprintf(from, sizeof(from), "%s/workspaces/T/R", fx.state);
-    (void)snprintf(to, sizeof(to), "%s/workspaces/.trash/0123.discarded", fx.state);
-    CHECK_EQ(rename(from, to), 0);
+    move_to_trash(&fx, "0123.forced");
+    fixture_ask(&fx, GIT_WORDS("commit-tree", "-p", fx.base, "-m", "w", "HEAD^{tree}"), work,
+            OID_MAX);
+    fixture_git(&fx, GIT_WORDS("update-ref", "refs/heads/task-T-run-R", work), NULL);
+    CHECK_EQ(workspace_sweep(fx.state, &fx.err), 1);
+    CHECK(!fixture_has(&fx, "state/workspaces/.trash/0123.forced"));
+    CHECK(!fixture_has(&fx, "repo/.git/worktrees/carrel-T+R"));
+    CHECK(fixture_has_branch(&fx, "task-T-run-R", work));
+    fixture_finish(&fx);
+}
+
+TEST(trash_that_a_living_process_removes_is_left_to_it)
+{
+    struct fixture fx;
+    char path[256];
+
+    fixture_init(&fx);
+    workspace_free(fixture_create(&fx, "T", "R"));
+    move_to_trash(&fx, "0123.forced");
+    (void)snprintf(path, sizeof(path), "%s/workspaces/.trash/0123.forced", fx.state);
+    int other = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    CHECK_EQ(flock(other, LOCK_EX | LOCK_NB), 0);
+    CHECK_EQ(workspace_sweep(fx.state, &fx.err), 0);
+    CHECK(fixture_has(&fx, "state/workspaces/.trash/0123.forced/meta"));
+    fd_close(other);
+    CHECK_EQ(workspace_sweep(fx.state, &fx.err), 1);
+    CHECK(!fixture_has(&fx, "state/workspaces/.trash/0123.forced"));
+    fixture_finish(&fx);
+}
+
+TEST(trash_of_a_taken_id_does_not_harm_the_new_one)
+{
+    struct fixture fx;
+
+    fixture_init(&fx);
+    workspace_free(fixture_create(&fx, "T", "R"));
+    move_to_trash(&fx, "0123.discarded");
     CHECK_EQ(admin_remove(fx.repo, "T", "R", &fx.err), 0);
     fixture_git(&fx, GIT_WORDS("branch", "-D", "task-T-run-R"), NULL);
     workspace_free(fixture_create(&fx, "T", "R"));
