@@ -3,6 +3,8 @@
 #include "workspace/git_fixture.h"
 #include "workspace/swap.h"
 #include <errno.h>
+#include <sched.h>
+#include <sys/mount.h>
 
 static struct carrel_error err;
 static struct apply_outcome outcome;
@@ -217,6 +219,39 @@ TEST(an_untracked_directory_in_the_way_stays)
     SHELL("cd user; rm -r r"); /* q is an empty directory: nothing to git */
     CHECK_EQ(apply(repo, APPLY_FILES), 0);
     CHECK_EQ(outcome.n_files, 2);
+}
+
+/* git does not see a pipe or a socket, so it would not miss one either. */
+TEST(a_pipe_in_the_way_stays)
+{
+    SET_UP();
+    SHELL("cd run; echo r > r");
+    deliver();
+    SHELL("cd user; mkfifo r");
+    CHECK_EQ(apply(repo, APPLY_FILES), 0);
+    check_conflict("r", "not a file in your tree");
+    CHECK_EQ(apply(repo, APPLY_MERGE), 0);
+    check_conflict("r", "not a file in your tree");
+    SHELL("test -p user/r");
+    check_tidy();
+}
+
+TEST(another_file_system_in_the_users_tree_is_not_written_to)
+{
+    SET_UP();
+    SHELL("cd run; echo r >> dir/b");
+    deliver();
+    if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+            mount("none", "user/dir", "tmpfs", 0, NULL) < 0)
+        SKIP("no file system may be mounted here");
+    SHELL("cd user/dir; echo b > b; mkdir sub; echo c > sub/c");
+    CHECK_EQ(apply(repo, APPLY_FILES), 0);
+    CHECK_EQ(outcome.n_conflicts, 1); /* git says that it does not apply */
+    CHECK_EQ(apply(repo, APPLY_MERGE), 0);
+    check_conflict("dir/b", "another file system is mounted there");
+    CHECK_STR(printed("cat user/dir/b"), "b");
+    CHECK_EQ(umount2("user/dir", MNT_DETACH), 0);
+    check_tidy();
 }
 
 TEST(a_linked_directory_in_the_users_tree_leads_nowhere)

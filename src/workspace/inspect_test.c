@@ -134,9 +134,38 @@ TEST(a_tip_that_is_no_commit_is_refused)
     AUTO(fd_close) int pack = make_pack(&fx, tag);
     CHECK_EQ(take(&fx, pack, tag), -EBADMSG);
 
-    CHECK_EQ(take(&fx, -1, "HEAD"), -EBADMSG);
-    CHECK_EQ(take(&fx, -1, "--all"), -EBADMSG);
-    CHECK_EQ(take(&fx, -1, ""), -EBADMSG);
+    static const char *const names[] = { "HEAD", "--all", "" };
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        CHECK_EQ(take(&fx, -1, names[i]), -EBADMSG);
+        CHECK_STR(fx.err.message, "the name of a commit is 40 or 64 hex digits");
+    }
+}
+
+/*
+ * The repository may hold commits that are not whole: what nothing refers to is collected piece
+ * by piece. The run can name one without sending anything, so the pack alone does not tell.
+ */
+TEST(a_tip_that_leads_to_what_nobody_has_is_refused)
+{
+    static const char none[] = "1234567890123456789012345678901234567890";
+    AUTO(fixture_finish) struct fixture fx;
+    char tip[OID_MAX];
+
+    fixture_init(&fx, "");
+    sh(tip, sizeof(tip),
+            "printf 'tree %s\\nparent %s\\nauthor A <a@b> 1 +0000\\ncommitter A <a@b> 1 +0000"
+            "\\n\\nx\\n' | git --git-dir=%s hash-object -t commit -w --literally --stdin",
+            none, fx.base, fx.git_dir);
+    AUTO(fd_close) int no_tree = make_pack(&fx, "");
+    CHECK_EQ(take(&fx, no_tree, tip), -EBADMSG);
+    CHECK(strstr(fx.err.message, "the run's history is not whole"));
+
+    sh(tip, sizeof(tip),
+            "printf 'tree %s\\nparent %s\\nauthor A <a@b> 1 +0000\\ncommitter A <a@b> 1 +0000"
+            "\\n\\nx\\n' | git --git-dir=%s hash-object -t commit -w --literally --stdin",
+            fx.tree, none, fx.git_dir);
+    AUTO(fd_close) int no_parent = make_pack(&fx, "");
+    CHECK_EQ(take(&fx, no_parent, tip), -EBADMSG);
 }
 
 TEST(a_new_submodule_needs_permission)

@@ -110,6 +110,25 @@ TEST(a_branch_that_moved_meanwhile_is_left_alone)
     check_published(&fx, tip);
 }
 
+TEST(only_full_ids_are_published)
+{
+    static const char *const names[] = { "HEAD", "--all", "", "0123456789abcdef" };
+    AUTO(fixture_finish) struct fixture fx;
+    char tip[OID_MAX];
+    char text[128];
+
+    fixture_init(&fx, "");
+    harvest(&fx, tip);
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        CHECK_EQ(publish(&fx, names[i]), -EINVAL);
+        CHECK_EQ(harvest_publish(
+                         &fx.repo, fx.quarantine, BRANCH, tip, names[i], "carrel", &fx.err),
+                -EINVAL);
+    }
+    sh(text, sizeof(text), "git --git-dir=%s rev-parse " BRANCH, fx.git_dir);
+    CHECK_STR(text, fx.base);
+}
+
 TEST(a_harvest_that_lost_an_object_is_not_published)
 {
     AUTO(fixture_finish) struct fixture fx;

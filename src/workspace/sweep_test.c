@@ -503,6 +503,25 @@ static bool is_opened(struct fixture *fx, const char *run)
     return ws->is_opened;
 }
 
+/* Whoever opens it has said so before the place is there. */
+TEST(one_that_a_living_process_is_opening_is_left_alone)
+{
+    struct fixture fx;
+    AUTO(workspace_free) struct workspace *ws = NULL;
+
+    fixture_init(&fx);
+    make_opened(&fx, "R", true);
+    CHECK_EQ(workspace_find(fx.state, "R", &ws, &fx.err), 0);
+    CHECK_EQ(workspace_take_lock(ws, &fx.err), 0);
+    CHECK_EQ(workspace_sweep(fx.state, &fx.err), 0);
+    CHECK(is_opened(&fx, "R"));
+    CHECK(fixture_has(&fx, "state/workspaces/T/runs/R"));
+    workspace_free(ptr_steal(&ws));
+    CHECK_EQ(workspace_sweep(fx.state, &fx.err), 1);
+    CHECK(!is_opened(&fx, "R"));
+    fixture_finish(&fx);
+}
+
 TEST(an_opened_one_that_a_restart_closed_is_closed)
 {
     struct fixture fx;

@@ -138,6 +138,63 @@ failed_starts() {
 }
 @test "a run that could not start leaves no workspace, and an old one as it was" { both failed_starts; }
 
+half_made() {
+    local verb
+    new_repo
+    agent r1
+    me touch state/carrel/workspaces/t/r1/creating # as a creator that was killed leaves it
+    [ "$(state_of r1)" = creating ]
+    in_repo workspace resume r1 -- echo ran
+    is_one_error 125 "carrel: run 'r1' was never made; carrel cleanup removes it"
+    for verb in show status diff commit apply open; do
+        in_repo workspace "$verb" r1
+        is_one_error 125 "carrel: workspace 'r1' was never finished; carrel cleanup removes it"
+        [ -z "$out" ]
+    done
+    in_repo workspace prune
+    [ "$out" = "nothing to prune" ]
+    [ "$(g rev-parse task-t-run-r1)" = "$base" ]
+}
+@test "a workspace that was never finished is not used" { both half_made; }
+
+borrowed_objects() {
+    new_repo
+    me git clone -q --shared repo borrower
+    me git clone -q --shared borrower repo2
+    me sh -c 'cd repo2 && git config user.name B && git config user.email b@example.org && echo 5 >>a.txt &&
+        git commit -qam own'
+    carrel_in repo2 run --workspace --run r1 --quiet -c 'exec 2>&1; git status --porcelain; git fsck --no-dangling
+        git log --format=%s; echo new >new.txt; git add . && git commit -qm more'
+    [ "$status" -eq 0 ]
+    [ "$out" = $'own\nsecond\nfirst' ]
+    carrel_in repo2 workspace status r1
+    [ "$out" = "A. new.txt" ]
+}
+@test "a repository that borrows objects is whole inside, and git has no complaint" { both borrowed_objects; }
+
+cache_gone() {
+    new_repo
+    agent r1
+    me chmod -R u+w state/carrel/checkouts
+    me rm -r state/carrel/checkouts
+    in_repo workspace resume r1 -c 'cat src/x.c new.txt; git status --porcelain'
+    [ "$status" -eq 0 ]
+    [ "$out" = $'int\nnew\nD  gone.txt\n?? new.txt' ]
+    changed r1 $'M. a.txt\n.D gone.txt\n.A new.txt'
+}
+@test "resume makes the tree anew when the cache has lost it" { both cache_gone; }
+
+folder_without_overlay() {
+    me mkdir plain
+    carrel run --workdir plain --cow --tree copy -- echo ran
+    is_one_error 125 "carrel: a copy-on-write folder needs overlayfs*"
+    [ -z "$out" ]
+    carrel workspace list --all
+    [ -z "$out" ]
+    [ -z "$(ls -A "$T/plain")" ]
+}
+@test "a folder is copied on write or not at all" { both folder_without_overlay; }
+
 # ---- files that are carried along ---------------------------------------------------------------
 
 carried() {
@@ -344,8 +401,17 @@ unread() {
     done
     [ -z "$(g status --porcelain)" ]
     [ -z "$(g log --format=%s "$base".. --branches)" ]
-    in_repo run --workspace --run json --disk 16M --json -c 'head -c 6M /dev/urandom >big && git add big && git commit -qm big'
+    in_repo run --workspace --run json --disk 16M --json -c 'head -c 5600K /dev/urandom >big && git add big && git commit -qm big'
     holds 'r["ok"] and r["workspace"]["changed"] is None and r["workspace"]["state"] == "kept"'
+    # nothing of it is in the files, all of it in the history
+    in_repo run --workspace --run past --disk 16M -c 'set -e
+        big=$(head -c 9M /dev/urandom | git hash-object -w --stdin)
+        git update-index --add --cacheinfo 100644,$big,big
+        git commit -qm add
+        git rm -q --cached big
+        git commit -qm remove'
+    [ "$status" -eq 0 ]
+    [[ "$err" == *"workspace past: kept, not read:"* ]]
     in_repo workspace prune
     [ "$out" = "nothing to prune" ]
     in_repo workspace discard keep
