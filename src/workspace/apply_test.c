@@ -270,6 +270,39 @@ TEST(a_linked_directory_in_the_users_tree_leads_nowhere)
     check_tidy();
 }
 
+TEST(a_link_where_the_result_has_a_directory_stays)
+{
+    SET_UP();
+    SHELL("cd run; mkdir new; echo r > new/file");
+    deliver();
+    SHELL("mkdir outside; cd user; ln -s ../outside new; echo new > .git/info/exclude");
+    CHECK_EQ(apply(repo, APPLY_MERGE), 0);
+    check_conflict("new/file", "a file or link is where a directory should be");
+    SHELL("test -L user/new; test -z \"$(ls outside)\"");
+    check_tidy();
+}
+
+/* What stands in several versions in the index is the user's to decide: git stash pop leaves
+ * it so, without a merge that could be seen elsewhere. */
+TEST(an_unmerged_index_is_left_alone)
+{
+    SET_UP();
+    SHELL("cd run; echo r > new");
+    deliver();
+    SHELL("cd user; b=$(git rev-parse :dir/b); a=$(git rev-parse :a);"
+          "printf '0 %%s\tdir/b\n100644 %%s 1\tdir/b\n100644 %%s 2\tdir/b\n100644 %%s "
+          "3\tdir/b\n' $b $b $a $b | git update-index --index-info; git ls-files -s > "
+          "../before");
+    static const enum apply_how all[] = { APPLY_MERGE, APPLY_SQUASH, APPLY_CHERRY_PICK };
+    for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+        CHECK(apply(repo, all[i]) < 0);
+        CHECK(strstr(err.message, "is a merge unfinished?"));
+        SHELL("cd user; git ls-files -s | cmp - ../before; test ! -e new;"
+              "test $(git rev-parse HEAD) = $(git rev-parse base)");
+        check_tidy();
+    }
+}
+
 TEST(a_merge_moves_head_and_runs_no_hook)
 {
     SET_UP();

@@ -431,6 +431,16 @@ unread() {
 }
 @test "a result that would pass --disk is kept and not read, until somebody asks" { both unread; }
 
+converted() {
+    new_repo
+    me sh -c 'cd repo && echo "*.txt text" >.gitattributes && git add -A && git commit -qm attributes'
+    in_repo run --workspace --task t --run r1 --on-success commit -c 'printf "x\r\n" >lines.txt; printf "x\r\n" >bytes'
+    [ "$status" -eq 0 ]
+    [ "$(g show task-t-run-r1:lines.txt | od -c | head -n 1)" = "$(printf 'x\n' | od -c | head -n 1)" ]
+    [ "$(g show task-t-run-r1:bytes | od -c | head -n 1)" = "$(printf 'x\r\n' | od -c | head -n 1)" ]
+}
+@test "what git converts on its way into a commit is converted" { both converted; }
+
 # ---- submodules ---------------------------------------------------------------------------------
 
 submodules() {
