@@ -293,11 +293,14 @@ setup_beside_a_whiteout() {
 
 refused_harvest() {
     new_repo
-    in_repo run --workspace --run r1 -c 'echo one >one'
+    in_repo run --workspace --task t --run r1 -c 'echo one >one'
     [ "$(state_of r1)" = kept ]
+    [ "$(grep -cE '^(tip|snapshot) ' "$T/state/carrel/workspaces/t/r1/meta")" -eq 2 ]
     in_repo workspace resume r1 -c "echo two >two; $spoil"
     is_one_error 125 "carrel: the result of run 'r1' was refused*mod*submodule*"
     [ "$(state_of r1)" = interrupted ]
+    # the objects of the first result are gone, so nothing may name them
+    [ "$(grep -cE '^(tip|snapshot) ' "$T/state/carrel/workspaces/t/r1/meta")" -eq 0 ]
     local verb
     for verb in show status diff patch commit apply merge discard; do
         in_repo workspace "$verb" r1
