@@ -129,6 +129,24 @@ TEST(uncommitted_changes_keep_it_open)
     CHECK_EQ(opened_close(ws, repo, &err), 0);
 }
 
+/* Its files are as in the commit, so nothing but these signs tells of it. */
+TEST(what_is_not_finished_there_keeps_it_open)
+{
+    SET_UP();
+    CHECK_EQ(opened(ws, repo, NULL), 0);
+    SHELL("cd %s; git bisect start >/dev/null", path);
+    CHECK_EQ(opened_close(ws, repo, &err), -ENOTEMPTY);
+    CHECK(strstr(err.message, "is not finished in"));
+    SHELL("cd %s; git bisect reset >/dev/null 2>&1; o=$(git commit-tree -p HEAD~1 -m o "
+          "HEAD~1:);"
+          "git merge -q --no-commit --no-ff -s ours $o; test -z \"$(git status --porcelain)\"",
+            path);
+    CHECK_EQ(opened_close(ws, repo, &err), -ENOTEMPTY);
+    CHECK(strstr(err.message, "is not finished in"));
+    SHELL("cd %s; git merge --abort", path);
+    CHECK_EQ(opened_close(ws, repo, &err), 0);
+}
+
 TEST(what_a_crash_left_is_made_anew)
 {
     SET_UP();

@@ -317,6 +317,24 @@ refused_harvest() {
 }
 @test "when a result is refused, no older one passes for it" { both refused_harvest; }
 
+# The second look at a finished run fails: the first result went with it, and a third look mends it.
+refused_look() {
+    local file
+    new_repo
+    in_repo run --workspace --task t --run r1 -c 'echo one >one'
+    file=state/carrel/workspaces/t/r1/upper/one
+    me /usr/bin/python3 -c 'import os, sys; os.setxattr(sys.argv[1], "user.overlay.redirect", b"x")' "$file"
+    in_repo workspace status r1
+    is_one_error 125 "carrel: *was refused*'one' has an overlay attribute that we never write*"
+    [ "$(state_of r1)" = interrupted ]
+    in_repo workspace discard r1
+    [ "$status" -eq 125 ]
+    me /usr/bin/python3 -c 'import os, sys; os.removexattr(sys.argv[1], "user.overlay.redirect")' "$file"
+    in_repo workspace diff r1
+    [[ "$out" == *"+one"* ]]
+}
+@test "a look that fails leaves nothing that passes for a result" { both refused_look; }
+
 committed_then_refused() {
     new_repo
     agent r1 --on-success commit
