@@ -391,6 +391,18 @@ looked_at() {
 is_later_than() { [ "$(date +%s)" -gt "$1" ]; }
 @test "a look at committed work does not make it uncommitted" { both looked_at; }
 
+committed_again() { # the same files, but in a commit of the run's own
+    new_repo
+    agent r1 --on-success commit
+    in_repo workspace resume r1 -c 'git add -A && git commit -qm "in my words"'
+    [ "$(state_of r1)" = kept ]
+    in_repo workspace log r1
+    [[ "$out" == *"in my words"* ]]
+    in_repo workspace commit r1
+    [ "$(g log -1 --format=%s task-t-run-r1)" = "in my words" ]
+}
+@test "a commit that changes no file is part of the result" { both committed_again; }
+
 ahead() {
     new_repo
     agent r1
