@@ -39,7 +39,7 @@ nothing_comes_back_by_itself() {
 summary() {
     new_repo
     agent r1
-    [[ "$err" == *"3 files"* ]]
+    [[ "$err" == *"3 files changed, +2 -2, 1 commit"$'\n'* ]]
     [[ "$err" == *"carrel workspace diff r1"*"apply r1"*"discard r1"* ]]
     agent r2 --quiet
     [ -z "$err" ]

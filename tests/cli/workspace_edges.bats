@@ -474,6 +474,49 @@ converted() {
 }
 @test "what git converts on its way into a commit is converted" { both converted; }
 
+# ---- without git, without files -----------------------------------------------------------------
+
+folder_verbs() {
+    local verb
+    me sh -c 'mkdir plain && echo a >plain/a && echo b >plain/b'
+    carrel run --workdir plain --cow --run r1 -c 'echo run >>a; echo new >new'
+    [ "$status" -eq 0 ]
+    carrel workspace commit r1
+    is_one_error 125 "carrel: *'r1' is a folder without git: there is nothing to commit to; apply it"
+    for verb in merge cherry-pick; do
+        carrel workspace "$verb" r1
+        is_one_error 125 "carrel: *folder without git*"
+    done
+    carrel workspace open r1
+    is_one_error 125 "carrel: a folder without git cannot be opened; apply it"
+    [ "$(cat "$T/plain/a")" = a ]
+    # what changed there since is not overwritten, what changed elsewhere is not in the way
+    me sh -c 'echo mine >>plain/a; echo mine >>plain/b'
+    carrel workspace apply r1
+    [ "$status" -eq 1 ]
+    [[ "$out" == "a: "* ]]
+    [ "$(cat "$T/plain/a")" = $'a\nmine' ]
+    [ ! -e "$T/plain/new" ]
+    me sh -c 'echo a >plain/a'
+    carrel workspace apply r1
+    [ "$status" -eq 0 ]
+    [ "$(cat "$T/plain/a" "$T/plain/b" "$T/plain/new")" = $'a\nrun\nb\nmine\nnew' ]
+}
+@test "a folder has no branch, and apply does not overwrite what changed there since" { both folder_verbs; }
+
+bare_repository() {
+    new_repo
+    me git clone -q --bare repo bare.git
+    carrel_in bare.git run --repo . --task t --run r1 -c 'echo new >new.txt'
+    [ "$status" -eq 0 ]
+    carrel_in bare.git workspace apply r1
+    is_one_error 125 "carrel: the repository '*/bare.git' is bare: it has no files to apply to; commit and fetch"
+    carrel_in bare.git workspace commit r1
+    [ "$status" -eq 0 ]
+    [ "$(me git -C bare.git show task-t-run-r1:new.txt)" = new ]
+}
+@test "a bare repository can be worked on, and has nothing to apply to" { both bare_repository; }
+
 # ---- submodules ---------------------------------------------------------------------------------
 
 submodules() {
