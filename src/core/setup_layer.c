@@ -146,7 +146,7 @@ static int check_change(
         const struct lower *lower, const struct change *change, struct carrel_error *err)
 {
     char shown[200];
-    int r = change->kind == CHANGE_REMOVE ? 1 : lower_has(lower, change->path, err);
+    int r = lower_has(lower, change->path, err);
 
     if (r <= 0)
         return r;

@@ -464,6 +464,33 @@ unread() {
 }
 @test "a result that would pass --disk is kept and not read, until somebody asks" { both unread; }
 
+words() {
+    new_repo
+    in_repo run --workspace --task t --run r1 -c 'echo x >x && git add x && git commit -qm "all of it"'
+    in_repo workspace commit r1 -m "my words"
+    [ "$status" -eq 0 ]
+    [ "$(g log --format=%s "$base"..task-t-run-r1)" = "all of it" ]
+    agent r2
+    in_repo workspace commit r2 -m "my words"
+    [ "$(g log --format=%s "$base"..task-t-run-r2)" = $'my words\nagent: shout' ]
+}
+@test "commit -m is about what the run did not commit itself" { both words; }
+
+# The past is not merely hidden: its objects are not there.
+cut_objects() {
+    local secret
+    new_repo
+    me sh -c 'cd repo && echo secret >key && git add key && git commit -qm key && git rm -q key && git commit -qm gone'
+    secret=$(g rev-parse HEAD~1:key)
+    in_repo run --workspace --on-success discard -- git cat-file -p "$secret"
+    [ "$out" = secret ]
+    in_repo run --history cut --on-success discard -c "git cat-file -p $secret || git cat-file -p $base || ls /run/carrel"
+    [ "$out" = $'git\nobjects' ]
+    in_repo run --history cut --run r1 -c 'echo new >>a.txt && git commit -qam more'
+    changed r1 "M. a.txt"
+}
+@test "--history cut leaves no object of the past within reach" { both cut_objects; }
+
 converted() {
     new_repo
     me sh -c 'cd repo && echo "*.txt text" >.gitattributes && git add -A && git commit -qm attributes'
@@ -554,6 +581,8 @@ submodules() {
     [[ "$out" == *"lib: a submodule, which carrel does not change"* ]]
     [ "$(me git -C repo/lib rev-parse HEAD)" = "$now" ]
     [ -z "$(g status --porcelain)" ]
+    in_repo run --history cut --on-success discard -- ls /run/carrel
+    [ "$out" = $'git\nobjects' ]
     in_repo run --workspace --run removed -c 'git rm -q lib'
     in_repo workspace status removed
     [[ "$out" == *"D lib"* ]]
