@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,16 +13,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { EXIT_SKIPPED = 77, TEST_SECONDS = 60 };
+enum { EXIT_SKIPPED = 77, TEST_SECONDS = 60, DIRS_MAX = 64 };
 
 static struct test *first;
 static struct test **last = &first;
 
-/* One page that the parent and the test's process share: a reason cannot travel in a status. */
+/* What the parent and the test's processes share: this cannot travel in a status. */
 struct shared {
     char reason[256];
+    atomic_uint n_dirs; /* may be more than there is room for */
+    char dirs[DIRS_MAX][128];
 };
 static struct shared *shared;
+
+static volatile sig_atomic_t is_ended;
+static volatile pid_t running; /* the process of the present test, or 0 */
 
 void test_register(struct test *test)
 {
@@ -50,6 +57,65 @@ _Noreturn void test_skip(const char *fmt, ...)
     va_end(ap);
     fflush(NULL);
     _exit(EXIT_SKIPPED);
+}
+
+char *test_mkdtemp(char *path)
+{
+    if (!mkdtemp(path))
+        return NULL;
+    unsigned n = atomic_fetch_add(&shared->n_dirs, 1);
+    if (n < DIRS_MAX && strlen(path) < sizeof(shared->dirs[n]))
+        memcpy(shared->dirs[n], path, strlen(path) + 1);
+    return path;
+}
+
+static void remove_dir(char *path)
+{
+    char *argv[] = { (char[]){ "rm" }, (char[]){ "-rf" }, (char[]){ "--one-file-system" },
+        (char[]){ "--" }, path, NULL };
+    pid_t pid;
+
+    if (posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ) == 0)
+        (void)waitpid(pid, NULL, 0);
+}
+
+/* Most tests have done so themselves. */
+static void remove_dirs(void)
+{
+    unsigned n = atomic_exchange(&shared->n_dirs, 0);
+
+    for (unsigned i = 0; i < n && i < DIRS_MAX; i++) {
+        char *path = shared->dirs[i];
+        if (path[0] && access(path, F_OK) == 0)
+            remove_dir(path);
+        path[0] = '\0';
+    }
+}
+
+/* Whoever ends us ends the test, and what it has made goes as ever. */
+static void on_end(int signal)
+{
+    (void)signal;
+    is_ended = 1;
+    if (running > 0)
+        (void)kill(-running, SIGKILL);
+}
+
+static const int ends[] = { SIGTERM, SIGINT, SIGHUP };
+static struct sigaction inherited[3]; /* what a test gets: what we were started with */
+
+static void catch_ends(void)
+{
+    const struct sigaction action = { .sa_handler = on_end, .sa_flags = SA_RESTART };
+
+    for (int i = 0; i < 3; i++)
+        (void)sigaction(ends[i], &action, &inherited[i]);
+}
+
+static void forget_ends(void)
+{
+    for (int i = 0; i < 3; i++)
+        (void)sigaction(ends[i], &inherited[i], NULL);
 }
 
 static const char *decimal(__int128 value, char text[static 48])
@@ -149,6 +215,7 @@ _Noreturn static void run_in_child(const struct test *test, int output)
 {
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
+    forget_ends();
     (void)setpgid(0, 0); /* so that whatever it leaves behind can be ended with it */
     if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(output, STDOUT_FILENO) < 0 ||
             dup2(output, STDERR_FILENO) < 0)
@@ -177,9 +244,15 @@ static int run(const struct test *test, int number)
         printf("\n#   cannot start a process: %s\n", strerror(errno));
         return 0;
     }
+    (void)setpgid(pid, pid); /* here, too: whoever is first */
+    running = pid;
+    if (is_ended)
+        (void)kill(-pid, SIGKILL);
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
+    running = 0;
     (void)kill(-pid, SIGKILL); /* mostly ESRCH: nothing was left */
+    remove_dirs();
 
     int is_skipped = WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SKIPPED;
     int is_ok = is_skipped || (WIFEXITED(status) && WEXITSTATUS(status) == 0);
@@ -226,8 +299,9 @@ int main(int argc, char **argv)
     for (const struct test *test = first; test; test = test->next)
         count += is_wanted(test, argc, argv);
     printf("TAP version 13\n1..%d\n", count);
-    for (const struct test *test = first; test; test = test->next)
+    catch_ends();
+    for (const struct test *test = first; test && !is_ended; test = test->next)
         if (is_wanted(test, argc, argv))
             failed += !run(test, ++number);
-    return failed || count == 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+    return failed || count == 0 || is_ended ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -27,6 +27,12 @@ _Noreturn void test_fail(const char *file, int line, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
 _Noreturn void test_skip(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/*
+ * mkdtemp for tests. What is still there when the test has ended, in whatever way, goes then: a
+ * check that fails or a limit of time does not let a test clean up. Returns `path`, or NULL.
+ */
+char *test_mkdtemp(char *path);
+
 /* 128 bits hold every 64-bit value with its sign: -1 never equals UINT64_MAX. */
 void test_check_eq(
         const char *file, int line, const char *expr, __int128 actual, __int128 expected);

@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 TEST(a_check_that_holds_passes)
@@ -42,6 +43,24 @@ TEST(a_crash_is_one_failure)
     (void)raise(SIGKILL);
 }
 
+/* A directory in SAMPLE_DIR, with something in it. */
+static void make_dir(void)
+{
+    char path[128];
+    const char *top = getenv("SAMPLE_DIR");
+
+    (void)snprintf(path, sizeof(path), "%s/XXXXXX", top ? top : "/tmp");
+    CHECK(test_mkdtemp(path));
+    CHECK_EQ(chdir(path), 0);
+    CHECK_EQ(mkdir("sub", 0700), 0);
+}
+
+TEST(a_crash_leaves_no_directory)
+{
+    make_dir();
+    (void)raise(SIGKILL);
+}
+
 TEST(an_exit_status_is_one_failure)
 {
     printf("about to leave");
@@ -51,6 +70,17 @@ TEST(an_exit_status_is_one_failure)
 TEST(a_skip_says_why)
 {
     SKIP("needs %s", "the moon");
+}
+
+/* Only when asked for by name: it does not end by itself. */
+TEST(an_endless_test_leaves_no_directory_when_the_harness_is_ended)
+{
+    if (!getenv("SAMPLE_DIR"))
+        SKIP("nobody would end it");
+    make_dir();
+    (void)kill(getppid(), SIGTERM);
+    for (;;)
+        (void)pause();
 }
 
 TEST(what_ran_before_does_not_matter)

@@ -25,7 +25,7 @@ static inline struct bench bench_make(void)
 {
     struct bench bench = { .dir = "/tmp/carrel-journal-test-XXXXXX" };
 
-    CHECK(mkdtemp(bench.dir));
+    CHECK(test_mkdtemp(bench.dir));
     (void)snprintf(bench.runs, sizeof(bench.runs), "%s/runs", bench.dir);
     return bench;
 }

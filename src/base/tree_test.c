@@ -19,7 +19,7 @@ static int make_tree(char name[static 32])
 {
     char path[] = "/tmp/tree-test-XXXXXX";
 
-    CHECK(mkdtemp(path));
+    CHECK(test_mkdtemp(path));
     (void)snprintf(name, 32, "%s", path + strlen("/tmp/"));
     int dir = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     CHECK(dir >= 0);

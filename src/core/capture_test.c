@@ -105,7 +105,7 @@ TEST(the_whole_stream_goes_to_a_file_up_to_its_cap)
     char text[64];
     struct capture c;
 
-    CHECK(mkdtemp(dir));
+    CHECK(test_mkdtemp(dir));
     (void)snprintf(path, sizeof(path), "%s/a/b/stdout", dir);
     CHECK_EQ(capture_init(&c, 4, path, 0), 0);
     c.file_max = 10;

@@ -43,7 +43,7 @@ static void set_up(struct fixture *fx)
 {
     *fx = (struct fixture){ .top = "/tmp/carrel-policy.XXXXXX" };
     (void)umask(022);
-    CHECK(mkdtemp(fx->top));
+    CHECK(test_mkdtemp(fx->top));
     CHECK_EQ(chmod(fx->top, 0755), 0);
     put(fx, "home/.config/carrel/", NULL);
     put(fx, "etc/", NULL);

@@ -345,7 +345,7 @@ static void test_way(enum way way)
     AUTO(fd_close) int tmp = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
     (void)umask(022);
-    CHECK(mkdtemp(bench.dir));
+    CHECK(test_mkdtemp(bench.dir));
     int r = enter_namespaces(way);
     if (r < 0) {
         (void)rmdir(bench.dir);

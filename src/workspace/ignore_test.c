@@ -339,7 +339,7 @@ static unsigned compare_plots(size_t n, uint64_t seed)
     unsigned n_yes = 0;
 
     (void)snprintf(top, sizeof(top), "%s/ignore-test-XXXXXX", parent);
-    CHECK(plots && mkdtemp(top));
+    CHECK(plots && test_mkdtemp(top));
     AUTO(fd_close) int dir = open(top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     const struct git_program git = { .cwd = top };
     CHECK_EQ(git_program_run(&git, GIT_WORDS("init", "-q"), "", 0, NULL), 0);

@@ -202,7 +202,7 @@ static void change_owner(const char *format)
     char dir[] = "/tmp/index-test-XXXXXX";
     AUTO(index_free) struct index *index = NULL;
 
-    CHECK(mkdtemp(dir));
+    CHECK(test_mkdtemp(dir));
     CHECK_EQ(chdir(dir), 0);
     CHECK_EQ(setenv("HOME", dir, 1), 0);
     CHECK_EQ(setenv("GIT_CONFIG_NOSYSTEM", "1", 1), 0);

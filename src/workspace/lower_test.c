@@ -27,7 +27,7 @@ static void make_place(struct place *place)
     char tree[80];
 
     *place = (struct place){ .dir = "/tmp/lower-test-XXXXXX" };
-    CHECK(mkdtemp(place->dir));
+    CHECK(test_mkdtemp(place->dir));
     place->fd = open(place->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     CHECK(place->fd >= 0);
     (void)snprintf(layer, sizeof(layer), "%s/layer", place->dir);

@@ -280,7 +280,7 @@ TEST(a_git_dir_on_another_file_system_works)
     struct stat here;
     struct stat there;
 
-    if (!mkdtemp(other) || stat(other, &there) < 0 || stat(".", &here) < 0 ||
+    if (!test_mkdtemp(other) || stat(other, &there) < 0 || stat(".", &here) < 0 ||
             here.st_dev == there.st_dev) {
         (void)rmdir(other);
         SKIP("no second file system at /dev/shm");

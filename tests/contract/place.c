@@ -49,7 +49,7 @@ void place_begin(const char *runtime)
     CHECK_EQ(runtime_find(runtime, &subject, &err), 0);
     const char *tmp = getenv("TMPDIR");
     (void)snprintf(tmp_dir, sizeof(tmp_dir), "%s/contract-XXXXXX", tmp ? tmp : "/tmp");
-    CHECK(mkdtemp(tmp_dir));
+    CHECK(test_mkdtemp(tmp_dir));
     CHECK_EQ(setenv("TMPDIR", tmp_dir, 1), 0);
     const struct sandbox_spec spec = plain_spec();
     int r = create(&spec, &box);

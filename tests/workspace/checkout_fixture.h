@@ -75,7 +75,7 @@ static inline void begin_with(const char *init)
     char path[96];
 
     (void)snprintf(top, sizeof(top), "/tmp/checkout-test-XXXXXX");
-    CHECK(mkdtemp(top));
+    CHECK(test_mkdtemp(top));
     (void)snprintf(state, sizeof(state), "%s/state", top);
     git_program_forget_caller();
     CHECK_EQ(setenv("HOME", top, 1), 0);

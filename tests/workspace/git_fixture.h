@@ -24,7 +24,7 @@ static inline struct fixture fixture_open(void)
     struct fixture at = { "/tmp/carrel-git-test-XXXXXX" };
     char home[128];
 
-    CHECK(mkdtemp(at.path));
+    CHECK(test_mkdtemp(at.path));
     CHECK_EQ(clearenv(), 0);
     (void)snprintf(home, sizeof(home), "%s/home", at.path);
     CHECK_EQ(mkdir(home, 0700), 0);

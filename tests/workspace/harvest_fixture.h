@@ -72,7 +72,7 @@ __attribute__((unused)) static void fixture_init(struct fixture *fx, const char 
 {
     *fx = (struct fixture){ .top = "/tmp/harvest-test-XXXXXX" };
     forget_the_caller();
-    CHECK(mkdtemp(fx->top));
+    CHECK(test_mkdtemp(fx->top));
     (void)snprintf(fx->git_dir, sizeof(fx->git_dir), "%s/repo/.git", fx->top);
     (void)snprintf(fx->objects, sizeof(fx->objects), "%s/objects", fx->git_dir);
     (void)snprintf(fx->run_git, sizeof(fx->run_git), "%s/run/.git", fx->top);

@@ -58,7 +58,7 @@ static inline void fixture_commit(
 static inline void fixture_init(struct fixture *fx)
 {
     *fx = (struct fixture){ .top = "/tmp/workspace-test-XXXXXX" };
-    CHECK(mkdtemp(fx->top));
+    CHECK(test_mkdtemp(fx->top));
     git_program_forget_caller();
     (void)snprintf(fx->where, sizeof(fx->where), "%s/repo", fx->top);
     (void)snprintf(fx->state, sizeof(fx->state), "%s/state", fx->top);

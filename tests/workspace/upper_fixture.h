@@ -35,7 +35,7 @@ static inline void make_place_in(struct place *place, const char *parent)
 {
     *place = (struct place){ .parent = parent };
     (void)snprintf(place->dir, sizeof(place->dir), "%s/upper-test-XXXXXX", parent);
-    CHECK(mkdtemp(place->dir));
+    CHECK(test_mkdtemp(place->dir));
     place->fd = open(place->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     CHECK(place->fd >= 0);
     CHECK_EQ(mkdirat(place->fd, "upper", 0755), 0);

@@ -121,7 +121,7 @@ TEST(a_directory_given_as_the_workspace_is_where_programs_start)
     char dir[] = "/tmp/process-test-XXXXXX";
     char text[256];
 
-    CHECK(mkdtemp(dir));
+    CHECK(test_mkdtemp(dir));
     const struct sandbox_mount mount = {
         .source = dir, .target = "/workspace", .access = ACCESS_READ_WRITE
     };
