@@ -6,6 +6,7 @@
 #include "harness.h"
 #include <fcntl.h>
 #include <limits.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,17 +56,15 @@ __attribute__((format(printf, 1, 2))) static inline int shell(const char *fmt, .
     char command[4096];
     va_list ap;
     int status;
+    pid_t pid;
 
     va_start(ap, fmt);
     int len = vsnprintf(command, sizeof(command), fmt, ap);
     va_end(ap);
     CHECK(len > 0 && (size_t)len < sizeof(command));
-    pid_t pid = fork();
-    CHECK(pid >= 0);
-    if (pid == 0) {
-        (void)execl("/bin/sh", "sh", "-ec", command, (char *)NULL);
-        _exit(127);
-    }
+    /* Not by fork: what a sanitizer keeps in memory would be copied with every command. */
+    char *argv[] = { (char[]){ "sh" }, (char[]){ "-ec" }, command, NULL };
+    CHECK_EQ(posix_spawn(&pid, "/bin/sh", NULL, NULL, argv, environ), 0);
     CHECK_EQ(waitpid(pid, &status, 0), pid);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }

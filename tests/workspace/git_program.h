@@ -4,6 +4,7 @@
 #include "base/fd.h"
 #include "harness.h"
 #include <fcntl.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -54,8 +55,11 @@ static inline void git_program_output(int fd, struct buf *out)
     buf_add_str(out, ""); /* data is text even when there was nothing */
 }
 
-static inline void git_program_exec(const struct git_program *git, const char *const *args)
+/* Not by fork: what a sanitizer keeps in memory would be copied with every program. */
+static inline pid_t git_program_start(
+        const struct git_program *git, const char *const *args, int in_fd, int out_fd)
 {
+    posix_spawn_file_actions_t actions;
     char vars[3][4200];
     char *argv[40] = { (char[]){ "git" } };
     char *env[16] = { (char[]){ "HOME=/nonexistent" }, (char[]){ "GIT_CONFIG_NOSYSTEM=1" },
@@ -66,6 +70,7 @@ static inline void git_program_exec(const struct git_program *git, const char *c
     size_t n_env = 9;
     const char *names[] = { "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE" };
     const char *values[] = { git->git_dir, git->work_tree, git->index_file };
+    pid_t pid;
 
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         if (!values[i])
@@ -75,10 +80,14 @@ static inline void git_program_exec(const struct git_program *git, const char *c
     }
     for (size_t i = 0; args[i] && i + 2 < ARRAY_LEN(argv); i++)
         memcpy(&argv[i + 1], &args[i], sizeof(char *));
-    if (git->cwd && chdir(git->cwd) < 0)
-        _exit(126);
-    execvpe("git", argv, env);
-    _exit(127);
+    CHECK_EQ(posix_spawn_file_actions_init(&actions), 0);
+    CHECK_EQ(posix_spawn_file_actions_adddup2(&actions, in_fd, 0), 0);
+    CHECK_EQ(posix_spawn_file_actions_adddup2(&actions, out_fd, 1), 0);
+    if (git->cwd)
+        CHECK_EQ(posix_spawn_file_actions_addchdir_np(&actions, git->cwd), 0);
+    CHECK_EQ(posix_spawnp(&pid, "git", &actions, NULL, argv, env), 0);
+    CHECK_EQ(posix_spawn_file_actions_destroy(&actions), 0);
+    return pid;
 }
 
 /* Runs git to its end; `out` (may be NULL) receives what it prints. Returns its exit status. */
@@ -87,15 +96,9 @@ static inline int git_program_run(const struct git_program *git, const char *con
 {
     AUTO(fd_close) int in_fd = git_program_file(input, len);
     AUTO(fd_close) int out_fd = git_program_file("", 0);
+    pid_t pid = git_program_start(git, args, in_fd, out_fd);
     int status;
-    pid_t pid = fork();
 
-    CHECK(pid >= 0);
-    if (pid == 0) {
-        if (dup2(in_fd, 0) < 0 || dup2(out_fd, 1) < 0)
-            _exit(126);
-        git_program_exec(git, args);
-    }
     CHECK_EQ(waitpid(pid, &status, 0), pid);
     if (out)
         git_program_output(out_fd, out);
