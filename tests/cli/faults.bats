@@ -24,7 +24,8 @@ setup_file() {
 
 teardown_file() { rm -rf "$FAULTS"; }
 
-# inject FAULTS_OPTION... -- CARREL_OPTION...
+# inject FAULTS_OPTION... -- CARREL_OPTION...       (with mounts, unless $has_mounts says no)
+has_mounts=yes
 inject() {
     local how=()
     while [ "$1" != -- ]; do
@@ -34,9 +35,11 @@ inject() {
     shift
     local limits=(--memory 64M --pids 16 --cpu 1)
     has_cgroup || limits+=(--best-effort "memory,pids,cpu")
+    local mounts=()
+    [ "$has_mounts" = no ] || mounts=(--workdir "$T/w" --mount "$T/m:/m")
     [ -d "$T/w" ] || me mkdir w m
     me timeout -k 5 800 "$FAULTS/faults" -j "$(nproc)" "${how[@]}" -- "$CARREL" run "${limits[@]}" \
-        --workdir "$T/w" --mount "$T/m:/m" "$@" -- /bin/true >"$T/.out" 2>&1 || {
+        "${mounts[@]}" "$@" -- /bin/true >"$T/.out" 2>&1 || {
         ! grep -q '^faults: trace: ' "$T/.out" || skip "$who may not trace processes here"
         grep -v '^fine' "$T/.out" | cut -c 1-400
         return 1
@@ -54,6 +57,14 @@ each_fails() { inject -e "$1" -- --json; }
 @test "ENOMEM in each call of the setup: refused, or as confined as ever" { both each_fails ENOMEM; }
 @test "EIO in each call of the setup: refused, or as confined as ever" { both each_fails EIO; }
 @test "EINTR in each call of the setup: refused, or as confined as ever" { both each_fails EINTR; }
+
+# Without a mount at a place of its own the root is one that sandboxes share.
+shared_fails() {
+    has_mounts=no
+    carrel run -- true # makes it
+    inject -e EPERM,ENOMEM -- --json
+}
+@test "the same with a root that was made before" { only root shared_fails; }
 
 terminal_fails() { inject -e EPERM -- --tty; }
 @test "the same with a terminal" { both terminal_fails; }

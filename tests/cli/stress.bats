@@ -46,7 +46,8 @@ recovers() {
         return 1
     }
     grep -v ' /sys/fs/cgroup' /proc/self/mountinfo | grep -F "$T" && return 1
-    [ -z "$(find /run/carrel /tmp/carrel-"$(me id -u)" -mindepth 1 ! -name lock 2>/dev/null)" ]
+    [ -z "$(find /run/carrel /tmp/carrel-"$(me id -u)" -mindepth 1 ! -name lock ! -path '*/root-*' ! -path '*/old-*' \
+        2>/dev/null)" ]
     [ -z "$(ls -A "$T/state" 2>/dev/null)" ]
 }
 

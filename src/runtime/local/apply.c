@@ -2,9 +2,9 @@
  * apply.c - the mount tree, built with descriptors and never by joining paths.
  *
  * One tmpfs, the space, holds everything that is the sandbox's own. Its directory "root"
- * becomes the new root and is read-only in the end; its directory "space" holds one directory
- * for each writable place, mounted there read-write. So one size limits all that the program
- * can write.
+ * becomes the new root and is read-only in the end, unless a skeleton is mounted there, which
+ * is read-only from the beginning; its directory "space" holds one directory for each writable
+ * place, mounted there read-write. So one size limits all that the program can write.
  *
  * Everything that comes from the host is cloned with open_tree(), gets its restrictions while
  * it is still detached, and is only then attached: at no moment is it reachable without them.
@@ -15,6 +15,7 @@
 #include "runtime/local/mounts.h"
 #include "runtime/local/overlay.h"
 #include "runtime/local/plan.h"
+#include "runtime/local/skeleton.h"
 #include "runtime/local/sys.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -27,6 +28,7 @@
 struct tree {
     const struct plan *plan;
     const int *mount_fds;
+    const struct skeleton *skeleton;
     int space;  /* top of the tmpfs */
     int places; /* its directory "space" */
     int root;   /* the new root */
@@ -85,14 +87,29 @@ static int open_space(struct tree *tree)
     tree->places = openat(space, "space", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (tree->places < 0)
         return fail(tree, "open", "the private space");
-    AUTO(fd_close) int root = mounts_clone(space, "root");
-    if (root < 0)
-        return fail(tree, "clone", "the new root");
-    if (mounts_attach(root, space, "root") < 0)
-        return fail(tree, "attach", "the new root");
     tree->dev = st.st_dev;
     tree->space = fd_steal(&space);
-    tree->root = fd_steal(&root);
+    return 0;
+}
+
+static bool has_skeleton(const struct tree *tree)
+{
+    return tree->skeleton->root >= 0;
+}
+
+/* The new root must be a mount point: on itself, or the skeleton on the place for it. */
+static int open_root(struct tree *tree)
+{
+    const struct skeleton *skeleton = tree->skeleton;
+
+    tree->root = has_skeleton(tree) ? fcntl(skeleton->root, F_DUPFD_CLOEXEC, 3)
+                                    : mounts_clone(tree->space, "root");
+    if (tree->root < 0)
+        return fail(tree, "clone", "the new root");
+    if (mounts_attach(tree->root, tree->space, "root") < 0)
+        return fail(tree, "attach", "the new root");
+    if (has_skeleton(tree) && mounts_attach(skeleton->dev, tree->root, "dev") < 0)
+        return fail(tree, "mount on", "dev");
     return 0;
 }
 
@@ -314,6 +331,8 @@ static int apply_step(struct tree *tree, const struct step *step)
     const uint64_t fixed = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
     const uint64_t device = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC;
 
+    if (has_skeleton(tree) && step_is_skeleton(step->kind))
+        return 0; /* is there already */
     switch (step->kind) {
     case STEP_DIR:
         return mkdirat(tree->root, step->path, step->mode) < 0
@@ -373,15 +392,22 @@ static int enter_root(struct tree *tree)
     return 0;
 }
 
-int apply_plan(const struct plan *plan, const int *mount_fds, struct carrel_error *err)
+int apply_plan(const struct plan *plan, const int *mount_fds, const struct skeleton *skeleton,
+        struct carrel_error *err)
 {
     struct tree tree = {
-        .plan = plan, .mount_fds = mount_fds, .err = err, .space = -1, .places = -1, .root = -1
+        .plan = plan,
+        .mount_fds = mount_fds,
+        .skeleton = skeleton,
+        .err = err,
+        .space = -1,
+        .places = -1,
+        .root = -1,
     };
 
     int r = open_space(&tree);
-    if (r < 0)
-        return r;
+    if (r == 0)
+        r = open_root(&tree);
     for (size_t i = 0; r == 0 && i < plan->n_steps; i++)
         r = apply_step(&tree, &plan->steps[i]);
     if (r == 0)

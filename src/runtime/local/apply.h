@@ -3,11 +3,14 @@
 
 struct carrel_error;
 struct plan;
+struct skeleton;
 
 /*
  * Runs in the child, in its own user and mount namespace, with ids mapped; allocates nothing.
  * mount_fds[i] is a detached mount for the plan's source i, or -1: it is opened here by its
- * path. On success the process is in the new root and the old one has no path any more. Returns
- * a descriptor of the private writable space.
+ * path. With a skeleton (see skeleton.h) the steps that make one are left out. On success the
+ * process is in the new root and the old one has no path any more. Returns a descriptor of the
+ * private writable space.
  */
-int apply_plan(const struct plan *plan, const int *mount_fds, struct carrel_error *err);
+int apply_plan(const struct plan *plan, const int *mount_fds, const struct skeleton *skeleton,
+        struct carrel_error *err);

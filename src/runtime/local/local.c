@@ -17,7 +17,9 @@
 #include "runtime/local/idmap.h"
 #include "runtime/local/init.h"
 #include "runtime/local/plan.h"
+#include "runtime/local/rundir.h"
 #include "runtime/local/setup.h"
+#include "runtime/local/skeleton.h"
 #include "runtime/local/slot.h"
 #include "runtime/local/sources.h"
 #include "runtime/local/sys.h"
@@ -111,9 +113,15 @@ static int explain_clone(int code, struct carrel_error *err)
     return err_set_errno(err, code, "clone into new namespaces");
 }
 
+/* What of the host will be mounted, as detached mounts: init inherits them. */
+struct trees {
+    struct sources sources;
+    struct skeleton skeleton;
+};
+
 /* Forks init. Only what cannot be shared with the host's work in parallel is made here. */
 static int clone_init(
-        struct local *local, const int *mount_fds, pid_t *pid, struct carrel_error *err)
+        struct local *local, const struct trees *trees, pid_t *pid, struct carrel_error *err)
 {
     AUTO(link_close) struct link link = LINK_INIT;
     struct clone_args args = {
@@ -141,7 +149,8 @@ static int clone_init(
     if (*pid == 0) {
         struct setup setup = {
             .plan = local->plan,
-            .mount_fds = mount_fds,
+            .mount_fds = trees->sources.fds,
+            .skeleton = trees->skeleton,
             .sock = link.sock[1],
             .events = link.events[1],
             .owner = link.owner,
@@ -255,7 +264,7 @@ static void release(struct local *local)
 }
 
 static int launch_init(struct local *local, const struct sandbox_spec *spec,
-        const struct cgroup_place *place, const int *mount_fds, struct carrel_error *err)
+        const struct cgroup_place *place, const struct trees *trees, struct carrel_error *err)
 {
     pid_t pid = -1;
     int r = 0;
@@ -263,7 +272,7 @@ static int launch_init(struct local *local, const struct sandbox_spec *spec,
     if (place->version == CGROUP_V2) /* the clone itself joins it */
         r = cgroup_create(&local->cgroup, place, local->slot.name, &spec->limits, err);
     if (r == 0)
-        r = clone_init(local, mount_fds, &pid, err);
+        r = clone_init(local, trees, &pid, err);
     if (r == 0)
         r = map_ids(local, pid, err);
     if (r == 0 && place->version == CGROUP_V1)
@@ -283,24 +292,36 @@ static int local_ready(struct sandbox *box, struct carrel_error *err)
     return r;
 }
 
+/* The slot first: with it held, no sweep takes the skeleton away. */
+static int take_slot(struct local *local, const struct cgroup_place *place,
+        struct skeleton *skeleton, struct carrel_error *err)
+{
+    AUTO(fd_close) int dir = rundir_open(err);
+    if (dir < 0)
+        return dir;
+    int r = slot_take(&local->slot, dir, place, err);
+    return r < 0 ? r : skeleton_open(skeleton, dir, local->plan, err);
+}
+
 /* The plan is made; from here on kernel objects come into being. */
 static int launch(struct local *local, const struct sandbox_spec *spec,
         const struct cgroup_place *place, struct carrel_error *err)
 {
-    struct sources sources = { 0 };
+    struct trees trees = { .skeleton = SKELETON_INIT };
     int r = 0;
 
     if (local->plan->has_range || place->version != CGROUP_NONE)
-        r = slot_take(&local->slot, place, err);
+        r = take_slot(local, place, &trees.skeleton, err);
     if (r == 0)
-        r = sources_open(
-                &sources, local->plan, SLOT_FIRST_ID + local->slot.number * PLAN_RANGE, err);
+        r = sources_open(&trees.sources, local->plan,
+                SLOT_FIRST_ID + local->slot.number * PLAN_RANGE, err);
     if (r == 0) {
         holders_substitute(&spec->limits, local->base.held_by, local->plan);
         local->base.protections = protections_of(local);
-        r = launch_init(local, spec, place, sources.fds, err);
+        r = launch_init(local, spec, place, &trees, err);
     }
-    sources_close(&sources);
+    sources_close(&trees.sources);
+    skeleton_close(&trees.skeleton);
     return r;
 }
 
@@ -549,8 +570,13 @@ static int local_sweep(struct runtime *rt, struct carrel_error *err)
     struct cgroup_place place;
 
     (void)rt;
+    AUTO(fd_close) int dir = rundir_open(err);
+    if (dir < 0)
+        return dir;
     cgroup_find(&place);
-    return slot_sweep(&place, err);
+    int swept = slot_sweep(dir, &place, err);
+    int r = swept < 0 ? swept : skeleton_sweep(dir, err);
+    return r < 0 ? r : swept;
 }
 
 static void local_identity(

@@ -310,6 +310,26 @@ static int plan_mounts(
     return 0;
 }
 
+/*
+ * The skeleton that sandboxes share is read-only, so a mount of the caller must find its place
+ * there or in a private place. With another root there would be one for each of its states.
+ */
+static bool can_share(const struct plan *plan, const struct sandbox_spec *spec)
+{
+    static const char *const private[] = { "/tmp", "/run", PLAN_HOME, PLAN_WORKSPACE };
+
+    if (!plan->has_range || spec->root)
+        return false;
+    for (size_t i = 0; i < spec->n_mounts; i++) {
+        bool has_place = false;
+        for (size_t j = 0; j < ARRAY_LEN(private); j++)
+            has_place = has_place || path_is_below(spec->mounts[i].target, private[j]);
+        if (!has_place)
+            return false;
+    }
+    return true;
+}
+
 void plan_identity(const struct sandbox_spec *spec, bool has_range, uid_t *uid, gid_t *gid)
 {
     if (spec->has_user || has_range) {
@@ -413,6 +433,7 @@ int plan_make(const struct sandbox_spec *spec, const struct host *host, struct p
         return r;
     if (b.is_short)
         return err_set_errno(err, -ENOMEM, "plan");
+    plan->shares_skeleton = can_share(plan, spec);
     *out = ptr_steal(&plan);
     return 0;
 }

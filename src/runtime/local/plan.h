@@ -34,6 +34,12 @@ enum step_kind {
     STEP_OVERLAY,   /* the same for a copy-on-write tree */
 };
 
+/* Is it the same in every sandbox of the same plan? See skeleton.h. */
+static inline bool step_is_skeleton(enum step_kind kind)
+{
+    return kind == STEP_DIR || kind == STEP_LINK || kind == STEP_FILE || kind == STEP_DEVICE;
+}
+
 struct step {
     enum step_kind kind;
     const char *path;
@@ -79,6 +85,7 @@ struct plan {
     bool has_range;     /* a range of ids is mapped (else one: the caller's own) */
     bool is_init_apart; /* init has another uid than the programs */
 
+    bool shares_skeleton; /* nothing will be created in the root but what the steps say */
     bool has_netns;
     int landlock; /* ABI to use, 0: none */
     const char *hostname;

@@ -294,6 +294,35 @@ TEST(mounts_come_last_and_outer_ones_first)
     CHECK(has_data);
 }
 
+static bool shares_with(const char *target, uid_t uid)
+{
+    const struct sandbox_mount mount = { .source = "/src", .target = target };
+    struct sandbox_spec spec = spec_of();
+    struct host host = host_of(uid);
+
+    spec.mounts = &mount;
+    spec.n_mounts = target ? 1 : 0;
+    AUTO(plan_free) struct plan *plan = make(&spec, &host);
+    return plan->shares_skeleton;
+}
+
+TEST(a_skeleton_is_shared_when_every_mount_has_its_place_in_it)
+{
+    struct sandbox_spec spec = spec_of();
+    struct host host = host_of(0);
+
+    CHECK(shares_with(NULL, 0));
+    CHECK(shares_with("/workspace", 0));
+    CHECK(shares_with("/tmp/a/b", 0));
+    CHECK(!shares_with("/data", 0));
+    CHECK(!shares_with("/home", 0));
+    CHECK(!shares_with("/tmpfile", 0));
+    CHECK(!shares_with(NULL, 4711)); /* another process of the user could change it */
+    spec.root = "/images/x";
+    AUTO(plan_free) struct plan *plan = make(&spec, &host);
+    CHECK(!plan->shares_skeleton);
+}
+
 static void refuse_target(const char *target, const char *message)
 {
     const struct sandbox_mount mount = { .source = "/src", .target = target };

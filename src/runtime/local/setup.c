@@ -120,7 +120,7 @@ static int set_hostname(struct setup *setup, struct carrel_error *err)
 
 static int build_root(struct setup *setup, struct carrel_error *err)
 {
-    int space = apply_plan(setup->plan, setup->mount_fds, err);
+    int space = apply_plan(setup->plan, setup->mount_fds, &setup->skeleton, err);
 
     if (space < 0)
         return space;

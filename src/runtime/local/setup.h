@@ -1,6 +1,7 @@
 /* setup.h - from a fresh child to pid 1 of a finished sandbox. */
 #pragma once
 #include "runtime/local/network.h"
+#include "runtime/local/skeleton.h"
 #include <sys/types.h>
 
 struct carrel_error;
@@ -10,10 +11,11 @@ struct plan;
 struct setup {
     const struct plan *plan;
     const int *mount_fds; /* one for each of the plan's sources; see apply.h */
-    int sock;             /* requests of the host, and our answers */
-    int events;           /* our reports */
-    int owner;            /* pidfd of the host process: readable when it is gone */
-    int lock_fd;          /* of the slot: held as long as init lives; -1: none */
+    struct skeleton skeleton;
+    int sock;    /* requests of the host, and our answers */
+    int events;  /* our reports */
+    int owner;   /* pidfd of the host process: readable when it is gone */
+    int lock_fd; /* of the slot: held as long as init lives; -1: none */
     struct netmaker network;
     int space_fd; /* the private writable space; opened by setup */
 };

@@ -16,50 +16,9 @@
 
 #define SWEEP_SOME 8 /* on the way to a new sandbox */
 
-/* Where live sandboxes are known: /run/carrel, $XDG_RUNTIME_DIR/carrel, or /tmp/carrel-UID. */
-static int dir_path(char *path, size_t size)
-{
-    const char *runtime = getenv("XDG_RUNTIME_DIR");
-    int n;
-
-    if (geteuid() == 0)
-        n = snprintf(path, size, "/run/carrel");
-    else if (runtime && runtime[0] == '/')
-        n = snprintf(path, size, "%s/carrel", runtime);
-    else
-        n = snprintf(path, size, "/tmp/carrel-%u", (unsigned)geteuid());
-    return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
-}
-
-/* /tmp is everybody's: a directory that somebody else made there is not ours. */
-static int open_dir(struct carrel_error *err)
-{
-    char path[PATH_MAX];
-    struct stat st;
-
-    int r = dir_path(path, sizeof(path));
-    if (r < 0)
-        return err_set_errno(err, r, "XDG_RUNTIME_DIR");
-    AUTO(fd_close) int dir = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (dir < 0 && errno == ENOENT) {
-        if (mkdir(path, 0700) < 0 && errno != EEXIST)
-            return err_set_errno(err, -errno, "make '%s'", path);
-        dir = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    }
-    if (dir < 0 || fstat(dir, &st) < 0)
-        return err_set_errno(err, -errno, "open '%s'", path);
-    if (st.st_uid != geteuid() || (st.st_mode & 022))
-        return err_set(err, -EPERM,
-                "'%s' belongs to somebody else or can be written by others; remove it", path);
-    return fd_steal(&dir);
-}
-
 /* Each slot needs a description of its own: the lock belongs to it, not to the process. */
-static int open_locks(struct carrel_error *err)
+static int open_locks(int dir, struct carrel_error *err)
 {
-    AUTO(fd_close) int dir = open_dir(err);
-    if (dir < 0)
-        return dir;
     int fd = openat(dir, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     return fd < 0 ? err_set_errno(err, -errno, "open the lock of sandboxes") : fd;
 }
@@ -120,9 +79,10 @@ static int sweep_some(int locks, const char *prefix, const struct cgroup_place *
     return sweep.swept;
 }
 
-int slot_take(struct slot *slot, const struct cgroup_place *place, struct carrel_error *err)
+int slot_take(
+        struct slot *slot, int dir, const struct cgroup_place *place, struct carrel_error *err)
 {
-    AUTO(fd_close) int locks = open_locks(err);
+    AUTO(fd_close) int locks = open_locks(dir, err);
     if (locks < 0)
         return locks;
     char prefix[SLOT_NAME_SIZE];
@@ -154,12 +114,24 @@ void slot_release(struct slot *slot)
     fd_close(fd_steal(&slot->lock));
 }
 
-int slot_sweep(const struct cgroup_place *place, struct carrel_error *err)
+int slot_sweep(int dir, const struct cgroup_place *place, struct carrel_error *err)
 {
     char prefix[SLOT_NAME_SIZE];
-    AUTO(fd_close) int locks = open_locks(err);
+    AUTO(fd_close) int locks = open_locks(dir, err);
     if (locks < 0)
         return locks;
     int r = read_prefix(locks, prefix, err);
     return r < 0 ? r : sweep_some(locks, prefix, place, INT_MAX);
+}
+
+int slot_any_taken(int dir, struct carrel_error *err)
+{
+    struct flock all = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = SLOT_COUNT };
+    AUTO(fd_close) int locks = open_locks(dir, err);
+
+    if (locks < 0)
+        return locks;
+    if (fcntl(locks, F_OFD_GETLK, &all) < 0)
+        return err_set_errno(err, -errno, "ask for the locks of sandboxes");
+    return all.l_type != F_UNLCK;
 }

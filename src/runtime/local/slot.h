@@ -30,11 +30,16 @@ struct slot {
         .lock = -1                                                                             \
     }
 
-/* Takes a free slot, and sweeps a few stale ones on the way. */
-int slot_take(struct slot *slot, const struct cgroup_place *place, struct carrel_error *err);
+/* Takes a free slot of those who share `dir` (see rundir.h), and sweeps a few stale ones on the
+ * way. */
+int slot_take(
+        struct slot *slot, int dir, const struct cgroup_place *place, struct carrel_error *err);
 
 /* Gives it back. Safe on a slot that was not taken. */
 void slot_release(struct slot *slot);
 
 /* Sweeps every stale slot; returns how many, or a negative errno. */
-int slot_sweep(const struct cgroup_place *place, struct carrel_error *err);
+int slot_sweep(int dir, const struct cgroup_place *place, struct carrel_error *err);
+
+/* 1: at least one sandbox that has a slot may be alive; 0: none is. Or a negative errno. */
+int slot_any_taken(int dir, struct carrel_error *err);

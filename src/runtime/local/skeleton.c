@@ -1,0 +1,263 @@
+/*
+ * skeleton.c - made under another name, renamed when complete, never changed.
+ *
+ * Names in the directory: "root-HASH" is complete, "new-RANDOM" is being made, "old-RANDOM" is
+ * to be removed. A sweep renames first and then looks whether a sandbox is alive: whoever comes
+ * later does not find the old name, and a half-made one never gets the name of a complete one.
+ */
+#include "runtime/local/skeleton.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/sha256.h"
+#include "base/tree.h"
+#include "runtime/local/plan.h"
+#include "runtime/local/slot.h"
+#include "runtime/local/sys.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define COMPLETE "root-"
+#define NEW "new-"
+#define OLD "old-"
+#define MOST 16 /* a caller that gives each run another host name must not fill the disk */
+#define NAME_SIZE 80
+
+static void hash_text(struct sha256 *sha, const char *text)
+{
+    sha256_add(sha, text ? text : "", text ? strlen(text) + 1 : 1); /* the NUL ends it */
+}
+
+/* The name stands for all that is in it. */
+static void name_of(const struct plan *plan, char name[static NAME_SIZE])
+{
+    char hex[2 * SHA256_BYTES + 1];
+    struct sha256 sha;
+
+    sha256_init(&sha);
+    for (size_t i = 0; i < plan->n_steps; i++) {
+        const struct step *step = &plan->steps[i];
+        if (!step_is_skeleton(step->kind))
+            continue;
+        const uint32_t facts[] = { (uint32_t)step->kind, step->mode };
+        sha256_add(&sha, facts, sizeof(facts));
+        hash_text(&sha, step->path);
+        hash_text(&sha, step->source);
+    }
+    sha256_finish_hex(&sha, hex);
+    (void)snprintf(name, NAME_SIZE, COMPLETE "%s", hex);
+}
+
+static int random_name(const char *prefix, char name[static NAME_SIZE])
+{
+    uint64_t number;
+
+    if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number))
+        return -errno;
+    (void)snprintf(name, NAME_SIZE, "%s%016jx", prefix, (uintmax_t)number);
+    return 0;
+}
+
+/* fchmod everywhere below: the caller's umask must not count. */
+static int make_dir(int root, const char *path, mode_t mode)
+{
+    if (mkdirat(root, path, 0700) < 0 || fchmodat(root, path, mode, 0) < 0)
+        return -errno;
+    return 0;
+}
+
+static int make_file(int root, const struct step *step)
+{
+    AUTO(fd_close)
+    int fd = openat(
+            root, step->path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return -errno;
+    int r = fd_write_all(fd, step->source, strlen(step->source));
+    if (r < 0)
+        return r;
+    return fchmod(fd, step->mode) < 0 || fsync(fd) < 0 ? -errno : 0;
+}
+
+/* The same device as the host's, in place of the file on which it would have been mounted. */
+static int make_device(int root, const struct step *step)
+{
+    struct stat st;
+
+    if (stat(step->source, &st) < 0)
+        return -errno;
+    if (!S_ISCHR(st.st_mode))
+        return -ENODEV;
+    if (unlinkat(root, step->path, 0) < 0 ||
+            mknodat(root, step->path, S_IFCHR | 0600, st.st_rdev) < 0 ||
+            fchmodat(root, step->path, st.st_mode & 0777, 0) < 0)
+        return -errno;
+    return 0;
+}
+
+static int make_step(int root, const struct step *step)
+{
+    if (step->kind == STEP_DIR)
+        return make_dir(root, step->path, step->mode);
+    if (step->kind == STEP_LINK)
+        return symlinkat(step->source, root, step->path) < 0 ? -errno : 0;
+    if (step->kind == STEP_FILE)
+        return make_file(root, step);
+    if (step->kind == STEP_DEVICE)
+        return make_device(root, step);
+    return 0;
+}
+
+static int sync_dir(int root, const char *path)
+{
+    AUTO(fd_close) int dir = openat(root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    return dir < 0 || fsync(dir) < 0 ? -errno : 0;
+}
+
+/* Where /run is on a disk, what has its name after a crash of the machine must be whole, too.
+ */
+static int fill(int root, const struct plan *plan)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < plan->n_steps; i++)
+        r = make_step(root, &plan->steps[i]);
+    for (size_t i = 0; r == 0 && i < plan->n_steps; i++)
+        if (plan->steps[i].kind == STEP_DIR)
+            r = sync_dir(root, plan->steps[i].path);
+    if (r == 0 && fchmod(root, 0755) < 0)
+        r = -errno;
+    return r < 0 ? r : sync_dir(root, ".");
+}
+
+/* Calls `visit` for each skeleton in whatever state. Returns how many of them said yes. */
+static int count(int dir, bool (*visit)(int dir, const char *name))
+{
+    static const char *const prefixes[] = { COMPLETE, NEW, OLD };
+    int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *list = copy < 0 ? NULL : fdopendir(copy);
+    const struct dirent *entry;
+    int n = 0;
+
+    if (!list) {
+        int code = -errno;
+        fd_close(copy);
+        return code;
+    }
+    while ((entry = readdir(list)))
+        for (size_t i = 0; i < ARRAY_LEN(prefixes); i++)
+            if (strncmp(entry->d_name, prefixes[i], strlen(prefixes[i])) == 0)
+                n += visit(dir, entry->d_name);
+    (void)closedir(list);
+    return n;
+}
+
+static bool is_there(int dir, const char *name)
+{
+    (void)dir;
+    (void)name;
+    return true;
+}
+
+static bool retire(int dir, const char *name)
+{
+    char old[NAME_SIZE];
+
+    if (strncmp(name, OLD, strlen(OLD)) == 0 || random_name(OLD, old) < 0)
+        return false;
+    return renameat(dir, name, dir, old) == 0;
+}
+
+static bool remove_retired(int dir, const char *name)
+{
+    return strncmp(name, OLD, strlen(OLD)) == 0 && tree_remove(dir, name, NULL) == 0;
+}
+
+static int make(int dir, const char *name, const struct plan *plan)
+{
+    char made[NAME_SIZE];
+
+    int n = count(dir, is_there);
+    if (n < 0 || n >= MOST)
+        return n < 0 ? n : -ENOSPC;
+    int r = random_name(NEW, made);
+    if (r < 0)
+        return r;
+    if (mkdirat(dir, made, 0700) < 0)
+        return -errno;
+    AUTO(fd_close) int root = openat(dir, made, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    r = root < 0 ? -errno : fill(root, plan);
+    if (r == 0 && renameat(dir, made, dir, name) < 0)
+        r = -errno; /* -ENOTEMPTY: somebody was faster */
+    if (r < 0)
+        (void)tree_remove(dir, made, NULL); /* a sweep takes what is left */
+    return r;
+}
+
+static int clone_part(int dir, const char *path, uint64_t set, uint64_t clear)
+{
+    struct mount_attr attr = {
+        .attr_set = set,
+        .attr_clr = clear,
+        .propagation = MS_PRIVATE,
+    };
+    AUTO(fd_close)
+    int mount = open_tree(dir, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW);
+
+    if (mount < 0 || mount_setattr(mount, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0)
+        return -errno;
+    return fd_steal(&mount);
+}
+
+int skeleton_open(
+        struct skeleton *skeleton, int dir, const struct plan *plan, struct carrel_error *err)
+{
+    const uint64_t fixed = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID;
+    char name[NAME_SIZE];
+    char dev_name[NAME_SIZE + 8];
+
+    if (!plan->shares_skeleton)
+        return 0;
+    name_of(plan, name);
+    (void)snprintf(dev_name, sizeof(dev_name), "%s/dev", name);
+    AUTO(fd_close) int root = clone_part(dir, name, fixed | MOUNT_ATTR_NODEV, 0);
+    if (root == -ENOENT) {
+        (void)make(dir, name, plan); /* what came of it shows below */
+        root = clone_part(dir, name, fixed | MOUNT_ATTR_NODEV, 0);
+        if (root == -ENOENT)
+            return 0;
+    }
+    /* /run itself may be nodev, and the copy begins with that. */
+    int dev = root < 0 ? root
+                       : clone_part(dir, dev_name, fixed | MOUNT_ATTR_NOEXEC, MOUNT_ATTR_NODEV);
+    if (dev < 0)
+        return err_set_errno(err, dev, "mount the skeleton of the root");
+    *skeleton = (struct skeleton){ .root = fd_steal(&root), .dev = dev };
+    return 0;
+}
+
+void skeleton_close(struct skeleton *skeleton)
+{
+    fd_close(fd_steal(&skeleton->root));
+    fd_close(fd_steal(&skeleton->dev));
+}
+
+int skeleton_sweep(int dir, struct carrel_error *err)
+{
+    int r = count(dir, retire);
+
+    if (r < 0)
+        return err_set_errno(err, r, "look for skeletons of roots");
+    r = slot_any_taken(dir, err);
+    if (r != 0)
+        return r < 0 ? r : 0;
+    (void)count(dir, remove_retired); /* what resists is tried again by the next sweep */
+    return 0;
+}
