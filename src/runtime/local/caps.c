@@ -18,6 +18,18 @@ static int set_caps(uint32_t keep)
     return syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
 }
 
+int caps_bound(struct carrel_error *err)
+{
+    for (unsigned long cap = 0; cap < 64; cap++) {
+        if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0)
+            continue;
+        if (errno == EINVAL && cap > CAP_LAST_CAP)
+            break; /* the kernel knows no more */
+        return err_set_errno(err, -errno, "drop capability %lu", cap);
+    }
+    return 0;
+}
+
 int caps_keep(uint32_t keep, struct carrel_error *err)
 {
     const unsigned long bits = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED |
@@ -28,13 +40,6 @@ int caps_keep(uint32_t keep, struct carrel_error *err)
         return err_set_errno(err, -errno, "set securebits");
     if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
         return err_set_errno(err, -errno, "clear ambient capabilities");
-    for (unsigned long cap = 0; cap < 64; cap++) {
-        if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0)
-            continue;
-        if (errno == EINVAL && cap > CAP_LAST_CAP)
-            break; /* the kernel knows no more */
-        return err_set_errno(err, -errno, "drop capability %lu", cap);
-    }
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return err_set_errno(err, -errno, "set no_new_privs");
     int r = set_caps(keep);

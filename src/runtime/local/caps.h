@@ -4,9 +4,13 @@
 
 struct carrel_error;
 
+/* For init: an empty bounding set. Changes nothing else, so it may come before caps_keep(). */
+int caps_bound(struct carrel_error *err);
+
 /*
- * For init: no bounding, inheritable or ambient set, no special meaning of uid 0, no_new_privs;
- * of the permitted and effective sets only `keep` (bits of capabilities below 32) stays.
+ * For init, after caps_bound(): no inheritable or ambient set, no special meaning of uid 0,
+ * no_new_privs; of the permitted and effective sets only `keep` (bits of capabilities below 32)
+ * stays.
  */
 int caps_keep(uint32_t keep, struct carrel_error *err);
 

@@ -135,6 +135,12 @@ static int confine_files(struct setup *setup, struct carrel_error *err)
     return plan->landlock > 0 ? landlock_confine(plan->landlock, plan->writable, err) : 0;
 }
 
+static int bound_privileges(struct setup *setup, struct carrel_error *err)
+{
+    (void)setup;
+    return caps_bound(err);
+}
+
 /* init needs these to start programs under another uid and to end them; they reach no further
  * than this user namespace. */
 static int drop_privileges(struct setup *setup, struct carrel_error *err)
@@ -186,16 +192,17 @@ static int close_rest(struct setup *setup, struct carrel_error *err)
 int setup_run(struct setup *setup, struct carrel_error *err)
 {
     static int (*const steps[])(struct setup *, struct carrel_error *) = {
-        forget_caller,    /* first: nothing of the caller may be in what follows */
-        begin_network,    /* as early as can be: it takes longest, beside all that follows */
+        begin_network,    /* first: it takes longest, beside all that follows */
+        forget_caller,    /* nothing of the caller may be in what follows */
         make_namespaces,  /* before waiting: the host maps the ids in the meantime */
         await_ids,        /* before anything that needs mapped ids */
         become_init_user, /* before creating files, which must belong to somebody inside */
         set_hostname,     /* any time before the capabilities go */
         build_root,       /* from here on the host's files have no path */
-        join_network,     /* before the thread that made it could be taken for a program's */
-        join_cgroups,     /* a process of one thread again; the host had time to make them */
-        confine_files,    /* after the root: its rules name paths inside */
+        join_cgroups,  /* the host had time to make them; the thread stays behind, and ends */
+        confine_files, /* after the root: its rules name paths inside */
+        bound_privileges, /* takes no right that we have */
+        join_network,     /* as late as can be; from here on we are one thread */
         drop_privileges,  /* after all that needs them */
         hide_init,        /* before the first program could look; after the last set-uid call */
         close_rest,       /* last: steps above use descriptors of the host */
