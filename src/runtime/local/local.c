@@ -279,6 +279,8 @@ static int launch_init(struct local *local, const struct sandbox_spec *spec,
         r = cgroup_create(&local->cgroup, place, local->slot.name, &spec->limits, err);
     if (r == 0)
         r = send_go(local, err);
+    if (r == 0)
+        slot_sweep_few(&local->slot, place); /* while init does its part */
     return r;
 }
 
@@ -293,13 +295,12 @@ static int local_ready(struct sandbox *box, struct carrel_error *err)
 }
 
 /* The slot first: with it held, no sweep takes the skeleton away. */
-static int take_slot(struct local *local, const struct cgroup_place *place,
-        struct skeleton *skeleton, struct carrel_error *err)
+static int take_slot(struct local *local, struct skeleton *skeleton, struct carrel_error *err)
 {
     AUTO(fd_close) int dir = rundir_open(err);
     if (dir < 0)
         return dir;
-    int r = slot_take(&local->slot, dir, place, err);
+    int r = slot_take(&local->slot, dir, err);
     return r < 0 ? r : skeleton_open(skeleton, dir, local->plan, err);
 }
 
@@ -311,7 +312,7 @@ static int launch(struct local *local, const struct sandbox_spec *spec,
     int r = 0;
 
     if (local->plan->has_range || place->version != CGROUP_NONE)
-        r = take_slot(local, place, &trees.skeleton, err);
+        r = take_slot(local, &trees.skeleton, err);
     if (r == 0)
         r = sources_open(&trees.sources, local->plan,
                 SLOT_FIRST_ID + local->slot.number * PLAN_RANGE, err);

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SWEEP_SOME 8 /* on the way to a new sandbox */
+#define SWEEP_FEW 8 /* on the way of a new sandbox */
 
 /* Each slot needs a description of its own: the lock belongs to it, not to the process. */
 static int open_locks(int dir, struct carrel_error *err)
@@ -50,7 +50,8 @@ struct sweep {
     const struct cgroup_place *place;
     const char *prefix;
     int locks;
-    int left; /* how many more to look at */
+    uint32_t own; /* the slot whose lock we hold through `locks`; SLOT_COUNT: none */
+    int left;     /* how many more to look at */
     int swept;
 };
 
@@ -62,7 +63,7 @@ static bool sweep_one(void *target, const char *name)
     uint64_t number;
 
     if (strncmp(name, sweep->prefix, len) != 0 || str_parse_u64(name + len, &number) < 0 ||
-            number >= SLOT_COUNT)
+            number >= SLOT_COUNT || number == sweep->own)
         return true;
     if (set_lock(sweep->locks, (uint32_t)number, F_WRLCK) == 0) {
         sweep->swept += cgroup_sweep(sweep->place, name) == 0;
@@ -71,16 +72,7 @@ static bool sweep_one(void *target, const char *name)
     return --sweep->left > 0;
 }
 
-static int sweep_some(int locks, const char *prefix, const struct cgroup_place *place, int most)
-{
-    struct sweep sweep = { .place = place, .prefix = prefix, .locks = locks, .left = most };
-
-    cgroup_each(place, sweep_one, &sweep);
-    return sweep.swept;
-}
-
-int slot_take(
-        struct slot *slot, int dir, const struct cgroup_place *place, struct carrel_error *err)
+int slot_take(struct slot *slot, int dir, struct carrel_error *err)
 {
     AUTO(fd_close) int locks = open_locks(dir, err);
     if (locks < 0)
@@ -89,8 +81,6 @@ int slot_take(
     int r = read_prefix(locks, prefix, err);
     if (r < 0)
         return r;
-    (void)sweep_some(locks, prefix, place, SWEEP_SOME);
-
     for (int attempt = 0; attempt < 1000; attempt++) {
         uint32_t number;
         if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number))
@@ -114,14 +104,36 @@ void slot_release(struct slot *slot)
     fd_close(fd_steal(&slot->lock));
 }
 
+void slot_sweep_few(const struct slot *slot, const struct cgroup_place *place)
+{
+    char prefix[SLOT_NAME_SIZE];
+    struct sweep sweep = {
+        .place = place,
+        .prefix = prefix,
+        .locks = slot->lock,
+        .own = slot->number,
+        .left = SWEEP_FEW,
+    };
+
+    if (slot->lock >= 0 && read_prefix(slot->lock, prefix, NULL) == 0)
+        cgroup_each(place, sweep_one, &sweep);
+}
+
 int slot_sweep(int dir, const struct cgroup_place *place, struct carrel_error *err)
 {
     char prefix[SLOT_NAME_SIZE];
+    struct sweep sweep = {
+        .place = place, .prefix = prefix, .own = SLOT_COUNT, .left = INT_MAX
+    };
     AUTO(fd_close) int locks = open_locks(dir, err);
     if (locks < 0)
         return locks;
     int r = read_prefix(locks, prefix, err);
-    return r < 0 ? r : sweep_some(locks, prefix, place, INT_MAX);
+    if (r < 0)
+        return r;
+    sweep.locks = locks;
+    cgroup_each(place, sweep_one, &sweep);
+    return sweep.swept;
 }
 
 int slot_any_taken(int dir, struct carrel_error *err)

@@ -30,13 +30,14 @@ struct slot {
         .lock = -1                                                                             \
     }
 
-/* Takes a free slot of those who share `dir` (see rundir.h), and sweeps a few stale ones on the
- * way. */
-int slot_take(
-        struct slot *slot, int dir, const struct cgroup_place *place, struct carrel_error *err);
+/* Takes a free slot of those who share `dir` (see rundir.h). */
+int slot_take(struct slot *slot, int dir, struct carrel_error *err);
 
 /* Gives it back. Safe on a slot that was not taken. */
 void slot_release(struct slot *slot);
+
+/* Sweeps a few stale slots, for the holder of one; what does not work is left to others. */
+void slot_sweep_few(const struct slot *slot, const struct cgroup_place *place);
 
 /* Sweeps every stale slot; returns how many, or a negative errno. */
 int slot_sweep(int dir, const struct cgroup_place *place, struct carrel_error *err);
