@@ -10,9 +10,11 @@
 #include "core/result.h"
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static void print_help(void)
@@ -127,18 +129,36 @@ static int fail_run(const struct run_args *args, int status, const struct carrel
     return fail_with(status, err);
 }
 
+/* Where carrel's executable is; NULL when it was replaced meanwhile, or cannot be reached. */
+static const char *own_program(char *path, size_t size)
+{
+    struct stat running;
+    struct stat named;
+    ssize_t n = readlink("/proc/self/exe", path, size - 1);
+
+    if (n < 0)
+        return NULL;
+    path[n] = '\0';
+    return stat("/proc/self/exe", &running) == 0 && stat(path, &named) == 0 &&
+                           running.st_dev == named.st_dev && running.st_ino == named.st_ino
+                   ? path
+                   : NULL;
+}
+
 int run_program(struct run_args *args)
 {
     struct carrel_error err = { 0 };
     struct carrel_run_options *o = &args->options;
     struct carrel_run_result *result = NULL;
     struct terminal terminal = { 0 };
+    char own[PATH_MAX];
 
     o->signal_fd = open_signals(&err);
     if (o->signal_fd < 0)
         return fail_run(args, STATUS_FAILED, &err);
     if (!args->is_quiet && !args->is_json && isatty(STDERR_FILENO))
         args->workspace.options.progress = print_progress;
+    args->workspace.options.program = own_program(own, sizeof(own));
     bool is_live = !args->is_json && !args->is_capped;
     o->stdout_fd = is_live ? STDOUT_FILENO : -1;
     o->stderr_fd = is_live ? STDERR_FILENO : -1;

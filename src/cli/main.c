@@ -1,9 +1,10 @@
 /* main.c - the commands and what they are called. */
 #include "base/auto.h"
 #include "base/err.h"
+#include "base/nearest.h"
 #include "base/str.h"
 #include "cli/commands.h"
-#include "base/nearest.h"
+#include "cli/git_monitor.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -105,6 +106,8 @@ int main(int argc, char **argv)
     fill_streams();
     /* A reader that left is an answer (EPIPE), not our end: the sandbox must be ended first. */
     (void)signal(SIGPIPE, SIG_IGN);
+    if (argc > 0 && git_monitor_is_meant(argv[0]))
+        return git_monitor(argc, argv);
     if (argc < 2) {
         struct carrel_error err = { 0 };
         (void)err_set(

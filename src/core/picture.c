@@ -50,7 +50,7 @@ static const char inside_line[] =
         "if [ \"$all\" = 1 ]; then "
         "  cp \"$(git rev-parse --git-dir)/index\" /tmp/index && export "
         "GIT_INDEX_FILE=/tmp/index; "
-        "  git -c core.hooksPath=/dev/null add -A . || exit 1; "
+        "  git -c core.hooksPath=/dev/null -c core.fsmonitor=false add -A . || exit 1; "
         "  tree=$(git write-tree) || exit 1; "
         "  if [ \"$tree\" != \"$(git rev-parse \"$tip^{tree}\")\" ]; then "
         "    snapshot=$(echo \"$message\" | git commit-tree -p \"$tip\" \"$tree\") || exit 1; "

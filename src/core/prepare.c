@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #define SETTLE_TIMEOUT_MS 120000U
+#define SETTLE_MAX_ALTERNATES 8U
 
 /* The directories of a draft's tree, topmost first. */
 static const char **draft_lower(const struct checkout_draft *draft, char *top, size_t size)
@@ -45,8 +46,10 @@ static const char **draft_lower(const struct checkout_draft *draft, char *top, s
 /*
  * Lets git look at the tree once where every run will see it, so that the index holds an
  * untracked cache that is valid there: git then need not read directories that did not change.
- * Twice, a second apart: a directory that changed in this second is not trusted. What comes out
- * was written by git alone, on committed content, with nobody else in the sandbox.
+ * And with a monitor that answers "look at everything": git notes for each file that it did,
+ * and will ask before it looks again. Twice, a second apart: a directory that changed in this
+ * second is not trusted. What comes out was written by git alone, on committed content, with
+ * nobody else in the sandbox.
  */
 static int settle(const struct workplace_request *q, const struct repo *repo,
         struct checkout_draft *draft, int dir, struct carrel_error *err)
@@ -76,21 +79,31 @@ static int settle(const struct workplace_request *q, const struct repo *repo,
         .upper = "gitupper",
         .work = "gitwork",
     };
-    const struct sandbox_mount mounts[] = {
+    struct sandbox_mount mounts[3 + SETTLE_MAX_ALTERNATES] = {
         space_mount(&tree, PRIVATE_WORK_TREE),
         space_mount(&private, PRIVATE_GIT_DIR),
         { .target = PRIVATE_OBJECTS, .source = repo->objects[0] },
     };
+    char targets[SETTLE_MAX_ALTERNATES][sizeof(PRIVATE_OBJECTS) + 8];
+    size_t n_mounts = 3;
+    for (size_t i = 1; repo->objects[i]; i++, n_mounts++) {
+        if (i > SETTLE_MAX_ALTERNATES)
+            return err_set(err, -E2BIG, "more than %u alternates", SETTLE_MAX_ALTERNATES);
+        (void)snprintf(targets[i - 1], sizeof(targets[0]), PRIVATE_OBJECTS "-%zu", i);
+        mounts[n_mounts].target = targets[i - 1];
+        mounts[n_mounts].source = repo->objects[i];
+    }
     const struct inner_spec spec = {
         .runtime = q->runtime,
         .mounts = mounts,
-        .n_mounts = ARRAY_LEN(mounts),
+        .n_mounts = n_mounts,
         .has_user = q->spec->has_user,
         .uid = q->spec->uid,
         .gid = q->spec->gid,
-        .line = "look() { git -c core.untrackedCache=true status --porcelain >/dev/null 2>&1; "
-                "}; "
-                "look && sleep 1.1 && look",
+        .line = "look() { git -c core.untrackedCache=true "
+                "-c core.fsmonitor=\"printf 'start\\0/\\0'\" "
+                "status --porcelain --ignore-submodules=all >/dev/null 2>&1; }; look && sleep "
+                "1.1 && look",
     };
     r = inner_start(&spec, SETTLE_TIMEOUT_MS, &inner, err);
     if (r == 0)
@@ -111,8 +124,7 @@ static int publish(const struct workplace_request *q, const char *state,
     AUTO(fd_close) int dir = open(draft->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0)
         return err_set_errno(err, -errno, "open '%s'", draft->path);
-    if (draft->n_files >= SETTLE_FROM_FILES && !repo->objects[1] &&
-            tree_kind_has_overlay(q, state, &ignored)) {
+    if (draft->n_files >= SETTLE_FROM_FILES && tree_kind_has_overlay(q, state, &ignored)) {
         int r = settle(q, repo, draft, dir, &ignored);
         if (r == 0) /* without it the first status is slower, nothing else */
             index = openat(dir, "space/gitupper/index", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);

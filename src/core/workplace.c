@@ -189,6 +189,27 @@ static int make_mounts(struct workplace *place, struct carrel_error *err)
     return r == 0 && !place->ws->is_folder ? mount_git(place, err) : r;
 }
 
+/*
+ * Lets git ask us what changed: see monitor.h. The upper directory must be all that was added
+ * to the pristine tree, so not over a setup layer.
+ */
+static int mount_monitor(struct workplace *place, const char *program, struct carrel_error *err)
+{
+    const struct workspace *ws = place->ws;
+
+    if (!program || ws->mode != WORKSPACE_OVERLAY || ws->is_folder || ws->setup[0] ||
+            !place->checkout->has_monitor)
+        return 0;
+    int r = bind(place, text(place, "%s", program), PRIVATE_MONITOR, ACCESS_READ_ONLY, err);
+    if (r == 0)
+        r = bind(place, text(place, "%s/upper", ws->path), PRIVATE_CHANGES, ACCESS_READ_ONLY,
+                err);
+    if (r == 0)
+        r = bind(place, text(place, "%s/monitor", place->checkout->path),
+                PRIVATE_MONITOR_CONFIG, ACCESS_READ_ONLY, err);
+    return r;
+}
+
 static struct workplace *place_new(struct carrel_error *err)
 {
     struct workplace *place = calloc(1, sizeof(*place));
@@ -252,6 +273,8 @@ static int open_new(
         r = prepare_tree(q, place, err);
     if (r == 0)
         r = make_mounts(place, err);
+    if (r == 0)
+        r = mount_monitor(place, o->program, err);
     if (r < 0 && place->ws) /* the first failure is the one to report */
         (void)workplace_discard(place, true, NULL);
     return r;
@@ -310,6 +333,7 @@ static int open_old(
         const struct workplace_request *q, struct workplace **out, struct carrel_error *err)
 {
     AUTO(workspace_free) struct workspace *ws = NULL;
+    AUTO(workplace_free) struct workplace *place = NULL;
     char state[PATH_MAX];
 
     int r = state_path(state, sizeof(state), err);
@@ -319,7 +343,14 @@ static int open_old(
         r = renew(ws, err);
     if (r == 0)
         r = prepare_again(q, state, ws, err);
-    return r < 0 ? r : workplace_reopen(ptr_steal(&ws), out, err);
+    if (r == 0)
+        r = workplace_reopen(ptr_steal(&ws), &place, err);
+    if (r == 0)
+        r = mount_monitor(place, q->options->program, err);
+    if (r < 0)
+        return r;
+    *out = ptr_steal(&place);
+    return 0;
 }
 
 int workplace_find_ids(const char *name, char task[static NAME_ID_MAX + 1],

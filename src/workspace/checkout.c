@@ -113,6 +113,7 @@ static int take_top(struct checkout *checkout, const char *place, const char *co
     checkout->has_filters = hold->facts.has_filters;
     checkout->has_line_ends = hold->facts.has_line_ends;
     checkout->has_gitlinks = hold->facts.has_gitlinks;
+    checkout->has_monitor = hold->facts.has_monitor;
     checkout->lease = fd_steal(&hold->lease);
     /* Remembered as its last use, for the sweep. It is ours: this does not fail. */
     (void)futimens(checkout->lease, NULL);

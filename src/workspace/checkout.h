@@ -7,6 +7,7 @@
  *       git/       template of the private git dir, with an index that fits
  *       lease      flock: shared by who uses the entry, exclusive by who evicts it
  *       facts      "key value" lines, see struct checkout
+ *       monitor    configuration of git for runs that have a monitor, see monitor.h
  *       gitlinks   paths of submodules, each ended by NUL; absent: none
  *       modules    "<name>\t<object directory>" lines; absent: none
  *       synced     everything reached the disk, see checkout_facts.h
@@ -39,6 +40,7 @@ struct checkout {
     bool has_line_ends; /* text/eol attributes or core.autocrlf: only git may commit a file with
                            CR */
     bool has_gitlinks;  /* submodules */
+    bool has_monitor;   /* git in a run does well to ask a monitor, see monitor.h */
     char **gitlinks;    /* their paths, sorted, NULL at the end */
     char **module_objects; /* their object directories, to be bound read-only at
                               CHECKOUT_MODULE_OBJECTS/<n>; NULL at the end */

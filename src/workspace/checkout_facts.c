@@ -45,6 +45,7 @@ static const struct key keys[] = {
     NUMBER("filters", has_filters),
     NUMBER("line-ends", has_line_ends),
     NUMBER("gitlinks", has_gitlinks),
+    NUMBER("monitor", has_monitor),
 };
 
 static void set_fact(struct checkout_facts *facts, const char *name, const char *value)

@@ -23,6 +23,7 @@ struct checkout_facts {
     uint64_t bytes;         /* on disk, of this entry alone */
     uint64_t uid, gid;      /* in the index */
     uint64_t has_filters, has_line_ends, has_gitlinks;
+    uint64_t has_monitor; /* its index is such that git may ask a monitor, see monitor.h */
 };
 
 /* Unknown keys are passed over. -EBADMSG: not a whole record. */

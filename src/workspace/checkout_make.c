@@ -12,7 +12,10 @@
 #include "workspace/checkout_facts.h"
 #include "workspace/fill.h"
 #include "workspace/index.h"
+#include "workspace/monitor.h"
 #include "workspace/name.h"
+#include "workspace/newfile.h"
+#include "workspace/private.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -301,6 +304,30 @@ static int take_index(const struct repo *repo, struct checkout_draft *draft, int
     return r;
 }
 
+/*
+ * What a run needs to have a monitor: the index as it begins, which the monitor compares with,
+ * and the settings, which only such a run finds where the configuration looks for them.
+ */
+static int add_monitor(int dir, int git_dir, bool is_settled, struct carrel_error *err)
+{
+    static const char settings[] = "[core]\n\tfsmonitor = \"" PRIVATE_MONITOR "\"\n";
+    static const char include[] = "[include]\n\tpath = \"" PRIVATE_MONITOR_CONFIG "\"\n";
+    struct checkout_facts facts = { 0 };
+    AUTO(fd_close) int config = openat(git_dir, "config", O_WRONLY | O_APPEND | O_CLOEXEC);
+
+    int r = config < 0 ? -errno : fd_write_all(config, include, sizeof(include) - 1);
+    if (r == 0 && linkat(git_dir, "index", git_dir, MONITOR_PRISTINE, 0) < 0)
+        r = -errno;
+    if (r == 0)
+        r = newfile_write_text(dir, "monitor", settings);
+    if (r == 0 && is_settled)
+        r = checkout_facts_read(dir, &facts);
+    if (r < 0)
+        return err_set_errno(err, r, "prepare for a monitor");
+    facts.has_monitor = true;
+    return is_settled ? checkout_facts_write(dir, &facts, err) : 0;
+}
+
 int checkout_publish(const char *state, const struct repo *repo, struct checkout_draft *draft,
         int index, struct checkout **out, struct carrel_error *err)
 {
@@ -312,6 +339,8 @@ int checkout_publish(const char *state, const struct repo *repo, struct checkout
         return err_set_errno(err, -ENOENT, "publish the checkout of %s", draft->commit);
 
     int r = index >= 0 ? take_index(repo, draft, index, git_dir, err) : 0;
+    if (r == 0)
+        r = add_monitor(dir, git_dir, index >= 0, err);
     if (r < 0)
         return err_wrap(err, r, "publish the checkout of %s", draft->commit);
     /* Held before it has its name, so that no sweep comes between the two. */

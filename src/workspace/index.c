@@ -134,11 +134,11 @@ static size_t parse_entry(struct index *index, size_t at, size_t end, struct ind
     return at + total;
 }
 
-/* Extensions are a name, a length, and as many bytes. A split index, a sparse one and one of an
- * fsmonitor lead to things outside of this file. */
+/* Extensions are a name, a length, and as many bytes. A split index and a sparse one lead to
+ * things outside of this file. */
 static bool extensions_are_fine(const struct index *index, size_t at, size_t end)
 {
-    static const char known[][5] = { "TREE", "REUC", "UNTR", "EOIE", "IEOT" };
+    static const char known[][5] = { "TREE", "REUC", "UNTR", "FSMN", "EOIE", "IEOT" };
 
     while (at < end) {
         bool is_known = false;

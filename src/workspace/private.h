@@ -15,6 +15,11 @@
                            */
 #define PRIVATE_WORK_TREE "/workspace"
 
+/* Of a file system monitor for git, where there is one: see monitor.h. */
+#define PRIVATE_CHANGES "/run/carrel/changes"     /* the upper directory, read-only */
+#define PRIVATE_MONITOR "/run/carrel/git-monitor" /* the program: carrel under this name */
+#define PRIVATE_MONITOR_CONFIG "/run/carrel/git-monitor.config"
+
 /*
  * Fills `dir` (an open directory without these files) as template: config, description,
  * info/exclude, info/attributes if there are any, objects/info/alternates, objects/pack, hooks
