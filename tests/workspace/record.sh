@@ -41,9 +41,32 @@ if libc.renameat2(-100, os.fsencode(sys.argv[1]), -100, os.fsencode(sys.argv[2])
 names() { find . -name .git -prune -o ! -name . -printf '%y %m %P %l\n' | sort; }
 contents() { find . -name .git -prune -o -type f -exec sha1sum {} + | sort; }
 
-look() {
+# Of a large tree: what is the same in the index and in the tree needs no second look. Contents are
+# compared at the end.
+look_large() {
+    local status
     echo "--- status"
-    git status --porcelain=v2 --branch -uall
+    status=$(git status --porcelain=v2 --branch)
+    echo "$status"
+    echo "--- diff"
+    ! grep -aq '^[12u] .[^.]' <<<"$status" || git diff
+    echo "--- diff --cached"
+    ! grep -aq '^[12u] [^.]' <<<"$status" || git diff --cached
+    echo "--- write-tree"
+    git write-tree || git ls-files -s | sha1sum
+    echo "--- refs"
+    git for-each-ref
+}
+
+look() {
+    if [ "$set" = large ]; then
+        look_large
+        return
+    fi
+    echo "--- status"
+    git status --porcelain=v2 --branch
+    echo "--- status -uall"
+    git status --porcelain=v2 -uall
     echo "--- diff"
     git diff
     echo "--- diff --cached"
@@ -53,10 +76,6 @@ look() {
     echo "--- refs"
     git for-each-ref
     echo "--- ls-files"
-    if [ "$set" = large ]; then
-        git ls-files -s | sha1sum
-        return
-    fi
     git ls-files -s
     echo "--- files"
     names
