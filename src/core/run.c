@@ -264,6 +264,9 @@ static int finish(struct run *run, uint64_t began_ns, struct carrel_error *err)
     if (r < 0)
         return r;
     result->duration_ms = (clock_ns() - began_ns) / NS_PER_MS;
+    /* It may have ended by itself, by SIGXFSZ for one, before we looked. */
+    if (run->watch.dir >= 0 && disk_watch_is_over(&run->watch))
+        result->usage.is_disk_full = true;
     result->reason = follow->reason;
     result->cancel_signal = follow->cancel_signal;
     result->has_status = follow->has_status || follow->is_ending;

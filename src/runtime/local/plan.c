@@ -391,6 +391,25 @@ void plan_add_rlimit(struct plan *plan, int resource, uint64_t value)
             (struct plan_rlimit){ .resource = resource, .value = value };
 }
 
+/*
+ * The upper directory of an overlay lies on the host's file system, which counts for nobody
+ * while a program writes. What it can do is to keep each file within the limit. Only for one
+ * that was asked for, since it is about sparse files, too; and not where the caller lets the
+ * program write elsewhere, which --disk is not about.
+ */
+static bool bounds_each_file(const struct sandbox_spec *spec)
+{
+    bool has_overlay = false;
+
+    for (size_t i = 0; i < spec->n_mounts; i++) {
+        if (spec->mounts[i].overlay)
+            has_overlay = true;
+        else if (spec->mounts[i].access == ACCESS_READ_WRITE)
+            return false;
+    }
+    return has_overlay && (spec->limits.demanded & LIMIT_BIT(LIMIT_DISK));
+}
+
 static void plan_rlimits(struct plan *plan, const struct sandbox_spec *spec)
 {
     /* Not 0: that would still start a core_pattern that is a program; see core(5). */
@@ -401,6 +420,8 @@ static void plan_rlimits(struct plan *plan, const struct sandbox_spec *spec)
     plan_add_rlimit(plan, RLIMIT_SIGPENDING, 4096);
     plan_add_rlimit(plan, RLIMIT_RTPRIO, 0);
     plan_add_rlimit(plan, RLIMIT_NICE, 0);
+    if (bounds_each_file(spec))
+        plan_add_rlimit(plan, RLIMIT_FSIZE, spec->limits.value[LIMIT_DISK]);
 }
 
 int plan_make(const struct sandbox_spec *spec, const struct host *host, struct plan **out,

@@ -266,6 +266,42 @@ TEST(an_overlay_is_one_step_with_its_layers_as_sources)
     CHECK(find(plan, STEP_MOUNT, "workspace/.git") > find(plan, STEP_OVERLAY, "workspace"));
 }
 
+static uint64_t file_size_limit(const struct sandbox_spec *spec)
+{
+    struct host host = host_of(0);
+    AUTO(plan_free) struct plan *plan = make(spec, &host);
+
+    for (size_t i = 0; i < plan->n_rlimits; i++)
+        if (plan->rlimits[i].resource == RLIMIT_FSIZE)
+            return plan->rlimits[i].value;
+    return 0;
+}
+
+TEST(in_an_overlay_no_file_becomes_larger_than_the_disk_limit_that_was_asked_for)
+{
+    const char *const lower[] = { "/cache/tree", NULL };
+    const struct sandbox_overlay overlay = {
+        .lower = lower, .space = "/state/run", .upper = "upper", .work = "work"
+    };
+    struct sandbox_mount mounts[] = {
+        { .target = "/workspace", .access = ACCESS_READ_WRITE, .overlay = &overlay },
+        { .source = "/data", .target = "/data" },
+    };
+    struct sandbox_spec spec = spec_of();
+
+    spec.limits.value[LIMIT_DISK] = 64U << 20;
+    spec.limits.demanded = LIMIT_BIT(LIMIT_DISK);
+    CHECK_EQ(file_size_limit(&spec), 0); /* the private space is limited as a whole */
+    spec.mounts = mounts;
+    spec.n_mounts = 2;
+    CHECK_EQ(file_size_limit(&spec), 64U << 20);
+    spec.limits.demanded = 0;
+    CHECK_EQ(file_size_limit(&spec), 0);
+    spec.limits.demanded = LIMIT_BIT(LIMIT_DISK);
+    mounts[1].access = ACCESS_READ_WRITE; /* there the limit does not count */
+    CHECK_EQ(file_size_limit(&spec), 0);
+}
+
 TEST(mounts_come_last_and_outer_ones_first)
 {
     const struct sandbox_mount mounts[] = {
