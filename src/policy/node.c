@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "base/utf8.h"
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <yaml.h>
@@ -231,6 +232,7 @@ static int read_members(struct reader *rd, struct node *map)
             r = read_value(rd, &value);
         if (r < 0)
             return r;
+        assert(key && value);
         value->key = key->text;
         value->key_line = key->line;
         value->key_column = key->column;

@@ -7,14 +7,12 @@ load cli
 # A home and a repository of the present identity's own; no file of the machine gets in the way.
 place() {
     me mkdir -p home/.config/carrel repo/.git repo/deep/down
-    export HOME=$T/home
-    unset XDG_CONFIG_HOME
 }
 
 policy() { # policy ARG...: from the depth of the repository, with that home
     status=0
-    me env -C "$T/repo/deep/down" HOME="$T/home" "$CARREL" policy "$@" >"$T/.out" 2>"$T/.err" ||
-        status=$?
+    me env -u XDG_CONFIG_HOME -C "$T/repo/deep/down" HOME="$T/home" "$CARREL" policy "$@" \
+        >"$T/.out" 2>"$T/.err" || status=$?
     _collect policy "$@"
 }
 
