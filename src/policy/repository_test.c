@@ -1,5 +1,7 @@
 /* repository_test.c - a file of a repository, and all that it may not do. */
 #include "policy/join_fixture.h"
+#include "policy/no_looser.h"
+#include "policy/random_policy.h"
 
 TEST(a_repository_may_not_open_anything)
 {
@@ -144,4 +146,38 @@ TEST(a_repository_may_name_what_a_higher_file_names)
             .user = "sandbox: {type: local, fallback: [e2b, local]}");
 
     CHECK_STR(policy_get(policy, POLICY_TYPE)->text, "e2b");
+}
+
+TEST(no_file_of_a_repository_opens_what_is_closed_without_it)
+{
+    uint64_t state = 0x9e3779b97f4a7c15;
+    unsigned n_joined = 0;
+    unsigned n_refused = 0;
+
+    for (unsigned i = 0; i < 20000; i++) {
+        AUTO(buf_finish) struct buf user = BUF_INIT(64U << 10);
+        AUTO(buf_finish) struct buf repository = BUF_INIT(64U << 10);
+        AUTO(policy_free) struct policy *without = NULL;
+        AUTO(policy_free) struct policy *with = NULL;
+        add_random_policy(&user, 8, &state);
+        add_random_policy(&repository, 16, &state);
+        buf_add_str(&user, "\n");
+        buf_add_str(&repository, "\n");
+        int r = join(&(struct texts){ .user = user.data }, &without);
+        if (r < 0 && r != -EPERM) /* bounds may be at odds; nothing else may be wrong */
+            test_fail(__FILE__, __LINE__, "%s\n%s", err.message, user.data);
+        if (r < 0)
+            continue;
+        r = join(&(struct texts){ .user = user.data, .repository = repository.data }, &with);
+        if (r < 0 && r != -EPERM)
+            test_fail(__FILE__, __LINE__, "%s\n%s", err.message, repository.data);
+        n_joined += r == 0;
+        n_refused += r < 0;
+        for (enum policy_key key = 0; r == 0 && key < POLICY_KEYS; key++)
+            if (!is_no_looser(with, without, key))
+                test_fail(__FILE__, __LINE__, "%s is looser:\n%s---\n%s", policy_key_name(key),
+                        user.data, repository.data);
+    }
+    CHECK(n_joined > 1000);
+    CHECK(n_refused > 1000);
 }

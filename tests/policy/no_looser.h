@@ -1,0 +1,52 @@
+/* no_looser.h - what must hold of a policy with a repository's file, and without it. */
+#pragma once
+#include "policy/keys.h"
+
+/* Every item of `narrow` is covered by one of `wide`. */
+static inline bool is_within(
+        enum policy_key key, const char *const *narrow, const char *const *wide)
+{
+    for (size_t i = 0; narrow && narrow[i]; i++) {
+        bool is_covered = false;
+        for (size_t j = 0; !is_covered && wide && wide[j]; j++)
+            is_covered = key_covers(key, wide[j], narrow[i]);
+        if (!is_covered)
+            return false;
+    }
+    return true;
+}
+
+static inline bool is_no_looser(
+        const struct policy *with, const struct policy *without, enum policy_key key)
+{
+    const struct policy_value *value = policy_get(with, key);
+    const struct policy_value *rest = policy_get(without, key);
+    const struct policy_value *maximum = policy_maximum(with, key);
+    const struct policy_value *above = policy_maximum(without, key);
+
+    if (above->is_set &&
+            (!maximum->is_set || key_is_looser(key, maximum->number, above->number)))
+        return false;
+    switch (key_row(key)->repository) {
+    case REPO_LIMIT:
+    case REPO_TIGHTEN:
+        if (key == POLICY_TYPE)
+            return policy_runtime_isolation(value->text) >=
+                   policy_runtime_isolation(rest->text);
+        if (!rest->is_set || !key_is_looser(key, value->number, rest->number))
+            return true;
+        if (above->is_set)
+            return !key_is_looser(key, value->number, above->number);
+        return key_row(key)->repository == REPO_LIMIT && !rest->place.name;
+    case REPO_SUBSET:
+        return is_within(key, value->list, rest->list);
+    case REPO_ADD:
+        return is_within(key, rest->list, value->list);
+    case REPO_NEVER:
+        return value->place.authority != POLICY_OF_REPOSITORY;
+    case REPO_FREE:
+    case REPO_NAME:
+        break;
+    }
+    return true;
+}
