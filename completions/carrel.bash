@@ -20,6 +20,11 @@ _carrel_options() { # _carrel_options COMMAND: its options, one word each
     policy | "policy show") echo "--policy --profile --json --help" ;;
     "policy check") echo "--json --help" ;;
     "policy init") echo "--help" ;;
+    journal) echo "--follow --key --output --force --json --help" ;;
+    "journal show") echo "--follow --key --json --help" ;;
+    "journal verify") echo "--key --json --help" ;;
+    "journal export") echo "--key --output --force --json --help" ;;
+    "journal "*) echo "--json --help" ;;
     "workspace list") echo "--all --json --help" ;;
     "workspace diff") echo "--stat --name-status --uncommitted --color --json --help" ;;
     "workspace log") echo "--color --json --help" ;;
@@ -65,7 +70,7 @@ _carrel_value() { # _carrel_value OPTION WORD
         compopt -o filenames -o nospace 2>/dev/null
         mapfile -t COMPREPLY < <(compgen -d -- "$2")
         ;;
-    --env-file | --output | --setup-key | --policy)
+    --env-file | --output | --setup-key | --policy | --key)
         compopt -o filenames 2>/dev/null
         mapfile -t COMPREPLY < <(compgen -f -- "$2")
         ;;
@@ -119,8 +124,25 @@ _carrel_policy() { # _carrel_policy WORD
     mapfile -t COMPREPLY < <(compgen -W "$list" -- "$1")
 }
 
+# carrel journal SUBCOMMAND ...: runs come from carrel itself.
+_carrel_journal() { # _carrel_journal WORD
+    local subcommand=${COMP_WORDS[2]} before=${COMP_WORDS[COMP_CWORD - 1]} list=
+
+    if [ "$COMP_CWORD" -eq 2 ]; then
+        list="list show verify export keygen"
+        [[ $1 != -* ]] || list=$(_carrel_options journal)
+    elif [[ $before == -* ]] && _carrel_value "$before" "$1"; then
+        return
+    elif [[ $1 == -* ]]; then
+        list=$(_carrel_options "journal $subcommand")
+    elif [[ $subcommand == @(show|verify|export) ]]; then
+        list=$("${COMP_WORDS[0]}" journal list 2>/dev/null | sed -n '2,$s/ .*//p')
+    fi
+    mapfile -t COMPREPLY < <(compgen -W "$list" -- "$1")
+}
+
 _carrel() {
-    local commands="run workspace runs policy health test cleanup help version"
+    local commands="run workspace runs policy journal health test cleanup help version"
     local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]:-} i
 
     COMPREPLY=()
@@ -138,6 +160,10 @@ _carrel() {
     fi
     if [ "$command" = policy ]; then
         _carrel_policy "$word"
+        return
+    fi
+    if [ "$command" = journal ]; then
+        _carrel_journal "$word"
         return
     fi
     # The words so far: options with their values, then the program.

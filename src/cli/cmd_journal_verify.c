@@ -18,11 +18,11 @@ static const char *plural(uint64_t n)
 /* What there is to say when nothing is wrong but that the end is missing. */
 static const char *remark(const struct journal_verdict *verdict)
 {
-    if (verdict->state == JOURNAL_UNSEALED && verdict->records > 0)
-        return "carrel was killed before it could seal it";
-    if (verdict->state == JOURNAL_UNSEALED)
-        return "carrel was killed before the first record";
-    return "";
+    if (verdict->state != JOURNAL_UNSEALED)
+        return "";
+    return verdict->records > 0
+                   ? "its end was not recorded: carrel was killed, or could not write"
+                   : "nothing was recorded: carrel was killed, or could not write";
 }
 
 void journal_put_verdict(struct buf *out, const struct journal_verdict *verdict)

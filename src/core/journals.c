@@ -115,35 +115,48 @@ static size_t find_beginning(const struct journal_runs *runs, const char *word,
     return n;
 }
 
-int journals_find(const struct journals *journals, const char *word, struct journal_place *out,
-        struct carrel_error *err)
+/* A run by its id, or by the beginning of just one. -ENOENT: none. */
+static int find_run(const struct journals *journals, const char *id, const char *shown,
+        struct journal_place *out, struct carrel_error *err)
 {
-    AUTO(buf_finish) struct buf names = BUF_INIT(400);
+    AUTO(buf_finish) struct buf names = BUF_INIT(4 * JOURNAL_RUN);
     const struct journal_run *found = NULL;
-    struct carrel_error why = { 0 };
-    char shown[100];
 
-    if (strchr(word, '/'))
-        return open_file(word, out, err);
-    if (!word[0])
-        return err_set(err, -EINVAL, "expected the id of a run, or a file");
-    int r = journals_open_run(journals, word, out, &why);
-    if (r != -ENOENT && r != -EINVAL && r != -EBADF && r != -ENOTDIR)
-        return r < 0 ? err_set(err, r, "%s", why.message) : 0;
-    size_t n = find_beginning(journals->runs, word, &found, &names);
-    if (n == 1)
-        return journals_open_run(journals, found->run, out, err);
-    (void)str_escape(word, strlen(word), shown, sizeof(shown));
+    if (!journal_is_run(id, strlen(id)))
+        return -ENOENT;
+    int r = journals_open_run(journals, id, out, err);
+    if (r != -ENOENT && r != -EBADF) /* the second: there is no directory of runs */
+        return r;
+    size_t n = find_beginning(journals->runs, id, &found, &names);
+    if (n == 0)
+        return -ENOENT;
     if (n > 1)
         return err_set(err, -EINVAL, "%zu runs begin with '%s': %s%s", n, shown,
                 names.data ? names.data : "", n > 4 ? ", ..." : "");
-    r = open_file(word, out, &why);
+    return journals_open_run(journals, found->run, out, err);
+}
+
+int journals_find(const struct journals *journals, const char *word, struct journal_place *out,
+        struct carrel_error *err)
+{
+    char id[JOURNAL_RUN];
+    char shown[100];
+
+    if (word[0] == '/' || word[0] == '.')
+        return open_file(word, out, err);
+    (void)str_escape(word, strlen(word), shown, sizeof(shown));
+    (void)snprintf(id, sizeof(id), "%.*s", JOURNAL_RUN - 1, word);
+    for (char *slash = id; (slash = strchr(slash, '/'));)
+        *slash = '+'; /* T/R is T+R on disk */
+    int r = find_run(journals, id, shown, out, err);
+    if (r != -ENOENT)
+        return r;
+    r = open_file(word, out, err);
     if (r == -ENOENT)
         return err_set(err, r,
-                "there is no run '%s' and no such file; 'carrel journal list' "
-                "shows the runs",
+                "there is no run '%s' and no such file; 'carrel journal list' shows the runs",
                 shown);
-    return r < 0 ? err_set(err, r, "%s", why.message) : 0;
+    return r;
 }
 
 int journals_verify(const struct journal_place *place, const struct journal_trust *trust,

@@ -25,8 +25,8 @@ void journal_place_finish(struct journal_place place);
 DEFINE_AUTO(struct journal_place, journal_place_finish)
 
 /*
- * What a word means: the id of a run, the beginning of one, or the path of a file. -ENOENT:
- * none; -EINVAL: the beginning of several.
+ * What a word means: the id of a run (T/R is T+R), the beginning of just one, or the path of a
+ * file. -ENOENT: none; -EINVAL: the beginning of several.
  */
 int journals_find(const struct journals *journals, const char *word, struct journal_place *out,
         struct carrel_error *err);

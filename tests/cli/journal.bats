@@ -153,7 +153,7 @@ killed() {
     [[ "$out" == *"R-1  T-1 "*" unsealed "* ]]
     journal verify R-1
     [ "$status" -eq 3 ]
-    [[ "$out" == "R-1 "*" unsealed, 2 records: carrel was killed before it could seal it" ]]
+    [[ "$out" == "R-1 "*" unsealed, 2 records: its end was not recorded: carrel was killed, or could not write" ]]
     printf '{"seq":3,"time' >>"$(file_of R-1)"
     journal verify R-1
     [ "$status" -eq 3 ]
@@ -303,3 +303,94 @@ written_anew() {
     [[ "$out" == *"BAD at record 3: it is not signed"* ]]
 }
 @test "a journal that was written anew is found by its signature" { both written_anew; }
+
+records() { # records EVENT: the journal of the only run has such a record
+    grep -qs "\"event\":\"$1\"" "$(runs)"/*/journal.jsonl
+}
+
+real_run() {
+    carrel run --quiet -- sh -c 'exit 3'
+    [ "$status" -eq 3 ]
+    carrel run --quiet --timeout 1s -- sleep 60
+    [ "$status" -eq 124 ]
+    journal verify
+    [ "$status" -eq 0 ]
+    [[ "$out" == *"runs: 2 sealed" ]]
+    journal list
+    [[ "$out" == *" sealed "*" exited "*$'\n'*" sealed "*" timeout "* ]]
+}
+@test "runs are recorded and sealed, however they end" { both real_run; }
+
+killed_run() {
+    background run --quiet -- sleep 600
+    until_true records process_started
+    journal verify
+    [ "$status" -eq 3 ]
+    [[ "$out" == *"runs: 0 sealed, 1 in progress" ]]
+    kill -KILL "$pid"
+    ended
+    is_unsealed() {
+        journal verify
+        [[ "$out" == *"runs: 0 sealed, 1 unsealed" ]]
+    }
+    until_true is_unsealed # the sandbox ends a moment after carrel
+    [ "$status" -eq 3 ]
+    journal show R
+    [ "$status" -eq 0 ]
+    [[ "$out" == *" process_started "*$'\n'"unsealed, "*": its end was not recorded: carrel was killed, or could not write" ]]
+}
+@test "a run whose carrel is killed leaves a journal that is right up to there" { both killed_run; }
+
+evil_words() {
+    carrel run --quiet -- printf $'%s\e]0;x\a\n{"seq":1}' $'a\nb\e[2J\xff' $'\xc2\x9b'
+    [ "$status" -eq 0 ]
+    journal show R
+    [ "$status" -eq 0 ]
+    ! grep -qP '[\x00-\x09\x0b-\x1f\x7f]|\xc2[\x80-\x9f]' "$T/.out"
+    [ "$(grep -c . "$T/.out")" -eq "$(($(wc -l <"$(echo "$(runs)"/*/journal.jsonl)") + 1))" ]
+    ! LC_ALL=C grep -qP '[\x00-\x09\x0b-\x1f\x7f]' "$(runs)"/*/journal.jsonl
+}
+@test "arguments of any kind are one record, and harmless to look at" { both evil_words; }
+
+many_words() {
+    local word
+    word=$(head -c 100000 /dev/zero | tr '\0' 'x')
+    carrel run --quiet -- true "$word" "$word" "$word" "$word" "$word" "$word" "$word" "$word" \
+        "$word" "$word" "$word"
+    [ "$status" -eq 0 ]
+    [ "$(stat -c %s "$(runs)"/*/journal.jsonl)" -lt 300000 ]
+    journal verify
+    [ "$status" -eq 0 ]
+    journal show R --json
+    holds "r['journal'][0]['argv_count'] == 12 and r['journal'][0]['argv_bytes'] > 1100000 and len(r['journal'][0]['argv_sha256']) == 64"
+}
+@test "a megabyte of arguments stays a bounded record" { both many_words; }
+
+full_disk() {
+    mkdir -p "$T/state" "$T/desk"
+    # In a mount namespace of our own: the state is on a small file system.
+    # shellcheck disable=SC2016  # for the inner shell
+    me unshare -m sh -c '
+        set -e
+        mount -t tmpfs -o size=256k,mode=0700 tmpfs "$1"
+        "$2" run --quiet --workdir "$3" -- touch before
+        cat /dev/zero >"$1/filler" 2>/dev/null || true
+        code=0
+        "$2" run --quiet --workdir "$3" -- touch after 2>"$3/said" || code=$?
+        cat "$3/said"
+        test "$code" -eq 125
+        grep -q "journal of run .* No space left" "$3/said"
+        "$2" journal verify || test $? -eq 3
+    ' sh "$T/state" "$CARREL" "$T/desk"
+    [ -e "$T/desk/before" ]
+    [ ! -e "$T/desk/after" ]
+}
+@test "nothing runs where it cannot be recorded" { only root full_disk; }
+
+unreachable() {
+    carrel run --quiet -- sh -c "ls -d $T/state $T/state/carrel/runs /var/lib/carrel 2>/dev/null; test \$? -ne 0"
+    [ "$status" -eq 0 ]
+    [ -z "$out" ]
+    [ -e "$(runs)/index.jsonl" ]
+}
+@test "a program does not see the journals" { both unreachable; }
