@@ -118,10 +118,12 @@ clean_signals() {
 @test "the program starts with no signal ignored or blocked" { both clean_signals; }
 
 stop_and_go() {
-    ready_run -c 'echo ready; i=0; while [ $i -lt 5 ]; do sleep 0.05; i=$((i+1)); done; exit 4'
+    me mkdir -p w
+    ready_run --workdir w -c 'echo ready; while [ ! -e go ]; do sleep 0.05; done; exit 4'
     kill -STOP "$pid"
     until_true is_stopped "$pid"
     kill -CONT "$pid"
+    me touch w/go
     ended
     [ "$status" -eq 4 ]
 }
