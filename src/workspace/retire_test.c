@@ -135,19 +135,15 @@ TEST(locked_opened_and_used_ones_are_refused_and_stay)
 /* Whoever removes it holds its directory, under whatever name, so that no other does. */
 TEST(one_that_is_being_removed_is_not_removed_twice)
 {
-    struct fixture fx;
-
-    fixture_init(&fx);
-    AUTO(workspace_free) struct workspace *ws = fixture_create(&fx, "T", "R");
+    begin();
     int other = open(ws->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     CHECK_EQ(flock(other, LOCK_EX | LOCK_NB), 0);
     CHECK_EQ(workspace_discard(fx.state, ws, true, &fx.err), -EWOULDBLOCK);
     CHECK(fixture_has(&fx, "state/workspaces/T/R/meta"));
     CHECK(fixture_has_branch(&fx, "task-T-run-R", fx.base));
     fd_close(other);
-    CHECK_EQ(workspace_discard(fx.state, ws, true, &fx.err), 0);
-    check_gone(&fx);
-    fixture_finish(&fx);
+    check_discarded(FORCE);
+    end();
 }
 
 TEST(what_was_discarded_meanwhile_cannot_be_locked)
