@@ -274,6 +274,32 @@ setup_unreadable() {
 }
 @test "a setup command cannot hide a change behind a mode" { only user setup_unreadable; }
 
+setup_keys() {
+    new_repo
+    in_repo run --setup 'echo 1 >made' --setup-key nothing.lock -- echo ran
+    is_one_error 125 "carrel: *--setup-key is not in commit*"
+    [ -z "$out" ]
+    no_trace
+    in_repo run --setup 'echo 1 >made' --setup-key a.txt --on-success discard -- cat made
+    [ "$out" = 1 ]
+    in_repo run --setup 'echo 2 >made' --setup-key a.txt --on-success discard -- cat made
+    [ "$out" = 2 ]
+    me sh -c 'cd repo && echo more >>a.txt && git commit -qam more'
+    in_repo run --setup 'wc -l <a.txt >made' --setup-key src/x.c --on-success discard -- cat made
+    [ "$out" = 5 ]
+    me sh -c 'cd repo && echo more >>a.txt && git commit -qam more'
+    in_repo run --setup 'wc -l <a.txt >made' --setup-key src/x.c --on-success discard -- cat made
+    [ "$out" = 5 ]
+    in_repo run --setup 'wc -l <a.txt >made' --setup-key a.txt --on-success discard -- cat made
+    [ "$out" = 6 ]
+    me cp -r repo other
+    local before
+    before=$(find "$T/state/carrel/layers" -mindepth 1 -maxdepth 1 | wc -l)
+    carrel_in other run --setup 'wc -l <a.txt >made' --setup-key a.txt --on-success discard -- cat made
+    [ "$(find "$T/state/carrel/layers" -mindepth 1 -maxdepth 1 | wc -l)" -eq $((before + 1)) ]
+}
+@test "a setup layer belongs to its command, its key files and its repository" { both setup_keys; }
+
 # The tree of the second commit lies over that of the first, and says that the file is gone there.
 setup_beside_a_whiteout() {
     new_repo
@@ -410,6 +436,9 @@ ahead() {
     local at=$out
     in_repo workspace resume r1 -- echo ran
     is_one_error 125 "carrel: workspace 'r1' is open on the host; close it first*"
+    in_repo workspace prune
+    [ "$status" -eq 0 ]
+    [ "$out" = "nothing to prune" ]
     me sh -c 'echo by hand >"$1/hand.txt"' sh "$at"
     me git -C "$at" add -A
     me git -C "$at" commit -qm "by hand"
