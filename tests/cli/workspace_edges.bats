@@ -429,6 +429,22 @@ committed_again() { # the same files, but in a commit of the run's own
 }
 @test "a commit that changes no file is part of the result" { both committed_again; }
 
+branch_gone() {
+    new_repo
+    agent r1 --on-success commit
+    g update-ref -d refs/heads/task-t-run-r1
+    in_repo workspace repair r1
+    [ "$status" -eq 0 ]
+    [ "$(g rev-parse task-t-run-r1)" = "$base" ]
+    [ "$(state_of r1)" = kept ]
+    in_repo workspace discard r1
+    is_one_error 125 "carrel: run 'r1' has work that is nowhere else*"
+    in_repo workspace commit r1
+    [ "$status" -eq 0 ]
+    [ "$(g show task-t-run-r1:new.txt)" = new ]
+}
+@test "committed work whose branch was deleted is not taken for safe after a repair" { both branch_gone; }
+
 ahead() {
     new_repo
     agent r1
