@@ -109,7 +109,8 @@ static int create(struct run *run, struct carrel_error *err)
     if (r == 0 && run->place)
         r = evidence_workspace(&run->evidence, run->place, err);
     /* Whoever needs the sandbox before the program, or another one without it, must wait. */
-    bool must_stand = run->guest || run->permit.fallback;
+    const char *const *fallback = run->permit.fallback;
+    bool must_stand = run->guest || (fallback && fallback[0]);
     if (r == 0)
         r = must_stand ? sandbox_create(spec.runtime, &spec.box, &run->box, err)
                        : sandbox_begin(spec.runtime, &spec.box, &run->box, err);
