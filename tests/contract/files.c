@@ -35,6 +35,36 @@ CONTRACT(a_file_that_is_opened_from_outside_is_the_programs_file)
     CHECK_EQ(sandbox_open_file(box, "made", O_RDONLY | O_PATH, 0, &err), -EINVAL);
 }
 
+/* Whoever hands something over, and wants to hear of it, keeps a descriptor: no path is used
+ * again, and what the program wrote is there when the sandbox is not. */
+CONTRACT(a_file_in_the_home_can_be_handed_over_and_read_after_the_end)
+{
+    AUTO(sandbox_free) struct sandbox *box = make_sandbox();
+    struct sandbox_usage usage;
+    struct stat st;
+    char text[64] = "";
+    char path[4200];
+    char line[13000];
+
+    (void)snprintf(path, sizeof(path), "%s/handed-over", box->home);
+    AUTO(fd_close)
+    int fd = sandbox_open_file(box, path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600, &err);
+    if (fd == -ENOTSUP)
+        SKIP("%s", err.message);
+    CHECK(fd >= 0);
+    CHECK_EQ(sandbox_open_file(box, path, O_RDWR | O_CREAT | O_EXCL, 0600, &err), -EEXIST);
+    CHECK_EQ(fd_write_all(fd, "question", 8), 0);
+    (void)snprintf(
+            line, sizeof(line), "cat '%s' && echo answer >'%s' && rm '%s'", path, path, path);
+    AUTO(outcome_finish) struct outcome got = run_shell(box, line);
+    CHECK_STR(got.out.data, "question");
+    CHECK_EQ(sandbox_stop(box, &usage, &err), 0);
+    CHECK_EQ(fstat(fd, &st), 0);
+    CHECK_EQ(st.st_nlink, 0);
+    CHECK_EQ(pread(fd, text, sizeof(text) - 1, 0), 7);
+    CHECK_STR(text, "answer\n");
+}
+
 /* A file of the host that no path of a sandbox may lead to. */
 static void make_secret(char path[static 256])
 {

@@ -456,9 +456,27 @@ static int process_stop(
     return 0;
 }
 
+/* The directory that an absolute path is below, workspace or home, and the rest of the path. */
+static int open_top(struct process_sandbox *box, const char **path, struct carrel_error *err)
+{
+    bool is_home = path_is_below(*path, box->home_path);
+    const char *top = is_home ? box->home_path : box->workspace_path;
+
+    if (!path_is_below(*path, top))
+        return err_set(err, -ENOTSUP, "only files below '%s' can be opened, not '%s'",
+                box->workspace_path, *path);
+    *path += strlen(top);
+    *path += strspn(*path, "/");
+    int fd = is_home ? openat(box->parent, box->name,
+                               O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+                     : fcntl(box->workspace, F_DUPFD_CLOEXEC, 3);
+    return fd < 0 ? err_set_errno(err, -errno, "open '%s'", top) : fd;
+}
+
 /*
- * Opens a file below the workspace. Programs may change any name there while we look, so the
- * kernel does the containment: a link or ".." that leads out is -EXDEV, whenever it came to be.
+ * Opens a file below the workspace or the home. Programs may change any name there while we
+ * look, so the kernel does the containment: a link or ".." that leads out is -EXDEV, whenever
+ * it came to be.
  */
 static int process_open_file(struct sandbox *base, const char *path, int flags, mode_t mode,
         struct carrel_error *err)
@@ -472,17 +490,16 @@ static int process_open_file(struct sandbox *base, const char *path, int flags, 
     };
     struct stat st;
     const char *below = path;
+    AUTO(fd_close) int top = -1;
 
     if (path[0] == '/') {
-        if (!path_is_below(path, box->workspace_path))
-            return err_set(err, -ENOTSUP, "only files below '%s' can be opened, not '%s'",
-                    box->workspace_path, path);
-        below = path + strlen(box->workspace_path);
-        below += strspn(below, "/");
+        top = open_top(box, &below, err);
+        if (top < 0)
+            return top;
     }
     AUTO(fd_close)
-    int fd = (int)syscall(
-            SYS_openat2, box->workspace, below[0] ? below : ".", &how, sizeof(how));
+    int fd = (int)syscall(SYS_openat2, top < 0 ? box->workspace : top, below[0] ? below : ".",
+            &how, sizeof(how));
     if (fd < 0)
         return err_set_errno(err, -errno, "open '%s'", path);
     if (fstat(fd, &st) < 0)

@@ -136,6 +136,14 @@ TEST(a_directory_given_as_the_workspace_is_where_programs_start)
     char home[4096];
     (void)snprintf(home, sizeof(home), "%s", box->home);
     CHECK_EQ(access(home, F_OK), 0);
+
+    char path[8192];
+    (void)snprintf(path, sizeof(path), "%s/made", home);
+    AUTO(fd_close) int made = sandbox_open_file(box, path, O_RDWR | O_CREAT, 0600, &err);
+    CHECK(made >= 0);
+    (void)snprintf(path, sizeof(path), "%s/../..%s/file", home, dir);
+    CHECK_EQ(sandbox_open_file(box, path, O_RDONLY, 0, &err), -EXDEV);
+    CHECK_EQ(sandbox_open_file(box, "/etc/passwd", O_RDONLY, 0, &err), -ENOTSUP);
     sandbox_free(box);
     CHECK_EQ(access(home, F_OK), -1);
 
