@@ -74,7 +74,7 @@ void result_judge(struct carrel_run_result *r)
     switch (r->reason) {
     case CARREL_TIMEOUT:
         (void)snprintf(
-                m, n, "Code execution timed out after %s", str_duration(r->timeout_ms, size));
+                m, n, "Code execution timed out after %ss", str_milli(r->timeout_ms, size));
         break;
     case CARREL_CANCELLED:
         (void)snprintf(m, n, "Cancelled by signal %d (%s)", r->cancel_signal,

@@ -63,6 +63,26 @@ TEST(a_timeout_is_124_however_the_program_died)
     check(r, CARREL_TIMEOUT, 124, "Code execution timed out after 1s");
 }
 
+TEST(a_timeout_is_said_in_seconds_whatever_unit_it_was_given_in)
+{
+    static const struct {
+        uint64_t ms;
+        const char *message;
+    } times[] = {
+        { 300, "Code execution timed out after 0.3s" },
+        { 1, "Code execution timed out after 0.001s" },
+        { 1500, "Code execution timed out after 1.5s" },
+        { 300000, "Code execution timed out after 300s" },
+    };
+
+    for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+        struct carrel_run_result *r = make(SIGKILL);
+        r->reason = CARREL_TIMEOUT;
+        r->timeout_ms = times[i].ms;
+        check(r, CARREL_TIMEOUT, 124, times[i].message);
+    }
+}
+
 TEST(a_limit_is_the_reason_only_when_the_program_failed)
 {
     struct carrel_run_result *r = make(exited(0));
