@@ -7,8 +7,13 @@ _carrel_options() { # _carrel_options COMMAND: its options, one word each
         echo "-c --timeout --cpu --memory --disk --pids --files --max-output --env --env-file" \
             "--cwd --mount --workdir --cow --workspace --repo --base --task --run --dirty" \
             "--include --history --setup --setup-key --tree --on-success --on-failure" \
-            "--policy --profile --journal --store-code --root --network --user --hostname --stdin --tty --json" \
+            "--policy --profile --journal --store-code" \
+            "--root --network --user --hostname --stdin --tty --json" \
             "--output --quiet --runtime --require --best-effort --help"
+        ;;
+    python)
+        echo "--inputs --python --venv --imports --block-import --allow-import --trusted"
+        _carrel_options run
         ;;
     health | cleanup) echo "--json --help" ;;
     runs) echo "--older-than --keep --dry-run --json --help" ;;
@@ -50,6 +55,7 @@ _carrel_value() { # _carrel_value OPTION WORD
     --on-failure) mapfile -t COMPREPLY < <(compgen -W "keep discard" -- "$2") ;;
     --journal) mapfile -t COMPREPLY < <(compgen -W "on off" -- "$2") ;;
     --store-code) mapfile -t COMPREPLY < <(compgen -W "never on_error always" -- "$2") ;;
+    --imports) mapfile -t COMPREPLY < <(compgen -W "off warn block" -- "$2") ;;
     --color) mapfile -t COMPREPLY < <(compgen -W "auto always never" -- "$2") ;;
     --network) mapfile -t COMPREPLY < <(compgen -W "none host" -- "$2") ;;
     --runtime) mapfile -t COMPREPLY < <(compgen -W "local process" -- "$2") ;;
@@ -66,11 +72,11 @@ _carrel_value() { # _carrel_value OPTION WORD
         compopt -o nospace 2>/dev/null
         mapfile -t COMPREPLY < <(compgen -P "$before" -W "$list" -- "${2##*,}")
         ;;
-    --workdir | --root | --mount | --repo | --at)
+    --workdir | --root | --mount | --repo | --at | --venv)
         compopt -o filenames -o nospace 2>/dev/null
         mapfile -t COMPREPLY < <(compgen -d -- "$2")
         ;;
-    --env-file | --output | --setup-key | --policy | --key)
+    --env-file | --output | --setup-key | --policy | --key | --inputs | --python)
         compopt -o filenames 2>/dev/null
         mapfile -t COMPREPLY < <(compgen -f -- "$2")
         ;;
@@ -80,7 +86,7 @@ _carrel_value() { # _carrel_value OPTION WORD
         ;;
     -c | --timeout | --cpu | --memory | --disk | --pids | --files | --max-output | --cwd | --hostname | \
         --base | --task | --run | --include | --setup | --message | -m | --older-than | --reason | \
-        --profile | --keep)
+        --profile | --keep | --block-import | --allow-import)
         COMPREPLY=()
         ;;
     *) return 1 ;;
@@ -142,7 +148,7 @@ _carrel_journal() { # _carrel_journal WORD
 }
 
 _carrel() {
-    local commands="run workspace runs policy journal health test cleanup help version"
+    local commands="run python workspace runs policy journal health test cleanup help version"
     local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]:-} i
 
     COMPREPLY=()
@@ -182,7 +188,7 @@ _carrel() {
         esac
     done
     if [ "$i" -lt "$COMP_CWORD" ]; then
-        [ "$command" = run ] || return 0
+        [[ $command == run || $command == python ]] || return 0
         compopt -o filenames 2>/dev/null
         if [ "$i" -eq "$((COMP_CWORD - 1))" ] && [ "${COMP_WORDS[i]}" = "--" ]; then
             mapfile -t COMPREPLY < <(compgen -c -- "$word")
@@ -193,6 +199,9 @@ _carrel() {
         mapfile -t COMPREPLY < <(compgen -W "$(_carrel_options "$command")" -- "$word")
     elif [ "$command" = run ]; then
         mapfile -t COMPREPLY < <(compgen -c -- "$word")
+    elif [ "$command" = python ]; then
+        compopt -o filenames 2>/dev/null
+        mapfile -t COMPREPLY < <(compgen -f -- "$word")
     fi
 }
 

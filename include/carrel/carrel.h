@@ -1,4 +1,5 @@
 /* carrel.h - everything of libcarrel. */
 #pragma once
 #include <carrel/error.h>
+#include <carrel/python.h>
 #include <carrel/run.h>

@@ -151,6 +151,8 @@ enum carrel_reason {
     CARREL_CANCELLED,
     CARREL_DENIED,         /* ended by the system call filter */
     CARREL_INFRASTRUCTURE, /* ours, not the program's */
+    CARREL_SYNTAX_ERROR,   /* carrel_python(): the code is none; nothing ran */
+    CARREL_BLOCKED_IMPORT, /* carrel_python(): the rules forbid one; nothing ran */
 };
 
 struct carrel_run_result; /* opaque: read it with the functions below */

@@ -35,6 +35,7 @@ static int status_of_error(const struct carrel_error *err)
     case -ENOENT:
         return STATUS_NOT_FOUND;
     case -EACCES:
+    case -EISDIR:
     case -ENOEXEC:
         return STATUS_CANNOT_EXECUTE;
     default:
@@ -97,13 +98,16 @@ static void print_notes(const struct run_args *args, const struct carrel_run_res
 {
     const char *message = carrel_run_result_message(result);
     const char *note = carrel_run_result_note(result);
+    char shown[2048]; /* parts of both may be the program's words */
 
     if (args->is_quiet)
         return;
     if (note[0])
-        (void)fprintf(stderr, "carrel: note: %s\n", note);
+        (void)fprintf(stderr, "carrel: note: %s\n",
+                str_escape(note, strlen(note), shown, sizeof(shown)));
     if (message[0] && carrel_run_result_reason(result) != CARREL_SIGNALED)
-        (void)fprintf(stderr, "carrel: %s\n", message);
+        (void)fprintf(stderr, "carrel: %s\n",
+                str_escape(message, strlen(message), shown, sizeof(shown)));
 }
 
 /* What changed in the workspace, and what can be done with it; nothing without one. */
@@ -123,8 +127,9 @@ static int fail_run(const struct run_args *args, int status, const struct carrel
     struct carrel_error second = { 0 };
     struct carrel_run_result *result = NULL;
 
-    if ((args->is_json || args->output) && result_from_error(err, &result) == 0)
+    if ((args->is_json || args->output) && result_from_error(err, &result) == 0) {
         (void)write_result(args, result, &second); /* the first failure is the one to report */
+    }
     carrel_run_result_free(result);
     return fail_with(status, err);
 }
@@ -145,7 +150,24 @@ static const char *own_program(char *path, size_t size)
                    : NULL;
 }
 
+int run_fail(const struct run_args *args, const struct carrel_error *err)
+{
+    return fail_run(args, status_of_error(err), err);
+}
+
+static int run_plainly(void *context, const struct carrel_run_options *options,
+        struct carrel_run_result **out, struct carrel_error *err)
+{
+    (void)context;
+    return carrel_run(options, out, err);
+}
+
 int run_program(struct run_args *args)
+{
+    return run_program_by(args, run_plainly, NULL);
+}
+
+int run_program_by(struct run_args *args, run_verb *verb, void *context)
 {
     struct carrel_error err = { 0 };
     struct carrel_run_options *o = &args->options;
@@ -165,7 +187,7 @@ int run_program(struct run_args *args)
     o->stdin_fd = args->has_stdin || (o->has_tty && isatty(STDIN_FILENO)) ? STDIN_FILENO : -1;
     if (o->has_tty)
         terminal_begin(&terminal, o);
-    int r = carrel_run(o, &result, &err);
+    int r = verb(context, o, &result, &err);
     terminal_end(&terminal);
     fd_close(o->signal_fd);
     if (r < 0)

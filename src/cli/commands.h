@@ -4,6 +4,7 @@
 /* argv[0] is the command's own name. Returns the exit status. */
 int cmd_run(int argc, char **argv);
 int cmd_policy(int argc, char **argv);
+int cmd_python(int argc, char **argv);
 int cmd_health(int argc, char **argv);
 int cmd_test(int argc, char **argv);
 int cmd_workspace(int argc, char **argv);

@@ -20,6 +20,8 @@ static const struct {
     const char *help;
 } commands[] = {
     { "run", cmd_run, "run a program in its own sandbox" },
+    { "python", cmd_python,
+            "run Python code in its own sandbox; inputs go in, a result comes out" },
     { "workspace", cmd_workspace,
             "look at, take over or remove what runs made of a repository" },
     { "runs", cmd_runs, "list, show and prune the runs there were" },

@@ -378,9 +378,8 @@ static int build_shell(struct run_args *args, int n, char **words, struct carrel
     return 0;
 }
 
-/* What is left to do when all options are read: `words` is the program. */
-static int complete(
-        struct run_args *args, int n, char **words, const char *usage, struct carrel_error *err)
+/* What is left to do when all options are read. */
+static int settle(struct run_args *args, struct carrel_error *err)
 {
     args->options.env = (const char *const *)args->env;
     args->options.cwd = args->cwd_absolute;
@@ -388,6 +387,23 @@ static int complete(
         return err_set(err, -EINVAL, "--json and --tty exclude each other");
     if (args->is_capped && args->options.has_tty)
         return err_set(err, -EINVAL, "--max-output and --tty exclude each other");
+    return 0;
+}
+
+int run_args_complete(struct run_args *args, struct carrel_error *err)
+{
+    int r = run_workspace_complete(args, err);
+
+    return r < 0 ? r : settle(args, err);
+}
+
+/* `words` is the program. */
+static int complete(
+        struct run_args *args, int n, char **words, const char *usage, struct carrel_error *err)
+{
+    int r = settle(args, err);
+    if (r < 0)
+        return r;
     if (args->shell_line)
         return build_shell(args, n, words, err);
     if (n == 0)

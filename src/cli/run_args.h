@@ -37,4 +37,7 @@ int run_args_parse(struct run_args *args, int argc, char **argv, struct carrel_e
  */
 int run_args_parse_resume(struct run_args *args, int argc, char **argv, const char **name,
         struct carrel_error *err);
+
+/* For a command that has a table of its own around this one: what all options together mean. */
+int run_args_complete(struct run_args *args, struct carrel_error *err);
 void run_args_finish(struct run_args *args);

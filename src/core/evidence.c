@@ -1,6 +1,7 @@
 /* evidence.c - the records of a run, one function for each kind. */
 #include "core/evidence.h"
 #include "base/err.h"
+#include "base/sha256.h"
 #include "core/artifacts.h"
 #include "core/outcome.h"
 #include "core/permit.h"
@@ -133,8 +134,23 @@ static int record_egress(
     return add(evidence, err);
 }
 
+/* Code is named by its hash: the journal says which it was, artifacts hold it. */
+static void write_code(struct json *json, const struct artifact_code *code)
+{
+    char hex[2 * SHA256_BYTES + 1];
+    struct sha256 sha;
+
+    sha256_init(&sha);
+    sha256_add(&sha, code->text, code->len);
+    sha256_finish_hex(&sha, hex);
+    json_str(json, "language", code->language);
+    json_u64(json, "code_bytes", code->len);
+    json_str(json, "code_sha256", hex);
+}
+
 int evidence_begin(struct evidence *evidence, const struct carrel_run_result *result,
-        const struct permit *permit, const struct policy *policy, struct carrel_error *err)
+        const struct permit *permit, const struct policy *policy,
+        const struct artifact_code *code, struct carrel_error *err)
 {
     const struct carrel_run_options *o = &permit->options;
 
@@ -150,7 +166,9 @@ int evidence_begin(struct evidence *evidence, const struct carrel_run_result *re
     json_u64(json, "uid", geteuid());
     json_u64(json, "pid", (uint64_t)getpid());
     json_str(json, "policy_sha256", policy_hash(policy));
-    journal_words(json, "argv", o->argv, ARGV_MAX);
+    journal_words(json, "argv", code ? code->argv : o->argv, ARGV_MAX);
+    if (code && code->text)
+        write_code(json, code);
     json_str(json, "cwd", o->cwd);
     json_str(json, "runtime", o->runtime);
     json_str(json, "root", o->root);

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 struct artifact;
+struct artifact_code;
 struct carrel_error;
 struct carrel_run_result;
 struct outcome;
@@ -28,9 +29,13 @@ struct evidence {
 void evidence_finish(struct evidence evidence);
 DEFINE_AUTO(struct evidence, evidence_finish)
 
-/* Opens the journal and says what was asked for and under which policy. */
+/*
+ * Opens the journal and says what was asked for and under which policy. `code`: what is run, if
+ * that is more than the permit's argv; else NULL.
+ */
 int evidence_begin(struct evidence *evidence, const struct carrel_run_result *result,
-        const struct permit *permit, const struct policy *policy, struct carrel_error *err);
+        const struct permit *permit, const struct policy *policy,
+        const struct artifact_code *code, struct carrel_error *err);
 
 /* Takes up the journal of a run that is over. */
 int evidence_reopen(struct evidence *evidence, const char *task, const char *run,

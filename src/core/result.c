@@ -4,6 +4,7 @@
 #include "base/str.h"
 #include "core/outcome.h"
 #include <assert.h>
+#include <carrel/python.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -20,6 +21,8 @@ static const char *const reason_names[] = {
     [CARREL_CANCELLED] = "cancelled",
     [CARREL_DENIED] = "denied",
     [CARREL_INFRASTRUCTURE] = "infrastructure",
+    [CARREL_SYNTAX_ERROR] = "syntax_error",
+    [CARREL_BLOCKED_IMPORT] = "blocked_import",
 };
 
 const char *reason_name(enum carrel_reason reason)
@@ -108,6 +111,8 @@ void result_judge(struct carrel_run_result *r)
         (void)snprintf(m, n, "The sandbox ended before the program did");
         break;
     case CARREL_EXITED:
+    case CARREL_SYNTAX_ERROR: /* a guest knows these two, and says so later */
+    case CARREL_BLOCKED_IMPORT:
         m[0] = '\0';
         break;
     }
@@ -206,6 +211,14 @@ void result_write_protections(const struct carrel_run_result *r, struct json *js
     json_end_array(json);
 }
 
+static void write_answer(struct json *json, const char *key, const struct buf *answer)
+{
+    if (answer->len > 0)
+        json_raw(json, key, answer->data, answer->len);
+    else
+        json_null(json, key);
+}
+
 int result_write_json(struct carrel_run_result *r)
 {
     struct json json = { .out = &r->json };
@@ -238,6 +251,10 @@ int result_write_json(struct carrel_run_result *r)
     if (r->outcome)
         outcome_write_json(r->outcome, r->run, &json);
     json_end_object(&json);
+    write_answer(&json, "result", &r->guest.value);
+    write_answer(&json, "result_error", &r->guest.value_error);
+    write_answer(&json, "error", &r->guest.error);
+    write_answer(&json, "meta", &r->guest.meta);
     json_str(&json, "warning", r->warning[0] ? r->warning : NULL);
     if (r->has_cost) {
         json_object(&json, "cost");
@@ -253,7 +270,10 @@ int result_write_json(struct carrel_run_result *r)
     json_str(&json, "note", r->note[0] ? r->note : NULL);
     json_str(&json, "message", r->message);
     json_end_object(&json);
-    return r->json.is_short ? -ENOMEM : 0;
+    return r->json.is_short || r->guest.value.is_short || r->guest.value_error.is_short ||
+                           r->guest.error.is_short || r->guest.meta.is_short
+                   ? -ENOMEM
+                   : 0;
 }
 
 int result_from_error(const struct carrel_error *err, struct carrel_run_result **out)
@@ -289,6 +309,10 @@ void carrel_run_result_free(struct carrel_run_result *r)
     free(r->artifacts);
     outcome_free(r->outcome);
     buf_finish(r->summary);
+    buf_finish(r->guest.value);
+    buf_finish(r->guest.value_error);
+    buf_finish(r->guest.error);
+    buf_finish(r->guest.meta);
     free(r);
 }
 
@@ -304,13 +328,16 @@ int carrel_run_result_status(const struct carrel_run_result *r)
         return 124;
     case CARREL_CANCELLED:
         return 128 + r->cancel_signal;
+    case CARREL_INFRASTRUCTURE:
+        return 125;
     case CARREL_EXITED:
     case CARREL_SIGNALED:
     case CARREL_MEMORY_LIMIT:
     case CARREL_DISK_LIMIT:
     case CARREL_PIDS_LIMIT:
     case CARREL_DENIED:
-    case CARREL_INFRASTRUCTURE:
+    case CARREL_SYNTAX_ERROR:
+    case CARREL_BLOCKED_IMPORT:
         break;
     }
     if (!r->has_status)
@@ -332,6 +359,11 @@ const char *carrel_run_result_note(const struct carrel_run_result *r)
 const char *carrel_run_result_summary(const struct carrel_run_result *r)
 {
     return r->summary.data ? r->summary.data : "";
+}
+
+const char *carrel_run_result_value(const struct carrel_run_result *r)
+{
+    return r->guest.value.data ? r->guest.value.data : "null";
 }
 
 const char *carrel_run_result_json(const struct carrel_run_result *r)

@@ -9,6 +9,20 @@
 struct json;
 struct outcome;
 
+/* What a language adds to the result of a run, as JSON; what is empty is null. */
+struct guest_answer {
+    struct buf value;       /* what the program called its result */
+    struct buf value_error; /* why there is none */
+    struct buf error;       /* what it did not catch */
+    struct buf meta;        /* the interpreter, and what was found in the code */
+};
+#define GUEST_ANSWER_INIT                                                                      \
+    (struct guest_answer)                                                                      \
+    {                                                                                          \
+        .value = BUF_INIT(SIZE_MAX / 4), .value_error = BUF_INIT(SIZE_MAX / 4),                \
+        .error = BUF_INIT(SIZE_MAX / 4), .meta = BUF_INIT(SIZE_MAX / 4)                        \
+    }
+
 struct carrel_run_result {
     char run[NAME_ID_MAX + 1];  /* empty: there was no run */
     char task[NAME_ID_MAX + 1]; /* empty: none */
@@ -36,7 +50,8 @@ struct carrel_run_result {
     char *workspace;         /* as the program sees it */
     struct outcome *outcome; /* of the run's own workspace; NULL: it had none */
     struct buf summary;      /* of that, for people */
-    char *journal;           /* its file; NULL: none */
+    struct guest_answer guest;
+    char *journal; /* its file; NULL: none */
     char seal[JOURNAL_HASH];
     char *artifacts; /* their directory; NULL: none */
     bool has_cost;

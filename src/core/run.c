@@ -181,7 +181,7 @@ static int start(struct run *run, struct carrel_error *err)
         .env = (const char *const *)env,
         .cwd = o->cwd,
         .has_stdin = o->stdin_fd >= 0,
-        .ends_sandbox = !run->guest, /* else it is asked for what the program left */
+        .ends_sandbox = true,
         .has_tty = o->has_tty,
         .rows = o->rows,
         .cols = o->cols,
@@ -259,8 +259,6 @@ static int finish(struct run *run, uint64_t began_ns, struct carrel_error *err)
     struct carrel_run_result *result = run->result;
     const struct follow *follow = &run->follow;
 
-    if (run->guest && follow->has_status)
-        run->guest->collect(run->guest->context, run->box);
     int r = sandbox_stop(run->box, &result->usage, err);
     if (r < 0)
         return r;
@@ -273,9 +271,11 @@ static int finish(struct run *run, uint64_t began_ns, struct carrel_error *err)
     result->has_status = follow->has_status || follow->is_ending;
     result->wait_status = follow->has_status ? follow->wait_status : SIGKILL;
     follow_flush(&run->follow);
+    capture_text(&run->out, &result->stdout_text);
+    capture_text(&run->err_out, &result->stderr_text);
     result_judge(result);
     if (run->guest)
-        run->guest->judge(run->guest->context, result, &run->err_out);
+        run->guest->judge(run->guest->context, result);
     if (run->request->policy)
         appraise(result, run->request->policy);
     r = evidence_end(&run->evidence, result, err);
@@ -284,8 +284,6 @@ static int finish(struct run *run, uint64_t began_ns, struct carrel_error *err)
     if (r < 0)
         return r;
 
-    capture_text(&run->out, &result->stdout_text);
-    capture_text(&run->err_out, &result->stderr_text);
     result->stdout_bytes = run->out.total;
     result->stderr_bytes = run->err_out.total;
     result->is_truncated =
@@ -366,6 +364,7 @@ static struct run *run_new(const struct run_request *request)
     run->result->usage = USAGE_INIT;
     run->result->stdout_text = run->result->stderr_text = BUF_INIT(SIZE_MAX / 4);
     run->result->json = BUF_INIT(SIZE_MAX / 4);
+    run->result->guest = GUEST_ANSWER_INIT;
     run->result->summary = BUF_INIT(64U << 10);
     run->watch = (struct disk_watch)DISK_WATCH_INIT;
     return run;
@@ -475,7 +474,8 @@ int run_execute(const struct run_request *request, struct carrel_run_result **ou
 
     r = permit(run, err);
     if (r == 0 && request->policy)
-        r = evidence_begin(&run->evidence, run->result, &run->permit, request->policy, err);
+        r = evidence_begin(
+                &run->evidence, run->result, &run->permit, request->policy, request->code, err);
     if (r < 0)
         return not_the_program(r, err);
     r = execute(run, began_ns, err);

@@ -3,7 +3,6 @@
 #include <carrel/run.h>
 
 struct artifact_code;
-struct capture;
 struct carrel_error;
 struct policy;
 struct sandbox;
@@ -15,10 +14,11 @@ struct sandbox;
 struct run_guest {
     /* The sandbox stands, and nothing runs in it yet. */
     int (*prepare)(void *context, struct sandbox *box, struct carrel_error *err);
-    /* The program has ended; the sandbox and what is in it are still there. */
-    void (*collect)(void *context, struct sandbox *box);
-    /* The result is judged by its status: what the guest knows better. */
-    void (*judge)(void *context, struct carrel_run_result *result, const struct capture *err);
+    /*
+     * The sandbox is gone, and the result is judged by its status: what the guest knows better.
+     * Files that prepare() opened are as the program left them.
+     */
+    void (*judge)(void *context, struct carrel_run_result *result);
     void *context;
 };
 

@@ -1,0 +1,20 @@
+/* python_embed.c - runs while carrel is built: a file becomes bytes in a C array. */
+#include <stdio.h>
+
+int main(int argc, char **argv)
+{
+    int byte;
+    int column = 0;
+
+    if (argc != 3)
+        return 2;
+    FILE *in = fopen(argv[1], "re");
+    FILE *out = fopen(argv[2], "we");
+    if (!in || !out)
+        return 1;
+    (void)fprintf(out, "static const char python_guest[] = {");
+    while ((byte = getc(in)) != EOF)
+        (void)fprintf(out, "%s%d,", column++ % 20 == 0 ? "\n" : "", byte);
+    (void)fprintf(out, "\n0 };\n");
+    return ferror(in) || fclose(in) != 0 || fclose(out) != 0;
+}

@@ -1,0 +1,26 @@
+/* python_place.h - which interpreter runs, and what of the host it needs to be shown. */
+#pragma once
+#include "base/auto.h"
+#include <carrel/python.h>
+
+struct policy;
+
+struct python_place {
+    char *interpreter;           /* as the sandbox will look for it */
+    struct carrel_mount *mounts; /* the caller's, then ours, all read-only */
+    size_t n_mounts;
+    size_t n_given; /* how many of them are the caller's */
+};
+
+void python_place_finish(struct python_place place);
+DEFINE_AUTO(struct python_place, python_place_finish)
+
+/*
+ * --venv, --python, the policy's or what the sandbox has. A virtual environment is shown at its
+ * own absolute path; the installation it is based on too, where /usr does not hold it. So is
+ * the installation of an interpreter that is named by its absolute path. Nothing is shown but a
+ * directory that is a virtual environment or holds Python's own library: a home directory is
+ * neither. -EINVAL: there is no virtual environment.
+ */
+int python_place_find(const struct carrel_python_options *options, const struct policy *policy,
+        struct python_place *out, struct carrel_error *err);

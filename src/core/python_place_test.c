@@ -1,0 +1,194 @@
+#include "core/python_place.h"
+#include "harness.h"
+#include "policy/policy.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char top[64];
+static struct carrel_error err;
+static struct python_place place;
+
+static void shell(const char *line)
+{
+    char command[2048];
+
+    (void)snprintf(command, sizeof(command), "cd %s && %s", top, line);
+    CHECK_EQ(system(command), 0); /* a test's own words */
+}
+
+/* base/ is an installation, base-link another name of it, venv/ and bare/ are based on them. */
+static void make_tree(void)
+{
+    (void)strcpy(top, "/tmp/carrel-place.XXXXXX");
+    CHECK(mkdtemp(top));
+    shell("mkdir -p base/bin base/lib/python3.12 venv/bin fake/bin dir && "
+          "touch base/lib/python3.12/os.py base/bin/python3.12 && chmod +x base/bin/* && "
+          "ln -s python3.12 base/bin/python3 && ln -s base base-link && "
+          "ln -s python3 venv/bin/python && ln -s $PWD/base-link/bin/python3 "
+          "venv/bin/python3 && "
+          "printf 'home = %s/base-link/bin\\nversion = 3.12\\n' $PWD > venv/pyvenv.cfg && "
+          "touch fake/bin/python && chmod +x fake/bin/python");
+}
+
+static int find(struct carrel_python_options *o)
+{
+    struct policy *policy = NULL;
+
+    CHECK_EQ(policy_built_in(&policy, &err), 0);
+    int r = python_place_find(o, policy, &place, &err);
+    policy_free(policy);
+    return r;
+}
+
+static void end(void)
+{
+    python_place_finish(place);
+    shell("rm -rf ./* && rmdir $PWD");
+}
+
+/* The mounts that were added, without the directory they are all in. */
+static const char *shown(void)
+{
+    static char text[1024];
+
+    text[0] = '\0';
+    for (size_t i = place.n_given; i < place.n_mounts; i++) {
+        CHECK(!place.mounts[i].is_writable);
+        CHECK_STR(place.mounts[i].source, place.mounts[i].target);
+        CHECK_EQ(strncmp(place.mounts[i].target, top, strlen(top)), 0);
+        (void)strcat(text, place.mounts[i].target + strlen(top));
+        (void)strcat(text, " ");
+    }
+    return text;
+}
+
+static const char *at(const char *path)
+{
+    static char text[PATH_MAX];
+
+    (void)snprintf(text, sizeof(text), "%s/%s", top, path);
+    return text;
+}
+
+TEST(the_sandboxes_own_python_needs_nothing)
+{
+    struct carrel_python_options o = CARREL_PYTHON_OPTIONS_INIT;
+
+    CHECK_EQ(find(&o), 0);
+    CHECK_STR(place.interpreter, "python3");
+    CHECK_EQ(place.n_mounts, 0);
+    python_place_finish(place);
+
+    o.python = "/usr/bin/python3";
+    CHECK_EQ(find(&o), 0);
+    CHECK_EQ(place.n_mounts, 0);
+    python_place_finish(place);
+}
+
+TEST(a_venv_is_shown_with_all_names_of_its_base)
+{
+    struct carrel_python_options o = CARREL_PYTHON_OPTIONS_INIT;
+
+    make_tree();
+    o.venv = at("venv");
+    CHECK_EQ(find(&o), 0);
+    CHECK_STR(place.interpreter, at("venv/bin/python"));
+    CHECK_STR(shown(), "/venv /base-link /base ");
+    end();
+}
+
+TEST(a_relative_venv_gets_its_absolute_path)
+{
+    struct carrel_python_options o = CARREL_PYTHON_OPTIONS_INIT;
+
+    make_tree();
+    CHECK_EQ(chdir(at("dir")), 0);
+    o.venv = "../venv/";
+    CHECK_EQ(find(&o), 0);
+    CHECK_STR(place.interpreter, at("venv/bin/python"));
+    end();
+}
+
+TEST(a_named_interpreter_brings_its_installation)
+{
+    struct carrel_python_options o = CARREL_PYTHON_OPTIONS_INIT;
+
+    make_tree();
+    o.python = at("base-link/bin/python3");
+    CHECK_EQ(find(&o), 0);
+    CHECK_STR(shown(), "/base-link /base ");
+    end();
+}
+
+TEST(a_directory_that_is_no_installation_is_never_shown)
+{
+    struct carrel_python_options o = CARREL_PYTHON_OPTIONS_INIT;
+
+    make_tree();
+    o.python = at("fake/bin/python"); /* as ~/bin/python would show the whole home */
+    CHECK_EQ(find(&o), 0);
+    CHECK_STR(shown(), "");
+    end();
+}
+
+TEST(what_the_caller_shows_is_not_shown_again)
+{
+    struct carrel_python_options o = CARREL_PYTHON_OPTIONS_INIT;
+    struct carrel_run_options run = CARREL_RUN_OPTIONS_INIT;
+
+    make_tree();
+    const struct carrel_mount mount = { .source = top, .target = top };
+    run.mounts = &mount;
+    run.n_mounts = 1;
+    o.run = &run;
+    o.venv = at("venv");
+    CHECK_EQ(find(&o), 0);
+    CHECK_EQ(place.n_mounts, 1);
+    CHECK_STR(place.mounts[0].source, top);
+    end();
+}
+
+TEST(without_isolation_there_is_nothing_to_show)
+{
+    struct carrel_python_options o = CARREL_PYTHON_OPTIONS_INIT;
+    struct carrel_run_options run = CARREL_RUN_OPTIONS_INIT;
+
+    make_tree();
+    run.runtime = "process";
+    o.run = &run;
+    o.venv = at("venv");
+    CHECK_EQ(find(&o), 0);
+    CHECK_EQ(place.n_mounts, 0);
+    end();
+}
+
+TEST(what_is_no_venv_is_refused)
+{
+    struct carrel_python_options o = CARREL_PYTHON_OPTIONS_INIT;
+    char expected[256];
+
+    make_tree();
+    o.venv = at("dir");
+    CHECK_EQ(find(&o), -EINVAL);
+    (void)snprintf(expected, sizeof(expected),
+            "'%s/dir' is no virtual environment: there is no readable pyvenv.cfg in it (No "
+            "such file or directory)",
+            top);
+    CHECK_STR(err.message, expected);
+
+    shell("rm base/bin/python3.12");
+    o.venv = at("venv");
+    CHECK_EQ(find(&o), -EINVAL);
+    CHECK(strstr(err.message, "is a broken virtual environment: its interpreter bin/python"));
+
+    o.python = "python3";
+    CHECK_EQ(find(&o), -EINVAL);
+    CHECK(strstr(err.message, "--venv and --python exclude each other"));
+    place = (struct python_place){ 0 };
+    end();
+}
