@@ -8,7 +8,7 @@ _carrel_options() { # _carrel_options COMMAND: its options, one word each
             "--cwd --mount --workdir --cow --workspace --repo --base --task --run --dirty" \
             "--include --history --setup --setup-key --tree --on-success --on-failure" \
             "--policy --profile --journal --store-code" \
-            "--root --network --user --hostname --stdin --tty --json" \
+            "--root --network --user --hostname --stdin --tty --json --format" \
             "--output --quiet --runtime --require --best-effort --help"
         ;;
     python)
@@ -56,6 +56,7 @@ _carrel_value() { # _carrel_value OPTION WORD
     --journal) mapfile -t COMPREPLY < <(compgen -W "on off" -- "$2") ;;
     --store-code) mapfile -t COMPREPLY < <(compgen -W "never on_error always" -- "$2") ;;
     --imports) mapfile -t COMPREPLY < <(compgen -W "off warn block" -- "$2") ;;
+    --format) mapfile -t COMPREPLY < <(compgen -W "text json" -- "$2") ;;
     --color) mapfile -t COMPREPLY < <(compgen -W "auto always never" -- "$2") ;;
     --network) mapfile -t COMPREPLY < <(compgen -W "none host" -- "$2") ;;
     --runtime) mapfile -t COMPREPLY < <(compgen -W "local process" -- "$2") ;;

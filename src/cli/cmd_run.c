@@ -1,6 +1,7 @@
 /* cmd_run.c - carrel run. */
 #include "cli/cmd_run.h"
 #include "base/auto.h"
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/str.h"
@@ -8,6 +9,7 @@
 #include "cli/run_args.h"
 #include "cli/terminal.h"
 #include "core/result.h"
+#include "core/text_form.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -82,6 +84,11 @@ static int write_result(const struct run_args *args, const struct carrel_run_res
         r = fd_write_all(STDOUT_FILENO, json, strlen(json));
         if (r == 0)
             r = fd_write_all(STDOUT_FILENO, "\n", 1);
+    } else if (args->is_text) {
+        AUTO(buf_finish) struct buf text = BUF_INIT(SIZE_MAX / 4);
+        text_form_write(
+                result, result->output_bytes ? result->output_bytes : TEXT_FORM_BYTES, &text);
+        r = text.is_short ? -ENOMEM : fd_write_all(STDOUT_FILENO, text.data, text.len);
     } else if (args->is_capped) {
         const char *text = carrel_run_result_stdout(result, &len);
         r = fd_write_all(STDOUT_FILENO, text, len);
@@ -105,7 +112,7 @@ static void print_notes(const struct run_args *args, const struct carrel_run_res
     if (note[0])
         (void)fprintf(stderr, "carrel: note: %s\n",
                 str_escape(note, strlen(note), shown, sizeof(shown)));
-    if (message[0] && carrel_run_result_reason(result) != CARREL_SIGNALED)
+    if (message[0] && !args->is_text && carrel_run_result_reason(result) != CARREL_SIGNALED)
         (void)fprintf(stderr, "carrel: %s\n",
                 str_escape(message, strlen(message), shown, sizeof(shown)));
 }
@@ -127,7 +134,9 @@ static int fail_run(const struct run_args *args, int status, const struct carrel
     struct carrel_error second = { 0 };
     struct carrel_run_result *result = NULL;
 
-    if ((args->is_json || args->output) && result_from_error(err, &result) == 0) {
+    if ((args->is_json || args->is_text || args->output) &&
+            result_from_error(err, &result) == 0) {
+        result->output_bytes = args->options.output_bytes; /* a budget holds for failures too */
         (void)write_result(args, result, &second); /* the first failure is the one to report */
     }
     carrel_run_result_free(result);
@@ -181,7 +190,7 @@ int run_program_by(struct run_args *args, run_verb *verb, void *context)
     if (!args->is_quiet && !args->is_json && isatty(STDERR_FILENO))
         args->workspace.options.progress = print_progress;
     args->workspace.options.program = own_program(own, sizeof(own));
-    bool is_live = !args->is_json && !args->is_capped;
+    bool is_live = !args->is_json && !args->is_text && !args->is_capped;
     o->stdout_fd = is_live ? STDOUT_FILENO : -1;
     o->stderr_fd = is_live ? STDERR_FILENO : -1;
     o->stdin_fd = args->has_stdin || (o->has_tty && isatty(STDIN_FILENO)) ? STDIN_FILENO : -1;
@@ -207,7 +216,9 @@ int run_program_by(struct run_args *args, run_verb *verb, void *context)
 static bool asks_for_json(int argc, char **argv)
 {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
-        if (strcmp(argv[i], "--json") == 0)
+        if (strcmp(argv[i], "--json") == 0 || strcmp(argv[i], "--format=json") == 0 ||
+                (strcmp(argv[i], "--format") == 0 && i + 1 < argc &&
+                        strcmp(argv[i + 1], "json") == 0))
             return true;
     return false;
 }

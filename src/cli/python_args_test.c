@@ -133,4 +133,7 @@ TEST(options_of_run_are_checked_as_there)
             "unknown option '--memroy' (did you mean '--memory'?)");
     refused("python --venvs x -c pass", "unknown option '--venvs' (did you mean '--venv'?)");
     refused("python --json --tty -c pass", "--json and --tty exclude each other");
+    refused("python --json --format text -c pass", "--format text and JSON exclude each other");
+    refused("python --format xml -c pass",
+            "--format: 'xml' is not a format; expected text or json");
 }

@@ -266,6 +266,20 @@ static int take_hostname(void *t, const char *v, struct carrel_error *err)
     return 0;
 }
 
+static int take_format(void *t, const char *v, struct carrel_error *err)
+{
+    char shown[64];
+
+    if (strcmp(v, "json") == 0)
+        args_of(t)->is_json = true;
+    else if (strcmp(v, "text") == 0)
+        args_of(t)->is_text = true;
+    else
+        return err_set(err, -EINVAL, "'%s' is not a format; expected text or json",
+                str_escape(v, strlen(v), shown, sizeof(shown)));
+    return 0;
+}
+
 static int take_output(void *t, const char *v, struct carrel_error *err)
 {
     if (!v[0])
@@ -347,6 +361,8 @@ const struct option_row run_rows[] = {
     FLAG("stdin", "pass standard input on; else the program reads nothing", has_stdin),
     FLAG("tty", "give the program a terminal", options.has_tty),
     FLAG("json", "print the result as one JSON object, and nothing else", is_json),
+    { "format", "text|json", "text: status and output in few words, for a model",
+            .take = take_format },
     { "output", "FILE", "write that JSON object to FILE", .take = take_output },
     FLAG("quiet", "no notes on standard error", is_quiet),
     { "runtime", "NAME", "local (default), or process: no isolation at all",
@@ -383,8 +399,12 @@ static int settle(struct run_args *args, struct carrel_error *err)
 {
     args->options.env = (const char *const *)args->env;
     args->options.cwd = args->cwd_absolute;
+    if (args->is_json && args->is_text)
+        return err_set(err, -EINVAL, "--format text and JSON exclude each other");
     if (args->is_json && args->options.has_tty)
         return err_set(err, -EINVAL, "--json and --tty exclude each other");
+    if (args->is_text && args->options.has_tty)
+        return err_set(err, -EINVAL, "--format text and --tty exclude each other");
     if (args->is_capped && args->options.has_tty)
         return err_set(err, -EINVAL, "--max-output and --tty exclude each other");
     return 0;

@@ -19,6 +19,7 @@ struct run_args {
     const char *output;     /* --output */
     bool has_stdin;
     bool is_json;
+    bool is_text; /* --format text */
     bool is_quiet;
     bool is_capped; /* --max-output was given */
     bool wants_help;

@@ -145,16 +145,18 @@ static bool is_continuation(char byte)
     return ((unsigned char)byte & 0xc0) == 0x80;
 }
 
-void capture_text(const struct capture *c, struct buf *out)
+struct capture_cut capture_text(const struct capture *c, struct buf *out)
 {
+    const size_t before = out->len;
+    struct capture_cut cut = { .is_cut = capture_is_truncated(c) };
     const char *ring = c->bytes + head_size(c);
     uint64_t size = tail_size(c);
     char marker[PATH_MAX + 128];
     uint64_t head = head_size(c);
 
-    if (!capture_is_truncated(c)) {
+    if (!cut.is_cut) {
         buf_add(out, c->bytes, c->total);
-        return;
+        return cut;
     }
     bool has_file = c->file >= 0 && c->file_error == 0;
     int n = snprintf(marker, sizeof(marker),
@@ -163,9 +165,12 @@ void capture_text(const struct capture *c, struct buf *out)
     uint64_t taken = n < 0 ? 0 : (uint64_t)n;
     if (taken > size) { /* a budget too small for a marker: the head alone */
         buf_add(out, c->bytes, head);
-        return;
+        cut.at = out->len - before;
+        return cut;
     }
     buf_add(out, c->bytes, whole_characters(c->bytes, head));
+    cut.at = out->len - before;
+    cut.len = taken;
     buf_add(out, marker, taken);
 
     uint64_t start = (c->total - head_size(c)) % size; /* oldest byte of the tail */
@@ -174,4 +179,5 @@ void capture_text(const struct capture *c, struct buf *out)
         skip++;
     for (; skip < size; skip++)
         buf_add(out, &ring[(start + skip) % size], 1);
+    return cut;
 }

@@ -33,5 +33,12 @@ bool capture_is_truncated(const struct capture *capture);
  */
 int capture_keep(struct capture *capture);
 
+/* Where in the text of a stream that was too long the marker stands. */
+struct capture_cut {
+    bool is_cut;
+    size_t at;
+    size_t len;
+};
+
 /* Head, one marker line, tail: at most `budget` bytes, cut between characters. */
-void capture_text(const struct capture *capture, struct buf *out);
+struct capture_cut capture_text(const struct capture *capture, struct buf *out);

@@ -1,6 +1,7 @@
 /* result.h - what came of a run: one struct, one JSON form. */
 #pragma once
 #include "base/buf.h"
+#include "core/capture.h"
 #include "journal/journal.h"
 #include "runtime/runtime.h"
 #include "workspace/name.h"
@@ -32,6 +33,8 @@ struct carrel_run_result {
     int cancel_signal;
     struct buf stdout_text;
     struct buf stderr_text;
+    struct capture_cut stdout_cut;
+    struct capture_cut stderr_cut;
     uint64_t stdout_bytes;
     uint64_t stderr_bytes;
     bool is_truncated;

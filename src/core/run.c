@@ -271,8 +271,8 @@ static int finish(struct run *run, uint64_t began_ns, struct carrel_error *err)
     result->has_status = follow->has_status || follow->is_ending;
     result->wait_status = follow->has_status ? follow->wait_status : SIGKILL;
     follow_flush(&run->follow);
-    capture_text(&run->out, &result->stdout_text);
-    capture_text(&run->err_out, &result->stderr_text);
+    result->stdout_cut = capture_text(&run->out, &result->stdout_text);
+    result->stderr_cut = capture_text(&run->err_out, &result->stderr_text);
     result_judge(result);
     if (run->guest)
         run->guest->judge(run->guest->context, result);

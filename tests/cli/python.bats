@@ -428,7 +428,7 @@ on_a_terminal() {
     both on_a_terminal
 }
 
-# ---- the other runtime --------------------------------------------------------------------------
+# ---- the other runtime, and the text for models -------------------------------------------------
 
 without_isolation() {
     mkdir "$T/dir"
@@ -442,3 +442,26 @@ without_isolation() {
     [ "$status" -eq 126 ]
 }
 @test "the runtime without isolation gives the same answers" { both without_isolation; }
+
+text_form() {
+    carrel python --format text -c 'print("hello"); result = {"a": 1}'
+    [ "$status" -eq 0 ]
+    [ "$(sed -E 's/[0-9.]+s\)/Ns)/' <<<"$out")" = $'status: ok (exit 0, Ns)\nresult: {"a": 1}\nstdout:\nhello' ]
+    carrel run --format text -c 'echo out; printf "\033[31mred\n" >&2; exit 3'
+    [ "$status" -eq 3 ]
+    [ "$(sed -E 's/[0-9.]+s\)/Ns)/' <<<"$out")" = $'status: failed (exit 3, Ns)\nstdout:\nout\nstderr:\n\\x1b[31mred' ]
+    local budget
+    for budget in 1 20 64 200 1000 5000; do
+        carrel python --format text --max-output "$budget" -c 'import sys
+print("é€" * 100000); print("e" * 100000, file=sys.stderr); result = "r" * 100000'
+        [ "$(wc -c <"$T/.out")" -le "$budget" ]
+        iconv -f UTF-8 -t UTF-8 "$T/.out" >/dev/null
+    done
+    grep -q 'bytes in all; cut' "$T/.out"
+    carrel run --format text -- /no/such/program
+    [ "$status" -eq 127 ]
+    [[ "$out" == "status: infrastructure: "* ]]
+    carrel run --format json -- true
+    holds 'r["ok"]'
+}
+@test "--format text is short, safe, and never more than asked" { both text_form; }
