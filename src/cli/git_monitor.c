@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "workspace/monitor.h"
 #include "workspace/private.h"
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -45,9 +46,13 @@ static bool list(const char *token, struct buf *answer)
     int tree = open(PRIVATE_WORK_TREE, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     AUTO(fd_close) int upper = open(PRIVATE_CHANGES, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     AUTO(fd_close) int git = open(PRIVATE_GIT_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    const struct monitor monitor = { tree, upper, git, token };
+    AUTO(fd_close) int layer = open(PRIVATE_LAYER, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool is_whole = layer >= 0 || errno == ENOENT;
+    const struct monitor monitor = {
+        .tree = tree, .upper = upper, .layer = layer, .git = git, .token = token
+    };
 
-    return tree >= 0 && upper >= 0 && git >= 0 && is_about_us() &&
+    return is_whole && tree >= 0 && upper >= 0 && git >= 0 && is_about_us() &&
            monitor_list(&monitor, answer);
 }
 

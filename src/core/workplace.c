@@ -189,21 +189,20 @@ static int make_mounts(struct workplace *place, struct carrel_error *err)
     return r == 0 && !place->ws->is_folder ? mount_git(place, err) : r;
 }
 
-/*
- * Lets git ask us what changed: see monitor.h. The upper directory must be all that was added
- * to the pristine tree, so not over a setup layer.
- */
+/* Lets git ask us what changed: see monitor.h. */
 static int mount_monitor(struct workplace *place, const char *program, struct carrel_error *err)
 {
     const struct workspace *ws = place->ws;
 
-    if (!program || ws->mode != WORKSPACE_OVERLAY || ws->is_folder || ws->setup[0] ||
+    if (!program || ws->mode != WORKSPACE_OVERLAY || ws->is_folder ||
             !place->checkout->has_monitor)
         return 0;
     int r = bind(place, text(place, "%s", program), PRIVATE_MONITOR, ACCESS_READ_ONLY, err);
     if (r == 0)
         r = bind(place, text(place, "%s/upper", ws->path), PRIVATE_CHANGES, ACCESS_READ_ONLY,
                 err);
+    if (r == 0 && ws->setup[0])
+        r = bind(place, place->lower[0], PRIVATE_LAYER, ACCESS_READ_ONLY, err);
     if (r == 0)
         r = bind(place, text(place, "%s/monitor", place->checkout->path),
                 PRIVATE_MONITOR_CONFIG, ACCESS_READ_ONLY, err);

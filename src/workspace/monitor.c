@@ -154,7 +154,7 @@ static bool extensions_fit(const struct cursor *cursor, const char *token)
 
 /* Where a directory of the work tree is. */
 enum place {
-    PLACE_UPPER, /* changed: in the upper directory, too */
+    PLACE_UPPER, /* changed: in the upper directory or in the setup layer, too */
     PLACE_LOWER, /* as it always was, with all that is below it */
     PLACE_GONE,
 };
@@ -167,6 +167,7 @@ struct here {
     struct {
         size_t len; /* of the path up to here */
         enum place place;
+        bool is_in_layer;
     } levels[PATH_MAX / 2 + 1];
 };
 
@@ -192,9 +193,17 @@ static bool find_place(
     return true;
 }
 
-/* Goes to the directory of `path`. Entries are sorted, so most of the way is known. */
-static bool go_to(
-        const struct monitor *monitor, struct here *here, const char *path, size_t path_len)
+static bool is_dir_at(int dir, const char *path)
+{
+    struct stat st;
+
+    return fstatat(dir, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* Goes to the directory of `path`. Entries are sorted, so most of the way is known. Names each
+ * directory on the way that the setup layer has, too. */
+static bool go_to(const struct monitor *monitor, struct here *here, const char *path,
+        size_t path_len, struct buf *out)
 {
     const char *slash = memrchr(path, '/', path_len);
     size_t len = slash ? (size_t)(slash - path) : 0;
@@ -212,12 +221,20 @@ static bool go_to(
         const char *end = memchr(path + at + 1, '/', path_len - at - 1);
         size_t next = end ? (size_t)(end - path) : len;
         enum place parent = here->levels[here->depth].place;
+        bool is_in_layer = here->levels[here->depth].is_in_layer;
         memcpy(here->path, path, next);
         here->path[next] = '\0';
         here->depth++;
         here->levels[here->depth].len = next;
         if (!find_place(monitor, here->path, parent, &here->levels[here->depth].place))
             return false;
+        here->levels[here->depth].is_in_layer =
+                is_in_layer && is_dir_at(monitor->layer, here->path);
+        if (here->levels[here->depth].is_in_layer) {
+            here->levels[here->depth].place = PLACE_UPPER; /* or gone: both are looked at */
+            buf_add(out, here->path, next);
+            buf_add(out, "/" NOBODY, sizeof("/" NOBODY));
+        }
         at = next;
     }
     here->len = len;
@@ -273,7 +290,9 @@ static bool list_entries(const struct monitor *monitor, size_t oid_bytes, struct
     struct cursor old_cursor;
     struct entry entry;
     struct entry pristine = { .path = "" };
-    struct here here = { .levels[0].place = PLACE_UPPER };
+    struct here here = {
+        .levels[0] = { .place = PLACE_UPPER, .is_in_layer = monitor->layer >= 0 },
+    };
 
     if (!map_file(monitor->git, "index", &index) ||
             !map_file(monitor->git, MONITOR_PRISTINE, &old) ||
@@ -281,7 +300,8 @@ static bool list_entries(const struct monitor *monitor, size_t oid_bytes, struct
             !cursor_init(&old_cursor, &old, oid_bytes))
         return false;
     while (cursor.left > 0) {
-        if (!next_entry(&cursor, &entry) || !go_to(monitor, &here, entry.path, entry.path_len))
+        if (!next_entry(&cursor, &entry) ||
+                !go_to(monitor, &here, entry.path, entry.path_len, out))
             return false;
         bool is_same = is_pristine(&old_cursor, &pristine, &entry);
         enum place place = here.levels[here.depth].place;

@@ -13,6 +13,8 @@
  *     for byte what the index of the pristine tree says; or
  *   - lstat(2) gives what the index says, by git's own rule, and in nanoseconds.
  *
+ * A directory that a setup layer has, too, counts as changed.
+ *
  * Whatever does not fit this picture (another work tree, another index, an index of another
  * form) is answered with "look at everything".
  */
@@ -28,6 +30,7 @@ struct buf;
 struct monitor {
     int tree;          /* the work tree */
     int upper;         /* the upper directory of its overlay */
+    int layer;         /* of a setup, over the pristine tree; -1: none */
     int git;           /* the git dir */
     const char *token; /* that git sent: of the index it has read */
 };

@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     AUTO(fd_close) int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     put(dir, "index", data, first);
     put(dir, MONITOR_PRISTINE, data + first, size - first);
-    const struct monitor monitor = { dir, dir, dir, "token" };
+    const struct monitor monitor = { dir, dir, dir, dir, "token" };
     (void)monitor_list(&monitor, &answer);
     answer.len = 0;
     put(dir, "index", data, size);

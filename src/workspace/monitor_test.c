@@ -25,7 +25,8 @@ static bool ask(const char *token, struct buf *answer)
     AUTO(fd_close) int tree = open("tree", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     AUTO(fd_close) int upper = open("upper", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     AUTO(fd_close) int git = open("tree/.git", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    const struct monitor monitor = { tree, upper, git, token };
+    AUTO(fd_close) int layer = open("layer", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* if any */
+    const struct monitor monitor = { tree, upper, layer, git, token };
 
     bool is_answer = monitor_list(&monitor, answer);
     for (size_t i = 0; is_answer && i < answer->len; i++)
@@ -173,6 +174,18 @@ TEST(names_between_a_directory_and_what_is_in_it)
                    "tree/a0/x >tree/a-b"),
             0);
     CHECK_ANSWER("a-b a/one " LOOK " a/" LOOK " ");
+}
+
+TEST(directories_that_a_setup_layer_has_too_are_looked_at)
+{
+    AUTO(fixture_close) struct fixture at = fixture_open();
+    (void)at;
+    make("");
+    /* It may have been made over another commit: what it added may be tracked in this one. */
+    CHECK_EQ(shell("mkdir -p layer/a layer/own/below; echo other >tree/a/one; "
+                   "rm -r tree/a/b; echo other >tree/a/b; echo other >tree/c/three"),
+            0);
+    CHECK_ANSWER("a/" LOOK " a/b/two a/one " LOOK " ");
 }
 
 TEST(another_index_than_git_has_read_gets_no_answer)

@@ -17,6 +17,7 @@
 
 /* Of a file system monitor for git, where there is one: see monitor.h. */
 #define PRIVATE_CHANGES "/run/carrel/changes"     /* the upper directory, read-only */
+#define PRIVATE_LAYER "/run/carrel/setup"         /* the setup layer, read-only, if any */
 #define PRIVATE_MONITOR "/run/carrel/git-monitor" /* the program: carrel under this name */
 #define PRIVATE_MONITOR_CONFIG "/run/carrel/git-monitor.config"
 
