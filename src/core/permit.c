@@ -238,10 +238,11 @@ static bool is_passed(const char *const *patterns, const char *name, size_t len)
 static int check_variable(
         const struct policy *policy, const char *entry, struct carrel_error *err)
 {
-    char name[256];
     char flag[300];
 
-    (void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(entry, "="), entry);
+    AUTO(free) char *name = strndup(entry, strcspn(entry, "="));
+    if (!name)
+        return err_set_errno(err, -ENOMEM, "environment");
     (void)snprintf(flag, sizeof(flag), "--env %s", name);
     return policy_check_item(policy, POLICY_ENV_ALLOW, name, false, flag, err);
 }
@@ -320,6 +321,31 @@ static bool has_workspace_mount(const struct carrel_run_options *o)
         if (strcmp(o->mounts[i].target, "/workspace") == 0)
             return true;
     return false;
+}
+
+/* What the caller said of a workspace, within what a policy allows. */
+static int check_workspace(const struct carrel_workspace_options *w,
+        const struct policy *policy, struct carrel_error *err)
+{
+    static const struct {
+        const char *flag;
+        uint64_t number; /* as the policy orders them */
+    } actions[] = {
+        [CARREL_DISCARD] = { "--on-success discard", 0 },
+        [CARREL_KEEP] = { "--on-success keep", 1 },
+        [CARREL_COMMIT] = { "--on-success commit", 2 },
+        [CARREL_APPLY] = { "--on-success apply", 3 },
+    };
+    int r = 0;
+
+    if (w->on_success != CARREL_ACTION_DEFAULT)
+        r = policy_check_number(policy, POLICY_ON_SUCCESS, actions[w->on_success].number,
+                actions[w->on_success].flag, err);
+    if (r == 0 && w->history != CARREL_HISTORY_DEFAULT)
+        r = policy_check_number(policy, POLICY_WORKSPACE_HISTORY,
+                w->history == CARREL_HISTORY_FULL,
+                w->history == CARREL_HISTORY_FULL ? "--history full" : "--history cut", err);
+    return r;
 }
 
 /* How a workspace is made and ends, where the caller did not say. */
@@ -409,6 +435,8 @@ int permit_make(const struct carrel_run_options *given, const struct policy *pol
         r = permit_environment(out, policy, environment, err);
     if (r == 0)
         r = permit_evidence(&out->options, policy, err);
+    if (r == 0 && given->workspace)
+        r = check_workspace(given->workspace, policy, err);
     if (r < 0)
         return r;
     permit_workspace(out, policy);

@@ -351,6 +351,13 @@ END
 }
 
 a_workspace_by_policy() {
+    policy p.yaml <<<'workspace: {on_success: {default: keep, maximum: commit}, history: {default: cut, maximum: cut}}'
+    carrel run --policy p.yaml --repo . --on-success apply -- true
+    [ "$status" -eq 125 ]
+    [[ "$err" == *"--on-success apply"*p.yaml:1:* ]]
+    carrel run --policy p.yaml --repo . --history full -- true
+    [ "$status" -eq 125 ]
+    [[ "$err" == *"--history full"*p.yaml:1:* ]]
     me git init -q -b main repo
     me sh -c 'cd repo && git config user.name A && git config user.email a@b && echo 1 >a &&
         printf "workspace: {enabled: true, on_failure: discard}\n" >carrel.yaml &&
