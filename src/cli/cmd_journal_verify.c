@@ -176,7 +176,7 @@ static void tell_index(struct tally *tally, const struct journal_verdict *verdic
 static int verify_run(struct tally *tally, const char *run, struct carrel_error *err)
 {
     AUTO(journal_place_finish) struct journal_place place = { .fd = -1 };
-    struct journal_verdict verdict;
+    struct journal_verdict verdict = { 0 };
 
     int r = journals_open_run(tally->journals, run, &place, err);
     if (r == 0)
@@ -215,7 +215,7 @@ static int verify_all(struct tally *tally, struct carrel_error *err)
 static int verify_word(struct tally *tally, const char *word, struct carrel_error *err)
 {
     AUTO(journal_place_finish) struct journal_place place = { .fd = -1 };
-    struct journal_verdict verdict;
+    struct journal_verdict verdict = { 0 };
     char shown[1024];
 
     int r = journals_find(tally->journals, word, &place, err);
