@@ -204,12 +204,23 @@ static bool is_space(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* The last line of standard error that is not empty. */
+/* "ValueError: what it says", of an error that we wrote down; nothing if there is none. */
+static void add_error_line(const struct buf *error, struct buf *out)
+{
+    struct json_value object = object_of(error->data, error->len);
+
+    if (!take_text(member(object, "type"), out))
+        return;
+    buf_add_str(out, ": ");
+    (void)take_text(member(object, "message"), out);
+}
+
+/* The last line of standard error that is not empty; on a terminal nobody knows which it is. */
 static void judge_failure(struct carrel_run_result *result, const char *what)
 {
     const char *text = result->stderr_text.data;
     size_t end = result->stderr_text.len;
-    char status[32];
+    AUTO(buf_finish) struct buf instead = BUF_INIT(TEXT_MAX);
 
     while (end > 0 && is_space(text[end - 1]))
         end--;
@@ -218,11 +229,14 @@ static void judge_failure(struct carrel_run_result *result, const char *what)
         begin--;
     while (begin < end && is_space(text[begin]))
         begin++;
-    (void)snprintf(status, sizeof(status), "exit status %d", WEXITSTATUS(result->wait_status));
-    if (begin < end)
+    if (begin < end) {
         set_message(result, what, text + begin, end - begin, "");
-    else
-        set_message(result, what, status, strlen(status), "");
+        return;
+    }
+    add_error_line(&result->guest.error, &instead);
+    if (instead.len == 0)
+        buf_addf(&instead, "exit status %d", WEXITSTATUS(result->wait_status));
+    set_message(result, what, instead.data ? instead.data : "", instead.len, "");
 }
 
 /* Something else than Python, or one that could not even start. */

@@ -108,6 +108,10 @@ TEST(an_error_has_four_members_of_the_right_kind)
     CHECK_EQ(r->reason, CARREL_EXITED);
     carrel_run_result_free(r);
 
+    r = apply(exited(1), "", RUNS, "{\"error\":{\"type\":\"KeyError\",\"message\":\"'a'\"}}");
+    CHECK_STR(r->message, "Execution failed: KeyError: 'a'"); /* as on a terminal */
+    carrel_run_result_free(r);
+
     r = apply(exited(1), "", RUNS, "{\"result\":null,\"error\":[\"KeyError\"]}");
     CHECK_STR(text_of(&r->guest.error), "");
     CHECK_STR(r->message, "Execution failed: exit status 1");
