@@ -108,6 +108,8 @@ int main(int argc, char **argv)
     fill_streams();
     /* A reader that left is an answer (EPIPE), not our end: the sandbox must be ended first. */
     (void)signal(SIGPIPE, SIG_IGN);
+    /* So is a file that may not grow (EFBIG): a journal that is full must be told of. */
+    (void)signal(SIGXFSZ, SIG_IGN);
     if (argc > 0 && git_monitor_is_meant(argv[0]))
         return git_monitor(argc, argv);
     if (argc < 2) {

@@ -156,7 +156,8 @@ static int join(
     }
     if (text.is_short)
         return err_set_errno(err, -ENOMEM, "list");
-    *out = text.len ? ptr_steal(&text.data) : NULL;
+    if (given || text.len > 0) /* an empty list of the caller's is a mistake to be told of */
+        *out = text.len ? ptr_steal(&text.data) : strdup("");
     return 0;
 }
 

@@ -134,7 +134,7 @@ static int find_runtime(const char *name, struct runtime **out, struct carrel_er
     int r = runtime_find(name, out, err);
 
     if (r == -EINVAL && policy_runtime_isolation(name) >= 0)
-        return err_set(err, -ENOTSUP, "runtime '%s' is not part of this carrel", name);
+        r = err->code = -ENOTSUP;
     return r;
 }
 

@@ -147,17 +147,19 @@ struct json *journal_file_begin(struct journal_file *file, const char *run, cons
     return &file->json;
 }
 
-/* One write; retried only when it wrote nothing. */
+/* One write, as long as there is room; a second one says why there is none. */
 static int append(int fd, const char *text, size_t len)
 {
-    ssize_t n;
-
-    do
-        n = write(fd, text, len);
-    while (n < 0 && errno == EINTR);
-    if (n < 0)
-        return -errno;
-    return (size_t)n == len ? 0 : -ENOSPC;
+    while (len > 0) {
+        ssize_t n = write(fd, text, len);
+        if (n < 0 && errno != EINTR)
+            return -errno;
+        if (n > 0) {
+            text += n;
+            len -= (size_t)n;
+        }
+    }
+    return 0;
 }
 
 int journal_file_add(struct journal_file *file, struct carrel_error *err)

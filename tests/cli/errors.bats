@@ -393,7 +393,8 @@ bad_output_file() {
     refused 125 "carrel: *'d'*" --output d -- true
     [ -d "$T/d" ]
     [ -z "$(ls -A "$T/d")" ]
-    [ "$(find "$T" -mindepth 1 -maxdepth 1 ! -name .out ! -name .err -printf '%f\n')" = d ]
+    [ "$(find "$T" -mindepth 1 -maxdepth 1 ! -name .out ! -name .err ! -name state \
+        -printf '%f\n')" = d ]
 }
 @test "a result file that cannot be written is an error" { both mistakes bad_output_file; }
 

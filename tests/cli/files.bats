@@ -394,7 +394,7 @@ descriptors() {
 
 umask_and_limits() {
     status=0
-    me sh -c 'umask 077; ulimit -f 1; exec "$1" run --quiet -c "umask; : >f; stat -c %a f"' sh "$CARREL" \
+    me sh -c 'umask 077; ulimit -f 1; exec "$1" run --quiet --journal off -c "umask; : >f; stat -c %a f"' sh "$CARREL" \
         >"$T/.out" 2>"$T/.err" || status=$?
     _collect
     [ "$out" = $'0022\n644' ]
