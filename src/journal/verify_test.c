@@ -455,12 +455,16 @@ static void mount_tiny(const char *path)
 {
     char map[64];
     uid_t uid = geteuid();
+    gid_t gid = getegid();
 
     if (uid != 0) {
         if (unshare(CLONE_NEWUSER) < 0)
             SKIP("no user namespace: %s", strerror(errno));
         (void)snprintf(map, sizeof(map), "0 %u 1", uid);
         CHECK_EQ(fd_write_file(AT_FDCWD, "/proc/self/uid_map", map), 0);
+        CHECK_EQ(fd_write_file(AT_FDCWD, "/proc/self/setgroups", "deny"), 0);
+        (void)snprintf(map, sizeof(map), "0 %u 1", gid);
+        CHECK_EQ(fd_write_file(AT_FDCWD, "/proc/self/gid_map", map), 0);
     }
     if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
             mount("tmpfs", path, "tmpfs", 0, "size=128k,mode=0700") < 0)
