@@ -1,7 +1,7 @@
 #include "base/json_read.h"
 #include "base/sha256.h"
+#include "journal/bench_fixture.h"
 #include "journal/journal.h"
-#include "journal_bench.h"
 #include <errno.h>
 #include <sys/stat.h>
 

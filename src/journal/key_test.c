@@ -1,6 +1,6 @@
+#include "journal/bench_fixture.h"
 #include "journal/key.h"
 #include "journal/verify.h"
-#include "journal_bench.h"
 #include <errno.h>
 #include <sys/stat.h>
 

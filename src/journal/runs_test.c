@@ -1,7 +1,7 @@
 /* The index, and what it finds that a journal alone cannot tell. */
+#include "journal/bench_fixture.h"
 #include "journal/index.h"
 #include "journal/runs.h"
-#include "journal_bench.h"
 #include <errno.h>
 #include <sys/stat.h>
 #include <sys/wait.h>

@@ -1,7 +1,7 @@
 /* What somebody may do to a journal, and that it is found: by every byte, record and cut. */
 #include "base/sha256.h"
+#include "journal/bench_fixture.h"
 #include "journal/verify.h"
-#include "journal_bench.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <sched.h>

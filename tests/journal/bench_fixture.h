@@ -1,4 +1,4 @@
-/* journal_bench.h - a directory of runs for the tests of the journal, gone at the end. */
+/* bench_fixture.h - a directory of runs for the tests of the journal, gone at the end. */
 #pragma once
 #include "base/buf.h"
 #include "base/err.h"
