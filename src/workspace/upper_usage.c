@@ -3,7 +3,8 @@
  *
  * A run can nest directories deeper than any path can say, just to hide what it stores. So the
  * count goes down by name and up by "..", and believes ".." only when it leads to the directory
- * that we came from.
+ * that we came from. Or it can shut a directory, where we are an ordinary user like the run:
+ * the owner may open it, and we are the owner. The kernel's own work directory is always shut.
  */
 #include "base/err.h"
 #include "base/fd.h"
@@ -12,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -26,7 +28,10 @@ struct level {
     dev_t dev;
     ino_t ino;
     size_t names_start; /* of this level, in `names` */
+    mode_t shut;        /* its mode before we opened it; NOT_SHUT: we did not have to */
 };
+#define NOT_SHUT ((mode_t)-1)
+#define OWNERS 0700U
 
 struct count {
     int at; /* the directory we are in */
@@ -82,12 +87,54 @@ static void add(struct count *count, const struct stat *st)
     count->parts += PARTS / links;
 }
 
+/* By descriptor, since the run may exchange names; O_PATH knows no fchmod(). */
+static int set_mode(int dir, mode_t mode)
+{
+    char path[48];
+
+    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", dir);
+    return chmod(path, mode) < 0 ? -errno : 0;
+}
+
+static int open_list(int dir)
+{
+    int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    return fd < 0 ? -errno : fd;
+}
+
+/* Opens the present directory for its owner, who could not enter it. */
+static int open_shut(struct count *count)
+{
+    struct level *level = &count->levels[count->n_levels - 1];
+    struct stat st;
+
+    if (fstat(count->at, &st) < 0)
+        return -errno;
+    int r = set_mode(count->at, (st.st_mode & 07777) | OWNERS);
+    if (r < 0)
+        return -EACCES; /* not ours: what cannot be counted is not taken for nothing */
+    level->shut = st.st_mode & 07777;
+    return open_list(count->at);
+}
+
+/* As the run had it, unless it has changed that itself. */
+static void shut_again(int dir, mode_t mode)
+{
+    struct stat st;
+
+    if (fstat(dir, &st) == 0 && (st.st_mode & 07777) == (mode | OWNERS))
+        (void)set_mode(dir, mode); /* open it harms nobody */
+}
+
 /* Counts what is in the present directory and keeps the names of its subdirectories. */
 static int list(struct count *count)
 {
-    AUTO(fd_close) int fd = openat(count->at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    AUTO(fd_close) int fd = open_list(count->at);
+    if (fd == -EACCES)
+        fd = open_shut(count);
     if (fd < 0)
-        return errno == EACCES ? 0 : -errno; /* shut: its content cannot be counted */
+        return fd;
     AUTO(close_dir) DIR *dir = fdopendir(fd);
     if (!dir)
         return -errno;
@@ -127,7 +174,7 @@ static int enter(struct count *count, int fd)
         count->levels_room = room;
     }
     count->levels[count->n_levels++] = (struct level){
-        .dev = st.st_dev, .ino = st.st_ino, .names_start = count->names_len
+        .dev = st.st_dev, .ino = st.st_ino, .names_start = count->names_len, .shut = NOT_SHUT
     };
     fd_close(count->at);
     count->at = fd;
@@ -170,6 +217,8 @@ static int go_up(struct count *count)
         return -errno;
     if (st.st_dev != parent->dev || st.st_ino != parent->ino)
         return -ESTALE;
+    if (count->levels[count->n_levels].shut != NOT_SHUT)
+        shut_again(count->at, count->levels[count->n_levels].shut);
     fd_close(count->at);
     count->at = fd_steal(&fd);
     return 0;

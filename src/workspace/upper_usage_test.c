@@ -22,3 +22,42 @@ TEST(usage_counts_every_inode_once)
     CHECK(bytes > 99000 && bytes < 150000);
     drop_place(&place);
 }
+
+static mode_t mode_of(const struct place *place, const char *path)
+{
+    struct stat st;
+
+    CHECK_EQ(fstatat(place->fd, path, &st, AT_SYMLINK_NOFOLLOW), 0);
+    return st.st_mode & 07777;
+}
+
+/* Asked by an ordinary user, who is the owner: root may enter everything. */
+TEST(what_is_in_shut_directories_counts_and_they_stay_shut)
+{
+    static const mode_t modes[] = { 0, 0400, 0200, 0100, 01077 };
+    AUTO(free) char *text = calloc(1, 100001);
+
+    CHECK(text);
+    memset(text, 'x', 100000);
+    if (geteuid() == 0 && (setegid(65534) < 0 || seteuid(65534) < 0))
+        SKIP("another user cannot be had here: %s", strerror(errno));
+    for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
+        struct place place;
+        uint64_t bytes = 0;
+        uint64_t inodes = 0;
+        make_place(&place);
+        put_dir(&place, "upper/d");
+        put_dir(&place, "upper/d/e");
+        put(&place, "upper/d/e/hidden", text);
+        put(&place, "upper/z", "");
+        CHECK_EQ(fchmodat(place.fd, "upper/d/e", modes[i], 0), 0);
+        CHECK_EQ(fchmodat(place.fd, "upper/d", modes[i], 0), 0);
+        CHECK_EQ(upper_usage(place.upper, &bytes, &inodes, &err), 0);
+        CHECK_EQ(inodes, 4);
+        CHECK(bytes > 99000);
+        CHECK_EQ(mode_of(&place, "upper/d"), modes[i]);
+        CHECK_EQ(fchmodat(place.fd, "upper/d", 0700, 0), 0);
+        CHECK_EQ(mode_of(&place, "upper/d/e"), modes[i]);
+        drop_place(&place);
+    }
+}
