@@ -69,8 +69,8 @@ struct carrel_workspace_options {
     /* Called from time to time when the first checkout of a commit takes more than a second. */
     void (*progress)(uint64_t done, uint64_t total, void *context);
     void *progress_context;
-    /* The executable of carrel(1): mounted into the sandbox, it answers git, which then need not
-     * look at each file of a large tree. NULL: git looks. */
+    /* The executable of carrel(1): mounted into the sandbox, it answers git, which then need
+     * not look at each file of a large tree. NULL: git looks. */
     const char *program;
 };
 
