@@ -228,6 +228,13 @@ v = eval(sys.argv[2])
 print(v if isinstance(v, str) else json.dumps(v))' "$T/.out" "$1"
 }
 
+field() { # field EXPRESSION: of the JSON in $out, as Python's `o`; a string without its quotes
+    /usr/bin/python3 -c 'import json, sys
+o = json.load(sys.stdin)
+v = eval(sys.argv[1])
+print(v if isinstance(v, str) else json.dumps(v))' "$1" <<<"$out"
+}
+
 holds() { # holds EXPRESSION: it is true of the object
     local value
     value=$(json "$1")

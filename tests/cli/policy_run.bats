@@ -4,13 +4,6 @@
 
 load cli
 
-field() { # field EXPRESSION: of the JSON in $out, as Python's `o`
-    /usr/bin/python3 -c 'import json, sys
-o = json.load(sys.stdin)
-v = eval(sys.argv[1])
-print(v if isinstance(v, str) else json.dumps(v))' "$1" <<<"$out"
-}
-
 policy() { # policy FILE <<<TEXT: writes it
     me sh -c 'mkdir -p "$(dirname "$1")" && cat >"$1"' sh "$1"
 }

@@ -4,13 +4,6 @@
 
 load cli
 
-field() { # field EXPRESSION: of the JSON in $out, as Python's `o`
-    /usr/bin/python3 -c 'import json, sys
-o = json.load(sys.stdin)
-v = eval(sys.argv[1])
-print(v if isinstance(v, str) else json.dumps(v))' "$1" <<<"$out"
-}
-
 events() { # events FILE: the events of a journal in one line
     me /usr/bin/python3 -c 'import json, sys
 print(*(json.loads(l)["event"] for l in open(sys.argv[1])))' "$1"
