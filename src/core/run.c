@@ -16,6 +16,7 @@
 #include "core/follow.h"
 #include "core/hint.h"
 #include "core/outcome.h"
+#include "core/output.h"
 #include "core/permit.h"
 #include "core/result.h"
 #include "core/runs.h"
@@ -27,11 +28,9 @@
 #include "workspace/renew.h"
 #include <carrel/run.h>
 #include <errno.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define DEFAULT_TIMEOUT_MS 300000U
@@ -50,10 +49,8 @@ struct run {
     struct runtime *runtime;
     struct sandbox *box;
     struct process process;
-    struct capture out, err_out;
+    struct output output;
     struct follow follow;
-    char dir[PATH_MAX - 32]; /* what is kept of the run; empty: there is no place for it */
-    char out_path[PATH_MAX], err_path[PATH_MAX];
 };
 
 static int check_options(const struct carrel_run_options *o, struct carrel_error *err)
@@ -221,31 +218,30 @@ static int end_place(struct run *run, struct carrel_error *err)
     return evidence_outcome(&run->evidence, result->outcome, err);
 }
 
-/* Code, result and whole output, where they are wanted for a run that ended like this. */
+/* Whether code, result and whole output are kept of a run that ended like this. */
+static bool wants_artifacts(const struct run *run)
+{
+    enum carrel_store store = run->options->store_code;
+
+    if (!run->output.dir[0])
+        return false;
+    return store == CARREL_STORE_ALWAYS ||
+           (store == CARREL_STORE_ON_ERROR && !result_is_ok(run->result));
+}
+
 static int keep_artifacts(struct run *run, struct carrel_error *err)
 {
     struct carrel_run_result *result = run->result;
     const struct artifact_code argv = { .argv = run->options->argv };
-    enum carrel_store store = run->options->store_code;
     struct artifact kept[ARTIFACTS_MAX];
     size_t n;
 
-    if (!run->dir[0] || store == CARREL_STORE_NEVER || store == CARREL_STORE_DEFAULT ||
-            (store == CARREL_STORE_ON_ERROR && result_is_ok(result)))
-        return 0;
-    int r = capture_keep(&run->out);
-    if (r == 0)
-        r = capture_keep(&run->err_out);
-    if (r < 0)
-        return err_set_errno(err, r, "keep the run's output in '%s'", run->dir);
-    result->artifacts = strdup(run->dir);
-    result->stdout_file = strdup(run->out_path);
-    result->stderr_file = strdup(run->err_path);
-    r = result_write_json(result);
+    result->artifacts = strdup(run->output.dir);
+    int r = result_write_json(result);
     if (r < 0)
         return err_set_errno(err, r, "result");
-    r = artifacts_store(run->dir, result->run, run->request->code ? run->request->code : &argv,
-            result->json.data, kept, &n, err);
+    r = artifacts_store(run->output.dir, result->run,
+            run->request->code ? run->request->code : &argv, result->json.data, kept, &n, err);
     if (r == 0)
         r = evidence_artifacts(&run->evidence, kept, n, err);
     if (r == 0)
@@ -271,8 +267,7 @@ static int finish(struct run *run, uint64_t began_ns, struct carrel_error *err)
     result->has_status = follow->has_status || follow->is_ending;
     result->wait_status = follow->has_status ? follow->wait_status : SIGKILL;
     follow_flush(&run->follow);
-    result->stdout_cut = capture_text(&run->out, &result->stdout_text);
-    result->stderr_cut = capture_text(&run->err_out, &result->stderr_text);
+    output_take(&run->output, result);
     result_judge(result);
     if (run->guest)
         run->guest->judge(run->guest->context, result);
@@ -284,64 +279,22 @@ static int finish(struct run *run, uint64_t began_ns, struct carrel_error *err)
     if (r < 0)
         return r;
 
-    result->stdout_bytes = run->out.total;
-    result->stderr_bytes = run->err_out.total;
-    result->is_truncated =
-            capture_is_truncated(&run->out) || capture_is_truncated(&run->err_out);
-    if (run->out.file >= 0 && run->out.file_error == 0)
-        result->stdout_file = strdup(run->out_path);
-    if (run->err_out.file >= 0 && run->err_out.file_error == 0)
-        result->stderr_file = strdup(run->err_path);
-    r = keep_artifacts(run, err);
+    bool is_kept = wants_artifacts(run);
+    if (is_kept)
+        r = output_keep(&run->output, err);
+    output_name(&run->output, result);
+    if (r == 0 && is_kept)
+        r = keep_artifacts(run, err);
     if (r == 0)
         r = evidence_close(&run->evidence, result, err);
     if (r < 0)
         return r;
     memcpy(result->seal, run->evidence.seal, sizeof(result->seal));
-    if (run->evidence.journal && asprintf(&result->journal, "%s/journal.jsonl", run->dir) < 0)
+    if (run->evidence.journal &&
+            asprintf(&result->journal, "%s/journal.jsonl", run->output.dir) < 0)
         result->journal = NULL;
     r = result_write_json(result);
     return r < 0 ? err_set_errno(err, r, "result") : 0;
-}
-
-/* A run that is taken up again keeps what it wrote before. */
-static void name_files(struct run *run)
-{
-    char state[PATH_MAX];
-    char key[STATE_KEY_MAX];
-    struct stat st;
-
-    state_run_key(run->result->task, run->result->run, key);
-    if (state_path(state, sizeof(state), NULL) < 0 ||
-            snprintf(run->dir, sizeof(run->dir), "%s/runs/%s", state, key) >=
-                    (int)sizeof(run->dir)) {
-        run->dir[0] = '\0';
-        return;
-    }
-    for (unsigned i = 1; i < 1000; i++) {
-        char suffix[16] = "";
-        if (i > 1)
-            (void)snprintf(suffix, sizeof(suffix), "-%u", i);
-        (void)snprintf(run->out_path, PATH_MAX, "%s/stdout%s", run->dir, suffix);
-        (void)snprintf(run->err_path, PATH_MAX, "%s/stderr%s", run->dir, suffix);
-        if (!run->options->workspace)
-            return; /* its id is new */
-        if (lstat(run->out_path, &st) < 0 && lstat(run->err_path, &st) < 0)
-            return;
-    }
-}
-
-static int prepare_captures(struct run *run, struct carrel_error *err)
-{
-    uint64_t budget = run->result->output_bytes;
-    uint64_t file_max = run->permit.output_file_bytes;
-
-    name_files(run);
-    if (capture_init(&run->out, budget, run->dir[0] ? run->out_path : NULL, file_max) < 0 ||
-            capture_init(&run->err_out, budget, run->dir[0] ? run->err_path : NULL, file_max) <
-                    0)
-        return err_set_errno(err, -ENOMEM, "output buffers");
-    return 0;
 }
 
 static struct run *run_new(const struct run_request *request)
@@ -355,7 +308,7 @@ static struct run *run_new(const struct run_request *request)
     run->options = &run->permit.options;
     run->process = PROCESS_INIT;
     run->follow.sinks[0] = run->follow.sinks[1] = -1;
-    run->out.file = run->err_out.file = -1;
+    run->output = (struct output)OUTPUT_INIT;
     run->result = calloc(1, sizeof(*run->result));
     if (!run->result) {
         free(run);
@@ -378,8 +331,7 @@ static void run_free(struct run *run)
     follow_finish(&run->follow);
     sandbox_free(run->box);
     workplace_free(run->place); /* after the sandbox: it holds the lock */
-    capture_finish(&run->out);
-    capture_finish(&run->err_out);
+    output_finish(&run->output);
     carrel_run_result_free(run->result);
     evidence_finish(run->evidence);
     permit_finish(run->permit);
@@ -418,8 +370,8 @@ static int follow(struct run *run, struct carrel_error *err)
     run->follow.box = run->box;
     run->follow.process = &run->process;
     run->follow.watch = &run->watch;
-    run->follow.out = &run->out;
-    run->follow.err = &run->err_out;
+    run->follow.out = &run->output.out;
+    run->follow.err = &run->output.err;
     run->follow.deadline_ns = clock_ns() + run->result->timeout_ms * NS_PER_MS;
     follow_begin(&run->follow);
     return follow_to_end(&run->follow, err);
@@ -447,7 +399,8 @@ static int permit(struct run *run, struct carrel_error *err)
 /* From the first record to the last. */
 static int execute(struct run *run, uint64_t began_ns, struct carrel_error *err)
 {
-    int r = prepare_captures(run, err);
+    int r = output_open(&run->output, run->result, run->options->workspace,
+            run->permit.output_file_bytes, err);
 
     if (r == 0)
         r = create_or_fall_back(run, err);
