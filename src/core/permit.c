@@ -2,15 +2,13 @@
 #include "core/permit.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/path.h"
 #include "base/str.h"
+#include "core/permit_paths.h"
 #include "policy/policy.h"
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 static bool is_written(const struct policy_value *value)
 {
@@ -195,31 +193,6 @@ static int permit_lists(
     o->best_effort = permit->best_effort;
     if (!o->hostname && is_written(policy_get(policy, POLICY_HOSTNAME)))
         o->hostname = policy_get(policy, POLICY_HOSTNAME)->text;
-    return r;
-}
-
-/* By where it really is: a link in an allowed directory is no way out of it. */
-static int check_source(const struct policy *policy, const char *source, bool is_writable,
-        const char *option, struct carrel_error *err)
-{
-    char cwd[PATH_MAX];
-    char path[PATH_MAX];
-    char flag[PATH_MAX + 16];
-
-    if (!realpath(source, path) &&
-            (!getcwd(cwd, sizeof(cwd)) || !path_absolute(cwd, source, path, sizeof(path))))
-        return err_set_errno(err, -errno, "'%s'", source);
-    (void)snprintf(flag, sizeof(flag), "%s %s", option, source);
-    return policy_check_item(policy, POLICY_MOUNTS_ALLOW, path, is_writable, flag, err);
-}
-
-static int permit_mounts(const struct carrel_run_options *o, const struct policy *policy,
-        struct carrel_error *err)
-{
-    int r = o->root ? check_source(policy, o->root, false, "--root", err) : 0;
-
-    for (size_t i = 0; r == 0 && i < o->n_mounts; i++)
-        r = check_source(policy, o->mounts[i].source, o->mounts[i].is_writable, "--mount", err);
     return r;
 }
 
@@ -431,7 +404,7 @@ int permit_make(const struct carrel_run_options *given, const struct policy *pol
     if (r == 0)
         r = permit_lists(out, policy, err);
     if (r == 0)
-        r = permit_mounts(&out->options, policy, err);
+        r = permit_paths(&out->options, policy, err);
     if (r == 0)
         r = permit_environment(out, policy, environment, err);
     if (r == 0)
