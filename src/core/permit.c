@@ -323,7 +323,7 @@ static int check_workspace(const struct carrel_workspace_options *w,
 }
 
 /* How a workspace is made and ends, where the caller did not say. */
-static void permit_workspace(struct permit *permit, const struct policy *policy)
+static void fill_workspace(struct permit *permit, const struct policy *policy)
 {
     struct carrel_run_options *o = &permit->options;
     struct carrel_workspace_options *w = &permit->workspace;
@@ -413,7 +413,7 @@ int permit_make(const struct carrel_run_options *given, const struct policy *pol
         r = check_workspace(given->workspace, policy, err);
     if (r < 0)
         return r;
-    permit_workspace(out, policy);
+    fill_workspace(out, policy);
     out->output_file_bytes = policy_get(policy, POLICY_OUTPUT_FILE)->number;
     return 0;
 }

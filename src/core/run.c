@@ -80,6 +80,7 @@ static int open_place(struct run *run, struct spec *spec, struct carrel_error *e
         .options = run->options->workspace,
         .runtime = spec->runtime,
         .spec = &spec->box,
+        .policy = run->request->policy,
         .task = result->task,
         .run = result->run,
     };

@@ -4,6 +4,7 @@
 #include "base/fd.h"
 #include "core/cut.h"
 #include "core/fuse.h"
+#include "core/permit_paths.h"
 #include "core/prepare.h"
 #include "core/state.h"
 #include "core/tree_kind.h"
@@ -232,6 +233,23 @@ static int find_base(const struct repo *repo, const struct carrel_workspace_opti
     return o->is_dirty ? dirty_commit(repo, base, err) : repo_resolve(repo, o->base, base, err);
 }
 
+/* What the run is to work on, if it may be shown. */
+static int open_source(const struct workplace_request *q, struct workplace *place,
+        char base[static OID_MAX], struct carrel_error *err)
+{
+    const struct carrel_workspace_options *o = q->options;
+    const char *path = o->repo ? o->repo : ".";
+
+    if (o->is_folder) {
+        int r = permit_folder(q->policy, path, err);
+        return r < 0 ? r : folder_snapshot(place->state, path, &place->repo, base, err);
+    }
+    int r = repo_open(path, &place->repo, err);
+    if (r == 0)
+        r = permit_repo(q->policy, place->repo, err);
+    return r < 0 ? r : find_base(place->repo, o, base, err);
+}
+
 static int open_new(
         const struct workplace_request *q, struct workplace *place, struct carrel_error *err)
 {
@@ -252,11 +270,7 @@ static int open_new(
     if (r == 0)
         r = name_check_id(request.run, "run", err);
     if (r == 0)
-        r = o->is_folder ? folder_snapshot(place->state, o->repo ? o->repo : ".", &place->repo,
-                                   base, err)
-                         : repo_open(o->repo ? o->repo : ".", &place->repo, err);
-    if (r == 0 && !o->is_folder)
-        r = find_base(place->repo, o, base, err);
+        r = open_source(q, place, base, err);
     if (r == 0)
         r = tree_kind_choose(q, place->state, &request.mode, err);
     if (r == 0)
@@ -338,6 +352,8 @@ static int open_old(
     int r = state_path(state, sizeof(state), err);
     if (r == 0)
         r = workspace_find(state, q->options->resume, &ws, err);
+    if (r == 0)
+        r = permit_workspace(q->policy, ws, err);
     if (r == 0)
         r = renew(ws, err);
     if (r == 0)

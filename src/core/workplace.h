@@ -14,6 +14,7 @@
 
 struct carrel_error;
 struct carrel_workspace_options;
+struct policy;
 
 struct workplace {
     char state[PATH_MAX];
@@ -41,6 +42,7 @@ struct workplace_request {
     const struct carrel_workspace_options *options;
     struct runtime *runtime;
     const struct sandbox_spec *spec; /* whose user the files must belong to */
+    const struct policy *policy;     /* what it may show; NULL: everything */
     const char *task;                /* used when the options name none */
     const char *run;
 };

@@ -31,7 +31,7 @@ static const char text[] =
         "    #files: 4096            # open files of one process\n"
         "\n"
         "  mounts:\n"
-        "    #allow: [/srv/data:ro]  # what --mount may show; no list: everything\n"
+        "    #allow: [/srv/data:ro]  # what of the host may be shown; no list: everything\n"
         "  environment:\n"
         "    #allow: [LANG, LC_*, TZ]  # what --env may set; no list: everything\n"
         "    #pass: [LANG]           # the caller's variables to hand on\n"

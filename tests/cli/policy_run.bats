@@ -3,6 +3,7 @@
 # Runs under a policy: who decides, and what nobody may pass.
 
 load cli
+load repo
 
 policy() { # policy FILE <<<TEXT: writes it
     me sh -c 'mkdir -p "$(dirname "$1")" && cat >"$1"' sh "$1"
@@ -272,6 +273,38 @@ END
     done
 }
 @test "mounts and variables are those that the policy allows" { both mounts_and_variables; }
+
+# A workspace shows all of what it is a view of, whoever writes where.
+workspaces_are_shown_paths() {
+    new_repo
+    g worktree add -q ../linked
+    me sh -c 'mkdir folder shown && echo secret >folder/f && ln -s ../folder shown/link'
+    policy p.yaml <<<"sandbox: {mounts: {allow: [\"$T/shown\", \"$T/linked\"]}}"
+    local flags
+    for flags in '--workdir folder --cow' '--workdir shown/link --cow' '--repo repo' \
+        '--repo repo/src' '--repo linked'; do
+        # shellcheck disable=SC2086  # words
+        carrel run --policy p.yaml $flags -- cat f a.txt
+        is_one_error 125 '*: sandbox.mounts.allow does not allow * ?p.yaml:1:27?'
+        [ -z "$out" ]
+    done
+    carrel_in repo run --policy ../p.yaml --workspace -- cat a.txt
+    is_one_error 125 "*: sandbox.mounts.allow does not allow '$T/repo' (../p.yaml:1:27)"
+
+    in_repo run --quiet --workspace --task T-1 --run R-1 -c 'echo >new'
+    [ "$status" -eq 0 ]
+    carrel workspace resume --policy p.yaml R-1 -- cat a.txt
+    is_one_error 125 "*the workspace of $T/repo: sandbox.mounts.allow does not allow *"
+    policy p.yaml <<<"sandbox: {mounts: {allow: [\"$T/repo\", \"$T/folder\", \"$T/linked\"]}}"
+    carrel workspace resume --policy p.yaml R-1 -- cat a.txt
+    [ "$status" -eq 0 ] && [[ "$out" == *four* ]]
+    for flags in '--workdir folder --cow' '--repo linked'; do
+        # shellcheck disable=SC2086  # words
+        carrel run --quiet --policy p.yaml $flags -c 'cat f || cat a.txt'
+        [ "$status" -eq 0 ] && [ -n "$out" ]
+    done
+}
+@test "a workspace of what the policy does not show is refused" { both workspaces_are_shown_paths; }
 
 a_required_journal() {
     policy p.yaml <<<'journal: {required: true}'
