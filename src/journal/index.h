@@ -1,7 +1,7 @@
 /*
  * index.h - RUNS/index.jsonl: every run that ever was, begun, sealed, removed on purpose.
  *
- * It is chained like a journal, and says of each what its last seal was: a journal that was cut
+ * It is chained like a journal, and says of each what its seals were: a journal that was cut
  * back to an earlier seal, replaced or deleted is found by it. Many processes write to it, one
  * at a time, under a lock that each holds for one record.
  */

@@ -14,6 +14,8 @@ void journal_runs_free(struct journal_runs *runs)
 {
     if (!runs)
         return;
+    for (size_t i = 0; i < runs->n; i++)
+        free(runs->items[i].seals);
     free(runs->items);
     free(runs->slots);
     free(runs);
@@ -88,14 +90,22 @@ static void take_text(const struct journal_line *line, const char *key, char *ou
     (void)snprintf(out, size, "%s", text.data ? text.data : "");
 }
 
-static void take_seal(struct journal_run *run, const struct journal_line *line)
+static int take_seal(struct journal_run *run, const struct journal_line *line)
 {
+    struct journal_seal *seals = reallocarray(run->seals, run->n_seals + 1, sizeof(*seals));
+
+    if (!seals)
+        return -ENOMEM;
+    run->seals = seals;
     run->is_open = false;
     (void)snprintf(
             run->sealed, sizeof(run->sealed), "%.*s", (int)line->time.len, line->time.text);
     take_text(line, "reason", run->reason, sizeof(run->reason));
     take_text(line, "seal", run->seal, sizeof(run->seal));
     (void)json_read_u64(json_read_member(line->whole, "records"), &run->records);
+    seals[run->n_seals].records = run->records;
+    memcpy(seals[run->n_seals++].hash, run->seal, sizeof(run->seal));
+    return 0;
 }
 
 static int take(struct journal_runs *runs, const struct journal_line *line)
@@ -108,14 +118,15 @@ static int take(struct journal_runs *runs, const struct journal_line *line)
     struct journal_run *run = entry_of(runs, id);
     if (!run)
         return -ENOMEM;
-    if (journal_line_is(line, "run_sealed")) {
-        take_seal(run, line);
-    } else if (journal_line_is(line, "run_pruned")) {
+    if (journal_line_is(line, "run_sealed"))
+        return take_seal(run, line);
+    if (journal_line_is(line, "run_pruned")) {
         run->is_pruned = true;
         run->is_open = false;
     } else {
         if (!run->began[0] ||
                 run->is_pruned) { /* an id may be given again after it was pruned */
+            free(run->seals);
             *run = (struct journal_run){ 0 };
             (void)stpcpy(run->run, id);
             (void)snprintf(run->began, sizeof(run->began), "%.*s", (int)line->time.len,
@@ -216,9 +227,9 @@ struct journal_known journal_run_known(const char *run, const struct journal_run
 {
     struct journal_known known = { .run = run };
 
-    if (entry && entry->seal[0] && !entry->is_pruned) {
-        known.seal = entry->seal;
-        known.records = entry->records;
+    if (entry && !entry->is_pruned) {
+        known.seals = entry->seals;
+        known.n_seals = entry->n_seals;
     }
     return known;
 }

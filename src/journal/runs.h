@@ -10,7 +10,9 @@ struct journal_run {
     char reason[32];               /* of the last seal */
     char seal[JOURNAL_HASH];       /* "": none */
     uint64_t records;              /* of it */
-    bool is_open;                  /* begun or taken up, and not sealed since */
+    struct journal_seal *seals;    /* all of them, in the order of the index */
+    size_t n_seals;
+    bool is_open; /* begun or taken up, and not sealed since */
     bool is_pruned;
 };
 

@@ -112,6 +112,48 @@ TEST(a_cut_back_to_an_earlier_seal_is_found)
     CHECK(strstr(verdict.why, "the index has a seal of 7 records"));
 }
 
+TEST(what_was_cut_is_still_found_when_the_run_goes_on)
+{
+    AUTO(bench_finish) struct bench bench = bench_make();
+    AUTO(buf_finish) struct buf text = BUF_INIT(1 << 20);
+    char path[200];
+
+    bench_run(&bench, "R-1", 3, NULL);
+    bench_read(&bench, "R-1/journal.jsonl", &text);
+    text.data[text.len - 1] = '\0';
+    size_t without_seal = (size_t)(strrchr(text.data, '\n') + 1 - text.data);
+    CHECK_EQ(truncate(bench_path(&bench, "R-1/journal.jsonl", path), (off_t)without_seal), 0);
+    bench_run(&bench, "R-1", 2, NULL);
+    struct journal_verdict verdict = verify(&bench, "R-1");
+    CHECK_EQ(verdict.state, JOURNAL_BAD);
+    CHECK_EQ(verdict.bad_record, 4);
+    CHECK(strstr(verdict.why, "the index has a seal of 4 records"));
+
+    bench_run(&bench, "R-2", 3, NULL);
+    CHECK_EQ(unlink(bench_path(&bench, "R-2/journal.jsonl", path)), 0);
+    bench_run(&bench, "R-2", 5, NULL);
+    verdict = verify(&bench, "R-2");
+    CHECK_EQ(verdict.state, JOURNAL_BAD);
+    CHECK_EQ(verdict.bad_record, 4);
+}
+
+TEST(a_seal_that_did_not_reach_the_index_is_no_fault)
+{
+    AUTO(bench_finish) struct bench bench = bench_make();
+    AUTO(buf_finish) struct buf text = BUF_INIT(1 << 20);
+    char path[200];
+
+    bench_run(&bench, "R-1", 3, NULL);
+    bench_read(&bench, "index.jsonl", &text);
+    text.data[text.len - 1] = '\0';
+    size_t without_seal = (size_t)(strrchr(text.data, '\n') + 1 - text.data);
+    CHECK_EQ(truncate(bench_path(&bench, "index.jsonl", path), (off_t)without_seal), 0);
+    bench_run(&bench, "R-1", 2, NULL);
+    struct journal_verdict verdict = verify(&bench, "R-1");
+    CHECK_EQ(verdict.state, JOURNAL_SEALED);
+    CHECK_EQ(verdict.records, 7);
+}
+
 TEST(a_journal_written_anew_is_found)
 {
     AUTO(bench_finish) struct bench bench = bench_make();

@@ -83,28 +83,34 @@ int journal_reader_next(
     verdict->bytes += len + 1;
     if (journal_line_is(out, "recovered") || journal_line_is(out, "torn"))
         verdict->n_recovered++;
-    if (reader->known.seal && chain->is_sealed && strcmp(chain->seal, reader->known.seal) == 0)
-        reader->has_seal = true;
+    if (reader->n_seals < reader->known.n_seals && chain->is_sealed &&
+            strcmp(chain->seal, reader->known.seals[reader->n_seals].hash) == 0)
+        reader->n_seals++;
     return 1;
 }
 
-/* What the index says against what was found. */
+/*
+ * What the index says against what was found. All seals count: a journal that was cut back and
+ * then continued has the last one again.
+ */
 static void compare(
-        const struct journal_known *known, bool has_seal, struct journal_verdict *verdict)
+        const struct journal_known *known, size_t n_seen, struct journal_verdict *verdict)
 {
     char why[200];
 
-    if (!known->seal)
+    if (known->n_seals == 0)
         return;
     verdict->has_known_seal =
-            verdict->chain.is_sealed && strcmp(verdict->chain.seal, known->seal) == 0;
-    if (has_seal)
+            verdict->chain.is_sealed &&
+            strcmp(verdict->chain.seal, known->seals[known->n_seals - 1].hash) == 0;
+    if (n_seen == known->n_seals)
         return;
-    uint64_t record = verdict->records < known->records ? verdict->records + 1 : known->records;
+    const struct journal_seal *seal = &known->seals[n_seen];
+    uint64_t record = verdict->records < seal->records ? verdict->records + 1 : seal->records;
     (void)snprintf(why, sizeof(why),
             "the index has a seal of %" PRIu64
             " records (%.16s…) that is not in it: it was cut back or replaced",
-            known->records, known->seal);
+            seal->records, seal->hash);
     condemn(verdict, record, why);
 }
 
@@ -128,7 +134,7 @@ void journal_reader_judge(struct journal_reader *reader, struct journal_verdict 
             verdict.state = JOURNAL_SEALED;
         if (!reader->was_in_progress)
             tell_torn(&verdict);
-        compare(&reader->known, reader->has_seal, &verdict);
+        compare(&reader->known, reader->n_seals, &verdict);
     }
     *out = verdict;
 }

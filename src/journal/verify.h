@@ -14,14 +14,20 @@ enum journal_state {
 };
 const char *journal_state_name(enum journal_state state);
 
+/* A seal that the index has. */
+struct journal_seal {
+    char hash[JOURNAL_HASH];
+    uint64_t records; /* with it */
+};
+
 /* What is known beforehand. All of it may be left out. */
 struct journal_known {
     const char *run;                   /* whose journal it must be */
     const struct journal_trust *trust; /* who must have signed */
-    const char *seal;                  /* a seal that it must have, says the index */
-    uint64_t records;                  /* the number of that seal */
-    bool is_index;                     /* it is an index: of many runs, and never sealed */
-    uint64_t max_bytes;                /* not to be read further; 0: to its end */
+    const struct journal_seal *seals;  /* those that it must have, in this order */
+    size_t n_seals;
+    bool is_index;      /* it is an index: of many runs, and never sealed */
+    uint64_t max_bytes; /* not to be read further; 0: to its end */
 };
 
 struct journal_verdict {
@@ -43,7 +49,7 @@ struct journal_reader {
     struct journal_lines lines;
     struct journal_verdict verdict; /* so far; see journal_reader_judge() for its state */
     bool was_in_progress;           /* at the beginning */
-    bool has_seal;                  /* the one that must be there was seen */
+    size_t n_seals;                 /* of those that must be there were seen */
 };
 
 struct journal_reader journal_reader_of(int fd, const struct journal_known *known);

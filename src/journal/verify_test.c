@@ -316,12 +316,11 @@ TEST(every_cut_leaves_it_unsealed_and_the_index_finds_it)
 {
     AUTO(bench_finish) struct bench bench = bench_make();
     AUTO(book_free) struct book *book = book_make(&bench, "R-1");
-    const struct journal_known known = {
-        .run = "R-1",
-        .seal = book->before[RECORDS].seal,
-        .records = RECORDS,
-    };
+    struct journal_seal seal = { .records = RECORDS };
+    const struct journal_known known = { .run = "R-1", .seals = &seal, .n_seals = 1 };
     uint32_t random = 5;
+
+    memcpy(seal.hash, book->before[RECORDS].seal, sizeof(seal.hash));
 
     /* After each number of whole lines it is not sealed; what follows them in part is no line.
      */

@@ -115,7 +115,7 @@ tampering() {
     finds "2: it is number 3: *" 't[1], t[2] = t[2], t[1]'
     finds "4: it is number 1: *" 't.insert(3, t[0])'
     finds "6: the index has a seal of 8 records*cut back or replaced" 'del t[5:]'
-    finds "5: the index has a seal of 8 records*" 'del t[4:]'
+    finds "5: the index has a seal of 5 records*" 'del t[4:]'
     finds "9: its end has not the form*" 't.append(b"{}")'
     finds "1: the index has a seal*" 'del t[:]'
     finds "2: it is of another run: 'R-2'" "t[1:] = open('$(file_of R-2)', 'rb').read().split(b'\n')[1:-1]"
