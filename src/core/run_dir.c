@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BARE_AGE_S (24U * 60 * 60) /* a run without a journal may be in progress before */
+#define BARE_AGE_S (24 * 60 * 60) /* a run without records may be in progress before */
 
 int run_dir_open_all(int *fd, struct carrel_error *err)
 {
@@ -95,11 +95,13 @@ int run_dir_hold(int dir)
     AUTO(fd_close)
     int fd = openat(dir, "journal.jsonl", O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
-    if (fd >= 0)
-        return journal_lock_try(fd) == 0 ? fd_steal(&fd) : -1;
-    if (fstat(dir, &st) < 0 || time(NULL) - st.st_mtim.tv_sec < (time_t)BARE_AGE_S)
+    /* One that has no record yet may belong to a run that is just about to lock it. */
+    bool is_begun = fd >= 0 && fstat(fd, &st) == 0 && st.st_size > 0;
+    if (!is_begun && (fstat(dir, &st) < 0 || time(NULL) - st.st_mtim.tv_sec < BARE_AGE_S))
         return -1;
-    return fcntl(dir, F_DUPFD_CLOEXEC, 0);
+    if (fd < 0)
+        return fcntl(dir, F_DUPFD_CLOEXEC, 0);
+    return journal_lock_try(fd) == 0 ? fd_steal(&fd) : -1;
 }
 
 bool run_dir_drop_artifacts(int dir)

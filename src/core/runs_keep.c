@@ -4,7 +4,7 @@
 #include "base/tree.h"
 #include "core/run_dir.h"
 #include "core/runs.h"
-#include "journal/journal.h"
+#include "journal/index.h"
 #include "policy/policy.h"
 #include "workspace/workspace.h"
 #include <errno.h>
@@ -37,20 +37,27 @@ static bool has_workspace(const char *state, const struct run_entry *entry)
     return workspace_find(state, name, &ws, NULL) == 0;
 }
 
-static int remove_run(
-        int runs, const char *path, const struct run_entry *entry, struct carrel_error *err)
+static bool is_no_room(int code)
 {
-    AUTO(fd_close) int dir = open_run(runs, entry->key);
+    return code == -ENOSPC || code == -EDQUOT;
+}
+
+/* The index is told first, unless that needs the room that the run takes. */
+static int remove_run(int runs, const char *path, const char *key, struct carrel_error *err)
+{
+    struct stat st;
+    AUTO(fd_close) int dir = open_run(runs, key);
 
     AUTO(fd_close) int held = dir < 0 ? -1 : run_dir_hold(dir);
     if (held < 0)
         return 0;
-    if (entry->state != RUN_BARE) {
-        int r = journal_note_pruned(path, entry->key, err);
-        if (r < 0)
-            return r;
-    }
-    int r = tree_remove(runs, entry->key, err);
+    bool is_known = fstatat(dir, JOURNAL_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0;
+    int noted = is_known ? journal_note_pruned(path, key, err) : 0;
+    if (noted < 0 && !is_no_room(noted))
+        return noted;
+    int r = tree_remove(runs, key, err);
+    if (r == 0 && noted < 0)
+        r = journal_note_pruned(path, key, err);
     return r < 0 ? r : 1;
 }
 
@@ -76,7 +83,7 @@ int runs_prune(const struct runs_prune *what, struct carrel_error *err)
         if (entry->state == RUN_IN_PROGRESS || entry->began_s > now ||
                 now - entry->began_s < what->older_than_s || has_workspace(state, entry))
             continue;
-        r = what->is_dry_run ? 1 : remove_run(runs, path, entry, err);
+        r = what->is_dry_run ? 1 : remove_run(runs, path, entry->key, err);
         if (r < 0)
             return r;
         removed += r;

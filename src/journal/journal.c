@@ -34,14 +34,21 @@ void journal_close(struct journal *journal)
     free(journal);
 }
 
+/* What we have just made is there, unless somebody took it away again. */
+static int removed(int code)
+{
+    return code == ENOENT ? -ESTALE : -code;
+}
+
 static int open_dir(struct journal *journal, struct carrel_error *err)
 {
+    fd_close(fd_steal(&journal->dir));
     if (mkdirat(journal->runs, journal->run, 0700) < 0 && errno != EEXIST)
         return err_set_errno(err, -errno, "create the directory '%s'", journal->run);
     journal->dir = openat(
             journal->runs, journal->run, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (journal->dir < 0)
-        return err_set_errno(err, -errno, "open the directory '%s'", journal->run);
+        return err_set_errno(err, removed(errno), "open the directory '%s'", journal->run);
     return 0;
 }
 
@@ -53,18 +60,33 @@ static int open_file(struct journal *journal, struct carrel_error *err)
     int fd = openat(journal->dir, JOURNAL_NAME,
             O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
     if (fd < 0)
-        return err_set_errno(err, -errno, "open '%s'", JOURNAL_NAME);
-    if (fstat(fd, &st) < 0)
-        return err_set_errno(err, -errno, "stat '%s'", JOURNAL_NAME);
-    if (!S_ISREG(st.st_mode))
-        return err_set(err, -EINVAL, "'%s' is not a regular file", JOURNAL_NAME);
+        return err_set_errno(err, removed(errno), "open '%s'", JOURNAL_NAME);
     int r = journal_lock_try(fd);
     if (r == -EWOULDBLOCK)
         return err_set(err, -EBUSY, "the run is in progress");
     if (r < 0)
         return err_set_errno(err, r, "lock '%s'", JOURNAL_NAME);
+    if (fstat(fd, &st) < 0)
+        return err_set_errno(err, -errno, "stat '%s'", JOURNAL_NAME);
+    if (!S_ISREG(st.st_mode))
+        return err_set(err, -EINVAL, "'%s' is not a regular file", JOURNAL_NAME);
+    if (st.st_nlink == 0)
+        return err_set_errno(err, -ESTALE, "open '%s'", JOURNAL_NAME);
     journal_file_init(&journal->file, fd_steal(&fd), JOURNAL_NAME);
     return 0;
+}
+
+/* Locked. A prune may remove the directory of an earlier run between any two calls. */
+static int open_locked(struct journal *journal, struct carrel_error *err)
+{
+    int r = -ESTALE;
+
+    for (int tries = 0; r == -ESTALE && tries < 100; tries++) {
+        r = open_dir(journal, err);
+        if (r == 0)
+            r = open_file(journal, err);
+    }
+    return r;
 }
 
 /* The file, and the names that lead to it. */
@@ -121,9 +143,7 @@ int journal_open(
 
     int r = journal->runs = journal_make_runs(options->runs, err);
     if (r >= 0)
-        r = open_dir(journal, err);
-    if (r >= 0)
-        r = open_file(journal, err);
+        r = open_locked(journal, err);
     if (r >= 0)
         r = begin_run(journal, options, err);
     if (r < 0)

@@ -250,6 +250,52 @@ prunes() {
 }
 @test "carrel runs prune removes old runs and never one in progress" { both prunes; }
 
+# Between making its journal and locking it a run looks like this.
+prunes_nothing_that_begins() {
+    carrel run -- true
+    me sh -c 'mkdir state/carrel/runs/R-young state/carrel/runs/R-old
+        touch state/carrel/runs/R-young/journal.jsonl state/carrel/runs/R-old/journal.jsonl
+        touch -d "2 days ago" state/carrel/runs/R-old'
+    carrel runs prune --keep 0
+    [[ "$out" == "removed R-"*$'\n'"removed R-old" ]]
+    me test -e state/carrel/runs/R-young/journal.jsonl
+}
+@test "prune leaves a run alone that is about to begin" { both prunes_nothing_that_begins; }
+
+# Runs and prunes side by side: each run is recorded, and gone only on purpose.
+prunes_beside_runs() {
+    me sh -c 'for i in $(seq 40); do "$0" runs prune --keep 0; done >/dev/null' "$CARREL" &
+    local pruning=$!
+    local i
+    for i in $(seq 40); do
+        carrel run --quiet -- true
+        [ "$status" -eq 0 ]
+    done
+    wait "$pruning"
+    carrel journal verify
+    [ "$status" -eq 0 ]
+}
+@test "a run beside a prune loses nothing" { both prunes_beside_runs; }
+
+prunes_a_full_disk() {
+    cat >"$T/full" <<'END'
+mkdir -p "$1" && mount -t tmpfs -o size=64k,mode=0700 tmpfs "$1" || exit 77
+export XDG_STATE_HOME=$1
+while "$2" run --quiet -- true; do :; done
+cat /dev/zero >"$1/rest"
+"$2" runs prune --keep 0 || exit
+rm "$1/rest"
+"$2" run --quiet -- true && "$2" journal verify
+END
+    status=0
+    me unshare --mount sh "$T/full" "$T/small" "$CARREL" >"$T/.out" 2>"$T/.err" || status=$?
+    _collect '(on a small disk)'
+    [ "$status" -ne 77 ] || skip "no tmpfs can be mounted here"
+    [ "$status" -eq 0 ]
+    [[ "$out" == *"removed R-"*"runs: 1 sealed, "*" pruned" ]]
+}
+@test "prune makes room where there is none left" { only root prunes_a_full_disk; }
+
 sweeps() {
     me mkdir -p config/carrel
     me sh -c 'printf "artifacts: {max_bytes: 64K}\n" >config/carrel/policy.yaml'
