@@ -64,18 +64,21 @@ static void keep_tail(struct capture *c, uint64_t at, const char *data, size_t l
 
 /* Makes the directories above `path`; they hold what a program wrote, so they are ours alone.
  */
-static void make_parents(const char *path)
+static int make_parents(const char *path)
 {
     char dir[PATH_MAX];
+    int r = 0;
 
     for (const char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         size_t len = (size_t)(slash - path);
         if (len >= sizeof(dir))
-            return;
+            return -ENAMETOOLONG;
         memcpy(dir, path, len);
         dir[len] = '\0';
-        (void)mkdir(dir, 0700); /* there already, or the open below says why not */
+        if (mkdir(dir, 0700) < 0 && errno != EEXIST && r == 0)
+            r = -errno;
     }
+    return r;
 }
 
 static void write_file(struct capture *c, uint64_t at, const char *data, size_t len)
@@ -94,10 +97,10 @@ static void open_file(struct capture *c)
 
     if (!c->path || c->file_error < 0)
         return;
-    make_parents(c->path);
+    int made = make_parents(c->path);
     c->file = open(c->path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (c->file < 0)
-        c->file_error = -errno;
+        c->file_error = errno == ENOENT && made < 0 ? made : -errno;
     write_file(c, 0, c->bytes, kept);
 }
 

@@ -411,7 +411,9 @@ static int execute(struct run *run, uint64_t began_ns, struct carrel_error *err)
     if (r < 0)
         return drop_place(run, r);
     r = follow(run, err);
-    return r < 0 ? r : finish(run, began_ns, err);
+    if (r == 0)
+        r = finish(run, began_ns, err);
+    return r < 0 ? not_the_program(r, err) : 0;
 }
 
 int run_execute(const struct run_request *request, struct carrel_run_result **out,

@@ -250,6 +250,14 @@ prunes() {
 }
 @test "carrel runs prune removes old runs and never one in progress" { both prunes; }
 
+# The program ran: that its output has no place says nothing about the program.
+keeps_nowhere() {
+    me sh -c 'mkdir -p state/carrel && ln -s nowhere state/carrel/runs'
+    carrel run --journal off --store-code always -- true
+    is_one_error 125 "*keep the run's output in '$T/state/carrel/runs/R-*': No such file or directory"
+}
+@test "a place for artifacts that cannot be had is carrel's failure" { both keeps_nowhere; }
+
 # Between making its journal and locking it a run looks like this.
 prunes_nothing_that_begins() {
     carrel run -- true
