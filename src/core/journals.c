@@ -258,7 +258,9 @@ int journals_make_key(char public_hex[static JOURNAL_KEY], char path[static PATH
         r = journals_key_path(path, err);
     if (r == 0)
         r = public_path(beside, err);
-    return r < 0 ? r : journal_key_make(path, beside, public_hex, err);
+    if (r == 0)
+        r = journal_key_make(path, beside, public_hex, err);
+    return r == -EEXIST ? err_wrap(err, r, "there is a key; put it away to make another") : r;
 }
 
 int journals_trust(const char *path, struct journal_trust *out, struct carrel_error *err)

@@ -106,6 +106,10 @@ static int begin_run(struct journal *journal, const struct journal_options *opti
     struct journal_torn torn;
 
     int r = journal_file_resume(&journal->file, journal->run, &torn, err);
+    if (r == -EBADMSG)
+        return err_wrap(err, r,
+                "it cannot be continued; 'carrel journal verify' says more, and with the file "
+                "put away the run can go on");
     if (r < 0)
         return r;
     journal->is_continued = journal->file.seq > 0;
@@ -119,8 +123,10 @@ static int begin_run(struct journal *journal, const struct journal_options *opti
         r = journal_file_note_torn(&journal->file, journal->run, "recovered", &torn, err);
     if (r == 0 && journal->fsync == JOURNAL_FSYNC_ALWAYS)
         r = sync_all(journal, err);
-    if (r < 0 && journal->file.seq == 0)
-        (void)unlinkat(journal->dir, JOURNAL_NAME, 0); /* of a run that never was */
+    if (r < 0 && journal->file.seq == 0) { /* a run that never was */
+        (void)unlinkat(journal->dir, JOURNAL_NAME, 0);
+        (void)unlinkat(journal->runs, journal->run, AT_REMOVEDIR); /* unless it holds more */
+    }
     return r;
 }
 

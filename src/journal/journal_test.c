@@ -199,8 +199,10 @@ TEST(what_does_not_end_in_a_record_is_not_continued)
     journal_close(journal);
     bench_append(&bench, "R-1/journal.jsonl", "{}\n");
     CHECK_EQ(journal_open(&options, &journal, &err), -EBADMSG);
-    CHECK_STR(err.message, "journal of run 'R-1': the last record of 'journal.jsonl' is not "
-                           "right: its end has not the form of a record");
+    CHECK_STR(err.message,
+            "journal of run 'R-1': it cannot be continued; 'carrel journal verify' says more, "
+            "and with the file put away the run can go on: the last record of 'journal.jsonl' "
+            "is not right: its end has not the form of a record");
 }
 
 TEST(a_broken_index_stops_every_run)
@@ -216,7 +218,7 @@ TEST(a_broken_index_stops_every_run)
     bench_append(&bench, "index.jsonl", "{}\n");
     CHECK_EQ(journal_open(&options, &journal, &err), -EBADMSG);
     CHECK(strstr(err.message, "the index of runs cannot be continued"));
-    (void)snprintf(path, sizeof(path), "%s/R-2/journal.jsonl", bench.runs);
+    (void)snprintf(path, sizeof(path), "%s/R-2", bench.runs);
     CHECK(stat(path, &st) < 0 && errno == ENOENT);
 }
 

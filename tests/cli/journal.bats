@@ -268,7 +268,7 @@ keys() {
     id=$(json "r['key_id']")
     [ "$(stat -c %a "$T/config/carrel/journal.key")" = 600 ]
     journal keygen
-    is_one_error 125 "carrel: create '*/journal.pub': File exists"
+    is_one_error 125 "carrel: there is a key; put it away to make another: create '*/journal.pub': File exists"
     writes R-1 key="$T/config/carrel/journal.key" a seal b seal
     journal verify
     [ "$status" -eq 0 ]

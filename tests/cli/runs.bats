@@ -364,3 +364,22 @@ commits_carry_the_seal() {
     [ ! -e "$journal" ]
 }
 @test "a commit of a run carries the seal of its journal" { both commits_carry_the_seal; }
+
+# What was done to its journal does not hold a workspace for ever.
+spoilt_journal() {
+    me sh -c 'git init -q repo && cd repo && git config user.name A && git config user.email a@b.c &&
+        echo 1 >a && git add a && git commit -qm one'
+    local journal=state/carrel/runs/T-1+R-1/journal.jsonl
+    carrel run --quiet --repo repo --task T-1 --run R-1 -- sh -c 'echo 2 >a'
+    me sed -i '$s/sealed/opened/' "$journal"
+    carrel workspace commit R-1
+    is_one_error 125 "*with the file put away the run can go on: the last record of *"
+    carrel workspace discard --force R-1
+    is_one_error 125 "*with the file put away the run can go on: the last record of *"
+    me mv "$journal" away.jsonl
+    carrel workspace commit R-1
+    [ "$status" -eq 0 ]
+    carrel journal verify T-1/R-1 # that it was is not forgotten
+    [ "$status" -eq 1 ]
+}
+@test "a workspace whose journal was spoilt can still be had" { both spoilt_journal; }
