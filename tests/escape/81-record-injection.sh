@@ -53,8 +53,9 @@ bare() {
 }
 
 control() {
-    carrel run --quiet --run R-plain --task T-1 -- /bin/echo "grüße, 'x' {\"y\"}" >/dev/null
-    carrel journal show T-1/R-plain >"$T/seen/out"
+    local run
+    run=$(carrel run --quiet --json -- /bin/echo "grüße, 'x' {\"y\"}" | field run)
+    carrel journal show "$run" >"$T/seen/out"
     # Harmless text stays as it is.
     ! grep -qF "grüße, 'x' " "$T/seen/out" || echo WORKS shown
     [ "$(carrel run --quiet -- /bin/printf '%s' "$evil" | sha256sum)" != \
