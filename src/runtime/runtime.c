@@ -450,6 +450,17 @@ int sandbox_open_file(
     return r < 0 ? fail(box->ops, r, err) : r;
 }
 
+int sandbox_pids(struct sandbox *box, pid_t *pids, size_t max, struct carrel_error *err)
+{
+    int r = check_running(box, err);
+    if (r < 0)
+        return r;
+    if (!box->ops->pids)
+        return lacks(box->ops, "list the processes of a sandbox", err);
+    r = box->ops->pids(box, pids, max, err);
+    return r < 0 ? fail(box->ops, r, err) : r;
+}
+
 int sandbox_pause(struct sandbox *box, struct carrel_error *err)
 {
     int r = check_running(box, err);

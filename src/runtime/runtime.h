@@ -179,6 +179,7 @@ struct runtime_ops {
     int (*usage)(struct sandbox *box, struct sandbox_usage *usage, struct carrel_error *err);
     int (*open_file)(struct sandbox *box, const char *path, int flags, mode_t mode,
             struct carrel_error *err);
+    int (*pids)(struct sandbox *box, pid_t *pids, size_t max, struct carrel_error *err);
     int (*pause)(struct sandbox *box, struct carrel_error *err);
     int (*resume)(struct sandbox *box, struct carrel_error *err);
     int (*health)(struct runtime *rt, uint64_t missing, struct runtime_health *health,
@@ -288,6 +289,14 @@ int sandbox_usage(struct sandbox *box, struct sandbox_usage *usage, struct carre
  */
 int sandbox_open_file(struct sandbox *box, const char *path, int flags, mode_t mode,
         struct carrel_error *err);
+
+/*
+ * The processes of the sandbox, as this host numbers them; the runtime's own are not among
+ * them. Returns how many. A number says what was there a moment ago: the process may have
+ * ended, another may have begun, and one that changes its parent just now may be missing or
+ * there twice. Who must miss none asks until nothing new comes. -E2BIG: more than `max`.
+ */
+int sandbox_pids(struct sandbox *box, pid_t *pids, size_t max, struct carrel_error *err);
 
 int sandbox_pause(struct sandbox *box, struct carrel_error *err);
 int sandbox_resume(struct sandbox *box, struct carrel_error *err);

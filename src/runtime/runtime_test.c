@@ -171,7 +171,10 @@ TEST(an_empty_slot_is_a_refusal_with_the_runtimes_name)
 {
     struct sandbox *box = make();
     struct sandbox_usage usage;
+    pid_t pid;
 
+    CHECK_EQ(sandbox_pids(box, &pid, 1, &err), -ENOTSUP);
+    CHECK_STR(err.message, "runtime puppet: cannot list the processes of a sandbox");
     CHECK_EQ(sandbox_pause(box, &err), -ENOTSUP);
     CHECK_STR(err.message, "runtime puppet: cannot pause a sandbox");
     CHECK_EQ(sandbox_resume(box, &err), -ENOTSUP);

@@ -1,5 +1,6 @@
 /* cgroup.c - groups, their limits and their figures. */
 #include "runtime/local/cgroup.h"
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "runtime/runtime.h"
@@ -462,6 +463,25 @@ void cgroup_usage(const struct cgroup *group, struct sandbox_usage *usage)
     uint64_t peak = read_number(group, pids, "pids.peak");
     usage->peak_pids = peak == USAGE_UNKNOWN || peak == 0 ? peak : peak - 1; /* init */
     usage->pids_refused = read_keyed(group, pids, "pids.events", "max");
+}
+
+int cgroup_members(
+        const struct cgroup *group, pid_t *pids, size_t max, struct carrel_error *err)
+{
+    AUTO(buf_finish) struct buf list = BUF_INIT(max * 12 + 1);
+    size_t i = group->version == CGROUP_V1 ? CGROUP_PIDS : 0;
+    size_t n = 0;
+    char path[128];
+
+    int r = fd_add_file(group->parent[i], file_of(group, "cgroup.procs", path), &list, err);
+    if (r < 0)
+        return r == -EFBIG ? -E2BIG : r;
+    for (const char *at = list.data; at && *at; at += strcspn(at, "\n"), at += *at == '\n') {
+        if (n == max)
+            return err_set(err, -E2BIG, "more than %zu processes", max);
+        pids[n++] = (pid_t)strtol(at, NULL, 10);
+    }
+    return (int)n;
 }
 
 int cgroup_freeze(const struct cgroup *group, bool is_frozen, struct carrel_error *err)

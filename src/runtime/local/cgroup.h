@@ -9,6 +9,7 @@
 #include "base/auto.h"
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct carrel_error;
 struct sandbox_limits;
@@ -55,6 +56,10 @@ int cgroup_open_joins(
 int cgroup_open(const struct cgroup *group);
 
 void cgroup_usage(const struct cgroup *group, struct sandbox_usage *usage);
+
+/* Lists the processes in the group. Returns how many; -E2BIG: more than `max`. */
+int cgroup_members(
+        const struct cgroup *group, pid_t *pids, size_t max, struct carrel_error *err);
 
 /* Freezes or thaws every process in the group. -ENOTSUP where that cannot be had. */
 int cgroup_freeze(const struct cgroup *group, bool is_frozen, struct carrel_error *err);

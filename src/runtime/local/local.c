@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/payload.h"
+#include "base/proc_tree.h"
 #include "runtime/adapters.h"
 #include "runtime/local/cgroup.h"
 #include "runtime/local/health.h"
@@ -49,6 +50,7 @@ struct local {
     struct slot slot;
     struct cgroup cgroup;
     int pidfd;
+    pid_t pid;                  /* init's; its own until wait_gone() */
     int sock;                   /* requests and answers; base.event_fd has the reports */
     bool is_ready;              /* init has said that the setup is done */
     struct wire_message report; /* init's last figures */
@@ -266,15 +268,14 @@ static void release(struct local *local)
 static int launch_init(struct local *local, const struct sandbox_spec *spec,
         const struct cgroup_place *place, const struct trees *trees, struct carrel_error *err)
 {
-    pid_t pid = -1;
     int r = 0;
 
     if (place->version == CGROUP_V2) /* the clone itself joins it */
         r = cgroup_create(&local->cgroup, place, local->slot.name, &spec->limits, err);
     if (r == 0)
-        r = clone_init(local, trees, &pid, err);
+        r = clone_init(local, trees, &local->pid, err);
     if (r == 0)
-        r = map_ids(local, pid, err);
+        r = map_ids(local, local->pid, err);
     if (r == 0 && place->version == CGROUP_V1)
         r = cgroup_create(&local->cgroup, place, local->slot.name, &spec->limits, err);
     if (r == 0)
@@ -533,6 +534,22 @@ static int local_open_file(
     return fd < 0 ? err_set(err, -EPROTO, "the sandbox sent no descriptor") : fd_steal(&fd);
 }
 
+/* What is in the namespace is in the group or below init: nothing gets out of either. */
+static int local_pids(struct sandbox *box, pid_t *pids, size_t max, struct carrel_error *err)
+{
+    const struct local *local = local_of(box);
+
+    if (local->cgroup.version == CGROUP_NONE) {
+        int r = proc_tree_list(local->pid, pids, max);
+        return r < 0 ? err_set_errno(err, r, "list the processes below init") : r;
+    }
+    int n = cgroup_members(&local->cgroup, pids, max, err);
+    for (int i = 0; i < n; i++)
+        if (pids[i] == local->pid)
+            pids[i--] = pids[--n];
+    return n;
+}
+
 static int local_pause(struct sandbox *box, struct carrel_error *err)
 {
     return cgroup_freeze(&local_of(box)->cgroup, true, err);
@@ -599,6 +616,7 @@ static const struct runtime_ops ops = {
     .free = local_free,
     .usage = local_usage,
     .open_file = local_open_file,
+    .pids = local_pids,
     .pause = local_pause,
     .resume = local_resume,
     .health = local_health,

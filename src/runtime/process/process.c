@@ -16,6 +16,7 @@
 #include "base/packet.h"
 #include "base/path.h"
 #include "base/payload.h"
+#include "base/proc_tree.h"
 #include "base/tree.h"
 #include "runtime/adapters.h"
 #include "runtime/process/supervisor.h"
@@ -47,6 +48,7 @@ struct process_sandbox {
     struct sandbox base;
     int control;
     int pidfd;  /* of the supervisor; -1: there is none to wait for */
+    pid_t pid;  /* the same one's, until it is reaped */
     int parent; /* directory that holds `name` */
     int workspace;
     char name[128]; /* of the own directory */
@@ -205,6 +207,7 @@ static int spawn(struct process_sandbox *box, struct supervisor *s, struct carre
     if (r < 0)
         return err_set_errno(err, r, "start the supervisor");
     box->pidfd = pidfd;
+    box->pid = (pid_t)pid;
     return 0;
 }
 
@@ -511,6 +514,14 @@ static int process_open_file(struct sandbox *base, const char *path, int flags, 
     return fd_steal(&fd);
 }
 
+static int process_pids(struct sandbox *base, pid_t *pids, size_t max, struct carrel_error *err)
+{
+    struct process_sandbox *box = process_of(base);
+
+    int r = box->pidfd < 0 ? -ESRCH : proc_tree_list(box->pid, pids, max);
+    return r < 0 ? err_set_errno(err, r, "list the processes below the supervisor") : r;
+}
+
 static const struct runtime_ops process_ops = {
     .name = "process",
     .isolation = ISOLATION_NONE,
@@ -521,6 +532,7 @@ static const struct runtime_ops process_ops = {
     .stop = process_stop,
     .free = process_free,
     .open_file = process_open_file,
+    .pids = process_pids,
 };
 
 struct runtime process_runtime = { .ops = &process_ops };
