@@ -2,6 +2,9 @@
 #include "core/disk_watch.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "core/nameless.h"
+#include "runtime/runtime.h"
+#include "workspace/private.h"
 #include "workspace/upper.h"
 #include <errno.h>
 #include <sys/statvfs.h>
@@ -10,15 +13,21 @@
 #define BYTES_PER_INODE 4096U  /* a limit in bytes is also one in files */
 #define RATE_PER_MS (4U << 20) /* more than a program writes in that time */
 #define LONGEST_MS 100U
+#define MAX_DOUBTS 3U /* some pass: a process begins, a descriptor is on its way */
+#define DOUBT_MS 2U
 
-static int ask(int dir, uint64_t *bytes, uint64_t *inodes)
+/* Where processes see what is below the watched directory. */
+static const char *const places[] = { PRIVATE_WORK_TREE, PRIVATE_GIT_DIR, PRIVATE_CHANGES,
+    NULL };
+
+static int ask(int dir, struct disk_mark *mark)
 {
     struct statvfs st;
 
     if (fstatvfs(dir, &st) < 0)
         return -errno;
-    *bytes = (uint64_t)st.f_bfree * st.f_frsize;
-    *inodes = st.f_ffree;
+    mark->free_bytes = (uint64_t)st.f_bfree * st.f_frsize;
+    mark->free_inodes = st.f_ffree;
     return 0;
 }
 
@@ -36,53 +45,85 @@ static void look_again(struct disk_watch *watch, uint64_t left_bytes)
 }
 
 /* The figures of the file system first: what is written during the walk counts again. */
-static int walk(struct disk_watch *watch, struct carrel_error *err)
+static int walk(struct disk_watch *watch, struct disk_mark *now, bool *is_doubtful,
+        struct carrel_error *err)
 {
-    int r = ask(watch->dir, &watch->free_bytes, &watch->free_inodes);
+    struct nameless held = { 0 };
 
+    int r = ask(watch->dir, now);
     if (r < 0)
         return err_set_errno(err, r, "ask for the free space of a workspace");
-    return upper_usage(watch->dir, &watch->used_bytes, &watch->used_inodes, err);
+    r = upper_usage(watch->dir, &now->used_bytes, &now->used_inodes, err);
+    if (r < 0)
+        return r;
+    if (watch->box && !watch->box->is_stopped &&
+            nameless_count(watch->box, places, watch->dir, &held) < 0)
+        held.is_doubtful = true;
+    now->used_bytes += held.bytes;
+    now->used_inodes += held.inodes;
+    *is_doubtful = held.is_doubtful;
+    return 0;
 }
 
 int disk_watch_begin(
         struct disk_watch *watch, int dir, uint64_t max_bytes, struct carrel_error *err)
 {
+    bool is_doubtful = false;
+
     *watch = (struct disk_watch){
         .dir = dir,
         .max_bytes = max_bytes,
         .max_inodes = max_bytes / BYTES_PER_INODE < 1024 ? 1024 : max_bytes / BYTES_PER_INODE,
     };
-    int r = walk(watch, err);
-    look_again(watch, lost(max_bytes, watch->used_bytes));
+    int r = walk(watch, &watch->mark, &is_doubtful, err);
+    look_again(watch, lost(max_bytes, watch->mark.used_bytes));
     return r;
 }
 
-static bool is_spent(const struct disk_watch *watch, uint64_t margin)
+/* What may be written until the program is really ended. */
+static uint64_t margin_of(const struct disk_watch *watch)
 {
-    return watch->used_bytes + margin >= watch->max_bytes ||
-           watch->used_inodes >= watch->max_inodes;
+    return watch->max_bytes / 16 < 4 * RATE_PER_MS ? watch->max_bytes / 16 : 4 * RATE_PER_MS;
+}
+
+/* The dear question. A count in doubt does not move the mark: what was not seen stays lost. */
+static bool is_spent(struct disk_watch *watch)
+{
+    struct disk_mark now = { 0 };
+    bool is_doubtful = false;
+
+    if (walk(watch, &now, &is_doubtful, NULL) < 0 ||
+            now.used_bytes + margin_of(watch) >= watch->max_bytes ||
+            now.used_inodes >= watch->max_inodes)
+        return true;
+    if (is_doubtful) {
+        watch->next_ns = clock_ns() + DOUBT_MS * NS_PER_MS;
+        return ++watch->doubts == MAX_DOUBTS;
+    }
+    watch->doubts = 0;
+    watch->mark = now;
+    look_again(watch, lost(watch->max_bytes, now.used_bytes + margin_of(watch)));
+    return false;
 }
 
 bool disk_watch_is_over(struct disk_watch *watch)
 {
-    uint64_t bytes = 0;
-    uint64_t inodes = 0;
-    uint64_t left = lost(watch->max_bytes, watch->used_bytes);
-    /* What may be written until the program is really ended. */
-    uint64_t margin =
-            watch->max_bytes / 16 < 4 * RATE_PER_MS ? watch->max_bytes / 16 : 4 * RATE_PER_MS;
+    struct disk_mark *mark = &watch->mark;
+    struct disk_mark now = { 0 };
 
-    if (ask(watch->dir, &bytes, &inodes) < 0)
+    if (ask(watch->dir, &now) < 0)
         return true; /* a limit that cannot be watched is not held */
-    uint64_t gone = lost(watch->free_bytes, bytes);
-    if (gone + margin < left &&
-            lost(watch->free_inodes, inodes) < lost(watch->max_inodes, watch->used_inodes)) {
-        look_again(watch, left - gone - margin);
-        return false;
-    }
-    if (walk(watch, NULL) < 0 || is_spent(watch, margin))
-        return true;
-    look_again(watch, lost(watch->max_bytes, watch->used_bytes + margin));
+    /* Room that somebody else made must not hide what the run takes from now on. */
+    if (now.free_bytes > mark->free_bytes)
+        mark->free_bytes = now.free_bytes;
+    if (now.free_inodes > mark->free_inodes)
+        mark->free_inodes = now.free_inodes;
+    uint64_t left = lost(watch->max_bytes, mark->used_bytes);
+    uint64_t gone = lost(mark->free_bytes, now.free_bytes) + margin_of(watch);
+    if (gone >= left || lost(mark->free_inodes, now.free_inodes) >=
+                                lost(watch->max_inodes, mark->used_inodes))
+        return is_spent(watch);
+    watch->doubts = 0;
+    look_again(watch, left - gone);
     return false;
 }

@@ -5,21 +5,30 @@
  * is free costs a microsecond; walking the directories costs what they hold. So the walk is
  * done only when the file system as a whole lost as much as the run may still use: until then
  * the run cannot be over its limit, whoever else writes there.
+ *
+ * The walk does not find files that have no name any more. So the processes are asked what they
+ * hold (nameless.h). Where that is in doubt, again and again, and the file system has lost what
+ * the run may use, the doubt counts against the run.
  */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
 
 struct carrel_error;
+struct sandbox;
 
 struct disk_watch {
-    int dir; /* not owned; -1: nothing to watch */
+    int dir;             /* not owned; -1: nothing to watch */
+    struct sandbox *box; /* not owned; NULL: there is none yet */
     uint64_t max_bytes;
     uint64_t max_inodes;
-    uint64_t used_bytes; /* at the last walk */
-    uint64_t used_inodes;
-    uint64_t free_bytes; /* of the file system then */
-    uint64_t free_inodes;
+    struct disk_mark {
+        uint64_t used_bytes;
+        uint64_t used_inodes;
+        uint64_t free_bytes; /* of the file system then, and more if somebody made room since */
+        uint64_t free_inodes;
+    } mark;           /* when all was last counted without a doubt */
+    unsigned doubts;  /* counts in doubt since then, one after the other */
     uint64_t next_ns; /* when to look again */
 };
 #define DISK_WATCH_INIT                                                                        \
@@ -27,7 +36,7 @@ struct disk_watch {
         .dir = -1, .next_ns = UINT64_MAX                                                       \
     }
 
-/* Watches what is below `dir`. */
+/* Watches what is below `dir`. Whoever makes the sandbox that uses it sets `box`. */
 int disk_watch_begin(
         struct disk_watch *watch, int dir, uint64_t max_bytes, struct carrel_error *err);
 

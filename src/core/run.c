@@ -112,6 +112,7 @@ static int create(struct run *run, struct carrel_error *err)
     if (r == 0)
         r = must_stand ? sandbox_create(spec.runtime, &spec.box, &run->box, err)
                        : sandbox_begin(spec.runtime, &spec.box, &run->box, err);
+    run->watch.box = run->box;
     if (r == 0 && run->guest)
         r = run->guest->prepare(run->guest->context, run->box, err);
     if (r < 0)
