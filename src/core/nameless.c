@@ -261,43 +261,6 @@ static bool shares_descriptors(pid_t one, pid_t other)
     return one > 0 && syscall(SYS_kcmp, one, other, KCMP_FILES, 0, 0) == 0;
 }
 
-static int open_task(pid_t tid)
-{
-    char path[64];
-
-    (void)snprintf(path, sizeof(path), "/proc/%d", (int)tid);
-    return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-}
-
-/*
- * Every thread by its own number: what the first one shows is nothing once it has ended, though
- * the others go on. All of them have the same memory.
- */
-static void look_at_process(struct count *count, pid_t pid)
-{
-    const struct dirent *item;
-    char path[64];
-    pid_t last = 0; /* of which we have seen the descriptors */
-    bool has_maps = false;
-
-    (void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-    AUTO(close_dir) DIR *tasks = opendir(path);
-    if (!tasks) {
-        count->found.is_doubtful = count->found.is_doubtful || !is_gone(errno);
-        return;
-    }
-    while ((item = readdir(tasks)) && may_look(count)) {
-        pid_t tid = (pid_t)strtol(item->d_name, NULL, 10);
-        AUTO(fd_close) int task = tid > 0 ? open_task(tid) : -1;
-        if (task < 0)
-            continue;
-        if (!shares_descriptors(last, tid) && look_at_descriptors(count, task))
-            last = tid;
-        look_at_links(count, task);
-        has_maps = has_maps || look_at_mappings(count, task);
-    }
-}
-
 int nameless_add_dir(struct nameless_mounts *mounts, int dir)
 {
     struct statx st;
@@ -344,22 +307,59 @@ int nameless_add_mounts(
     return 0;
 }
 
-/* One process will do: none can change its mounts. */
-static void learn_mounts(struct count *count, pid_t pid)
+/* One thread will do: none can change its mounts. False: it is at its end, the next one may. */
+static bool has_mounts(struct count *count, int task)
 {
     AUTO(buf_finish) struct buf text = BUF_INIT(1U << 20);
-    char path[64];
 
-    (void)snprintf(path, sizeof(path), "/proc/%d/mountinfo", (int)pid);
-    if (fd_add_file(AT_FDCWD, path, &text, NULL) < 0 || text.len == 0) {
-        AUTO(fd_close) int task = open_task(pid);
-        if (task >= 0)
-            doubt(count, task, EACCES);
-        return; /* the next one may do */
+    if (count->has_mounts)
+        return true;
+    int r = fd_add_file(task, "mountinfo", &text, NULL);
+    if (r < 0 || text.len == 0) {
+        doubt(count, task, r < 0 ? -r : ENOENT);
+        return false;
     }
     if (nameless_add_mounts(&count->mounts, text.data, count->targets) < 0)
         count->found.is_doubtful = true;
     count->has_mounts = true;
+    return true;
+}
+
+static int open_task(pid_t tid)
+{
+    char path[64];
+
+    (void)snprintf(path, sizeof(path), "/proc/%d", (int)tid);
+    return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+/*
+ * Every thread by its own number: what the first one shows is nothing once it has ended, though
+ * the others go on. All of them have the same memory.
+ */
+static void look_at_process(struct count *count, pid_t pid)
+{
+    const struct dirent *item;
+    char path[64];
+    pid_t last = 0; /* of which we have seen the descriptors */
+    bool has_maps = false;
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+    AUTO(close_dir) DIR *tasks = opendir(path);
+    if (!tasks) {
+        count->found.is_doubtful = count->found.is_doubtful || !is_gone(errno);
+        return;
+    }
+    while ((item = readdir(tasks)) && may_look(count)) {
+        pid_t tid = (pid_t)strtol(item->d_name, NULL, 10);
+        AUTO(fd_close) int task = tid > 0 ? open_task(tid) : -1;
+        if (task < 0 || !has_mounts(count, task))
+            continue;
+        if (!shares_descriptors(last, tid) && look_at_descriptors(count, task))
+            last = tid;
+        look_at_links(count, task);
+        has_maps = has_maps || look_at_mappings(count, task);
+    }
 }
 
 /* Those that have begun since the last round. Returns how many there were. */
@@ -372,9 +372,7 @@ static int look_at_new(struct count *count, struct sandbox *box)
         if (!is_new(count, PIDS_KEY, (uint64_t)count->pids[i]))
             continue;
         fresh++;
-        if (!count->has_mounts)
-            learn_mounts(count, count->pids[i]);
-        if (count->has_mounts && may_look(count))
+        if (may_look(count))
             look_at_process(count, count->pids[i]);
     }
     return n < 0 ? n : fresh;
