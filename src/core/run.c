@@ -43,6 +43,7 @@ struct run {
     struct permit permit;                     /* what was asked for, under the policy */
     const struct carrel_run_options *options; /* of the permit */
     struct evidence evidence;
+    bool has_evidence; /* it was begun */
     struct carrel_run_result *result;
     struct workplace *place; /* NULL: the run has no workspace of its own */
     struct disk_watch watch;
@@ -96,25 +97,56 @@ static int open_place(struct run *run, struct spec *spec, struct carrel_error *e
     return r;
 }
 
+/* The first record, if it is not written yet. */
+static int begin_evidence(struct run *run, struct carrel_error *err)
+{
+    if (run->has_evidence || !run->request->policy)
+        return 0;
+    run->has_evidence = true;
+    return evidence_begin(&run->evidence, run->result, &run->permit, run->request->policy,
+            run->request->code, err);
+}
+
+/* Whoever needs the sandbox before the program, or another one without it, must wait for it. */
+static bool must_stand(const struct run *run)
+{
+    const char *const *fallback = run->permit.fallback;
+
+    return run->guest || (fallback && fallback[0]);
+}
+
+static int make_sandbox(struct run *run, const struct spec *spec, struct carrel_error *err)
+{
+    int r = must_stand(run) ? sandbox_create(spec->runtime, &spec->box, &run->box, err)
+                            : sandbox_begin(spec->runtime, &spec->box, &run->box, err);
+
+    if (r == 0)
+        r = begin_evidence(run, err);
+    if (r == 0 && run->guest)
+        r = run->guest->prepare(run->guest->context, run->box, err);
+    return r;
+}
+
+/*
+ * No program is run, nothing is made for it and no other way is taken before the journal says
+ * what was asked for. An empty sandbox is none of these: where it is all there is to make, the
+ * journal is begun while it is being made.
+ */
 static int create(struct run *run, struct carrel_error *err)
 {
     struct carrel_run_result *result = run->result;
     AUTO(spec_finish) struct spec spec = { 0 };
 
-    int r = spec_make(run->options, result->run, &spec, err);
+    int r = run->options->workspace || must_stand(run) ? begin_evidence(run, err) : 0;
+    if (r == 0)
+        r = spec_make(run->options, result->run, &spec, err);
     if (r == 0 && run->options->workspace)
         r = open_place(run, &spec, err);
     if (r == 0 && run->place)
         r = evidence_workspace(&run->evidence, run->place, err);
-    /* Whoever needs the sandbox before the program, or another one without it, must wait. */
-    const char *const *fallback = run->permit.fallback;
-    bool must_stand = run->guest || (fallback && fallback[0]);
     if (r == 0)
-        r = must_stand ? sandbox_create(spec.runtime, &spec.box, &run->box, err)
-                       : sandbox_begin(spec.runtime, &spec.box, &run->box, err);
+        r = make_sandbox(run, &spec, err);
     run->watch.box = run->box;
-    if (r == 0 && run->guest)
-        r = run->guest->prepare(run->guest->context, run->box, err);
     if (r < 0)
         return r;
     run->runtime = spec.runtime;
@@ -430,13 +462,11 @@ int run_execute(const struct run_request *request, struct carrel_run_result **ou
         return err_set_errno(err, -ENOMEM, "run");
 
     r = permit(run, err);
-    if (r == 0 && request->policy)
-        r = evidence_begin(
-                &run->evidence, run->result, &run->permit, request->policy, request->code, err);
     if (r < 0)
         return not_the_program(r, err);
     r = execute(run, began_ns, err);
     if (r < 0) {
+        (void)begin_evidence(run, NULL); /* what was refused is told, too; `err` says more */
         evidence_abandon(&run->evidence, err);
         return r;
     }
