@@ -289,7 +289,9 @@ static int finish(struct run *run, uint64_t began_ns, struct carrel_error *err)
     struct carrel_run_result *result = run->result;
     const struct follow *follow = &run->follow;
 
-    int r = sandbox_stop(run->box, &result->usage, err);
+    /* A workspace must be in nobody's hands; else the kernel may tidy up beside the rest. */
+    int r = run->place ? sandbox_stop(run->box, &result->usage, err)
+                       : sandbox_end(run->box, &result->usage, err);
     if (r < 0)
         return r;
     result->duration_ms = (clock_ns() - began_ns) / NS_PER_MS;
@@ -328,7 +330,9 @@ static int finish(struct run *run, uint64_t began_ns, struct carrel_error *err)
             asprintf(&result->journal, "%s/journal.jsonl", run->output.dir) < 0)
         result->journal = NULL;
     r = result_write_json(result);
-    return r < 0 ? err_set_errno(err, r, "result") : 0;
+    if (r < 0)
+        return err_set_errno(err, r, "result");
+    return sandbox_stop(run->box, NULL, err); /* nothing is left when a run is over */
 }
 
 static struct run *run_new(const struct run_request *request)

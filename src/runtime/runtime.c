@@ -198,7 +198,7 @@ int runtime_sweep(struct runtime *rt, struct carrel_error *err)
 static int check_running(const struct sandbox *box, struct carrel_error *err)
 {
     forget(err);
-    if (box->is_stopped)
+    if (box->is_ended)
         return err_set(err, -ESHUTDOWN, "runtime %s: the sandbox is stopped", box->ops->name);
     return 0;
 }
@@ -386,7 +386,7 @@ int sandbox_next_event(
     struct sandbox_event got = { .kind = EVENT_NONE };
 
     forget(err);
-    int r = box->is_stopped ? 0 : box->ops->next_event(box, &got, err);
+    int r = box->is_ended ? 0 : box->ops->next_event(box, &got, err);
     if (r < 0)
         return fail(box->ops, r, err);
     *event = got;
@@ -401,7 +401,23 @@ int sandbox_stop(struct sandbox *box, struct sandbox_usage *usage, struct carrel
     int r = box->is_stopped ? 0 : box->ops->stop(box, &got, err);
     if (r < 0)
         return fail(box->ops, r, err);
-    box->is_stopped = true;
+    box->is_ended = box->is_stopped = true;
+    if (usage)
+        *usage = got;
+    return 0;
+}
+
+int sandbox_end(struct sandbox *box, struct sandbox_usage *usage, struct carrel_error *err)
+{
+    struct sandbox_usage got = USAGE_INIT;
+
+    if (!box->ops->end || box->is_ended)
+        return sandbox_stop(box, usage, err);
+    forget(err);
+    int r = box->ops->end(box, &got, err);
+    if (r < 0)
+        return fail(box->ops, r, err);
+    box->is_ended = true;
     if (usage)
         *usage = got;
     return 0;

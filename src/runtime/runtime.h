@@ -173,6 +173,8 @@ struct runtime_ops {
     int (*signal)(struct sandbox *box, uint32_t process, int signal, struct carrel_error *err);
     int (*stop)(struct sandbox *box, struct sandbox_usage *usage, struct carrel_error *err);
     void (*free)(struct sandbox *box);
+    /* Optional: the same as stop, without waiting for the remains. NULL: stop is called. */
+    int (*end)(struct sandbox *box, struct sandbox_usage *usage, struct carrel_error *err);
     /* Optional: waits until what create began is ready. NULL: create did the whole of it. */
     int (*ready)(struct sandbox *box, struct carrel_error *err);
     /* Optional: NULL answers -ENOTSUP. */
@@ -203,6 +205,7 @@ struct sandbox {
     const char *workspace; /* default working directory, as the program sees it */
     const char *home;
     const char *user_name;
+    bool is_ended; /* no program runs any more, nor can one be started */
     bool is_stopped;
 };
 
@@ -275,6 +278,13 @@ int sandbox_signal(struct sandbox *box, uint32_t process, int signal, struct car
  * unknown.
  */
 int sandbox_stop(struct sandbox *box, struct sandbox_usage *usage, struct carrel_error *err);
+
+/*
+ * The same, but the empty sandbox may still be on its way out when this returns: its programs
+ * have ended, what they wrote is complete, the figures are final. For callers who have
+ * something to do meanwhile; sandbox_stop() afterwards waits for the rest.
+ */
+int sandbox_end(struct sandbox *box, struct sandbox_usage *usage, struct carrel_error *err);
 
 /* Stops if need be and frees. NULL is fine. Safe after any failure. */
 void sandbox_free(struct sandbox *box);

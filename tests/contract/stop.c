@@ -112,6 +112,31 @@ CONTRACT(stop_ends_a_program_that_was_stopped_by_a_signal)
     read_to_end(process.stdout_fd, &out);
 }
 
+CONTRACT(after_the_end_nothing_runs_or_starts_and_stop_waits_for_the_rest)
+{
+    const char *const argv[] = { "true", NULL };
+    struct sandbox_usage usage = { 0 };
+    struct sandbox_event event;
+    AUTO(sandbox_free) struct sandbox *box = make_sandbox();
+    AUTO(process_close)
+    struct process process =
+            start_shell(box, "trap '' TERM HUP; (setsid sleep 1000 &); echo last; sleep 1000");
+    AUTO(buf_finish) struct buf out = BUF_INIT(4096);
+
+    read_until(process.stdout_fd, &out, "last");
+    CHECK_EQ(sandbox_end(box, &usage, &err), 0);
+    CHECK(usage.cpu_ms != USAGE_UNKNOWN);
+    CHECK(is_readable(process.stdout_fd)); /* its end: every holder is gone */
+    read_to_end(process.stdout_fd, &out);
+    CHECK_EQ(try_start(box, argv, NULL), -ESHUTDOWN);
+    CHECK_EQ(sandbox_signal(box, process.id, SIGTERM, &err), -ESHUTDOWN);
+    CHECK_EQ(sandbox_next_event(box, &event, &err), 0);
+    CHECK_EQ(event.kind, EVENT_NONE);
+    CHECK_EQ(sandbox_stop(box, NULL, &err), 0);
+    CHECK_EQ(sandbox_end(box, &usage, &err), 0);
+    CHECK_EQ(usage.cpu_ms, USAGE_UNKNOWN);
+}
+
 CONTRACT(a_second_stop_does_nothing_and_nothing_starts_afterwards)
 {
     const char *const argv[] = { "true", NULL };

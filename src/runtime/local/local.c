@@ -55,6 +55,7 @@ struct local {
     bool is_ready;              /* init has said that the setup is done */
     struct wire_message report; /* init's last figures */
     bool has_report;
+    bool is_ended; /* the programs were ended, and init killed */
 };
 
 static struct local *local_of(struct sandbox *box);
@@ -491,6 +492,17 @@ static void stop_programs(struct local *local)
         keep_report(local, &report);
 }
 
+/* init is killed, too: whether it is gone already, the wait for it tells. */
+static void end_programs(struct local *local, struct sandbox_usage *usage)
+{
+    if (local->is_ended)
+        return;
+    stop_programs(local);
+    (void)sys_pidfd_send_signal(local->pidfd, SIGKILL);
+    (void)local_usage(&local->base, usage, NULL); /* the programs have ended: these are final */
+    local->is_ended = true;
+}
+
 static int local_stop(
         struct sandbox *box, struct sandbox_usage *usage, struct carrel_error *err)
 {
@@ -498,9 +510,7 @@ static int local_stop(
 
     if (local->pidfd < 0)
         return 0;
-    stop_programs(local);
-    (void)sys_pidfd_send_signal(local->pidfd, SIGKILL); /* already gone: the wait below tells */
-    (void)local_usage(box, usage, NULL); /* the programs have ended: these are final */
+    end_programs(local, usage);
     int r = wait_gone(local);
     if (r < 0)
         return err_set(err, r,
@@ -510,6 +520,19 @@ static int local_stop(
     fd_close(fd_steal(&local->pidfd));
     release(local);
     return 0;
+}
+
+/* Without init's word that it is alone, nobody knows when the programs are gone but the wait.
+ */
+static int local_end(struct sandbox *box, struct sandbox_usage *usage, struct carrel_error *err)
+{
+    struct local *local = local_of(box);
+
+    if (local->pidfd < 0)
+        return 0;
+    end_programs(local, usage);
+    bool is_alone = local->has_report && local->report.flags & WIRE_ALONE;
+    return is_alone ? 0 : local_stop(box, usage, err);
 }
 
 static int local_open_file(
@@ -613,6 +636,7 @@ static const struct runtime_ops ops = {
     .next_event = local_next_event,
     .signal = local_signal,
     .stop = local_stop,
+    .end = local_end,
     .free = local_free,
     .usage = local_usage,
     .open_file = local_open_file,
