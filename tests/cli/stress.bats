@@ -48,7 +48,8 @@ recovers() {
     grep -v ' /sys/fs/cgroup' /proc/self/mountinfo | grep -F "$T" && return 1
     [ -z "$(find /run/carrel /tmp/carrel-"$(me id -u)" -mindepth 1 ! -name lock ! -path '*/root-*' ! -path '*/old-*' \
         2>/dev/null)" ]
-    [ -z "$(ls -A "$T/state" 2>/dev/null)" ]
+    # No file but what is recorded.
+    [ -z "$(find "$T/state" ! -type d ! -path "$T/state/carrel/runs/*" 2>/dev/null)" ]
 }
 
 killed_at_random() {
