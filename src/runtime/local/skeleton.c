@@ -79,10 +79,11 @@ static int make_file(int root, const struct step *step)
             root, step->path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return -errno;
-    int r = fd_write_all(fd, step->source, strlen(step->source));
+    size_t len = strlen(step->source);
+    int r = fd_write_all(fd, step->source, len);
     if (r < 0)
         return r;
-    return fchmod(fd, step->mode) < 0 || fsync(fd) < 0 ? -errno : 0;
+    return fchmod(fd, step->mode) < 0 || (len > 0 && fsync(fd) < 0) ? -errno : 0;
 }
 
 /* The same device as the host's, in place of the file on which it would have been mounted. */
