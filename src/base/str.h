@@ -12,7 +12,8 @@ int str_parse_u64(const char *text, uint64_t *out);
 /* "512M", "10K", "1G", "4096": bytes; units K M G T (also KiB, MB ...: all powers of 1024). */
 int str_parse_size(const char *text, uint64_t *bytes, struct carrel_error *err);
 
-/* "300", "300s", "1500ms", "5m", "2h", "30d": milliseconds; a bare number is seconds; "1.5s" works. */
+/* "300", "300s", "1500ms", "5m", "2h", "30d": milliseconds; a bare number is seconds; "1.5s"
+ * works. */
 int str_parse_duration(const char *text, uint64_t *ms, struct carrel_error *err);
 
 /* "1", "0.5", "16": thousandths. */

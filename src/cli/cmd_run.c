@@ -197,6 +197,7 @@ int run_program_by(struct run_args *args, run_verb *verb, void *context)
     if (o->has_tty)
         terminal_begin(&terminal, o);
     int r = verb(context, o, &result, &err);
+    args->workspace.options.program = NULL; /* it was ours, and goes with us */
     terminal_end(&terminal);
     fd_close(o->signal_fd);
     if (r < 0)

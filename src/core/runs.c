@@ -227,7 +227,7 @@ static int open_run(const char *key, struct carrel_error *err)
 int runs_result(const char *key, struct buf *out, struct carrel_error *err)
 {
     struct newest newest = { 0 };
-    struct json_value value;
+    struct json_value value = { 0 };
 
     AUTO(fd_close) int dir = open_run(key, err);
     if (dir < 0)
@@ -244,20 +244,20 @@ int runs_result(const char *key, struct buf *out, struct carrel_error *err)
     return 0;
 }
 
-int runs_files(const char *key, char *path, size_t size,
+int runs_files(const char *key, char *dir, size_t size,
         void (*each)(const char *name, uint64_t bytes, void *context), void *context,
         struct carrel_error *err)
 {
     char state[PATH_MAX];
 
-    AUTO(fd_close) int dir = open_run(key, err);
-    if (dir < 0)
-        return dir;
+    AUTO(fd_close) int fd = open_run(key, err);
+    if (fd < 0)
+        return fd;
     int r = state_path(state, sizeof(state), err);
     if (r < 0)
         return r;
-    (void)snprintf(path, size, "%s/runs/%s", state, key);
-    run_dir_each(dir, each, context);
+    (void)snprintf(dir, size, "%s/runs/%s", state, key);
+    run_dir_each(fd, each, context);
     return 0;
 }
 

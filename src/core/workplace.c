@@ -193,6 +193,7 @@ static int make_mounts(struct workplace *place, struct carrel_error *err)
 /* Lets git ask us what changed: see monitor.h. */
 static int mount_monitor(struct workplace *place, const char *program, struct carrel_error *err)
 {
+    assert(place);
     const struct workspace *ws = place->ws;
 
     if (!program || ws->mode != WORKSPACE_OVERLAY || ws->is_folder ||

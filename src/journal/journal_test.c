@@ -387,5 +387,5 @@ TEST(bytes_of_any_kind_stay_one_record_and_harmless)
     CHECK_EQ(read_lines(&bench, "R-1/journal.jsonl", &text, lines, 8), 1);
     for (const char *c = lines[0]; c && *c; c++)
         CHECK((unsigned char)*c >= 0x20 && *c != 0x7f);
-    CHECK(!strstr(lines[0], "\xc2\x9b") && !strstr(lines[0], "\xe2\x80\xae"));
+    CHECK(lines[0] && !strstr(lines[0], "\xc2\x9b") && !strstr(lines[0], "\xe2\x80\xae"));
 }

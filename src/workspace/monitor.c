@@ -278,7 +278,7 @@ static bool is_pristine(
     while (pristine->path && strcmp(pristine->path, entry->path) < 0)
         if (cursor->left == 0 || !next_entry(cursor, pristine))
             pristine->path = NULL;
-    return pristine->path && pristine->len == entry->len &&
+    return pristine->path && pristine->data && pristine->len == entry->len &&
            memcmp(pristine->data, entry->data, entry->len) == 0;
 }
 
