@@ -202,6 +202,7 @@ i[:] = chained([line for line in i if line], 0)'
 }
 
 signed() {
+    local seal
     rewrite 't[:] = other_way(t, 5)'
     finds rewritten 1 "T-1+R-1             BAD at record 7: "
     finds rewritten-key 1 "T-1+R-1             BAD at record 7: " --key "$public"
@@ -214,6 +215,17 @@ signed() {
     restore
     rewrite 'del t[9:]; t.append(t[6]); t[:] = chained(t, 7)'
     finds seal-replayed 1 "T-1+R-1             BAD at record 10: " --key "$public"
+    restore
+    # The index is not signed: with it, what came after an earlier seal can be taken away. That is
+    # told by a seal that somebody has kept elsewhere.
+    seal=$(carrel journal show --json T-1/R-1 | field seal)
+    rewrite 'del t[7:]'
+    if carrel journal verify --key "$public" >/dev/null && [ "${#seal}" -eq 64 ] &&
+        ! carrel journal show --json T-1/R-1 | grep -q "$seal"; then
+        echo "REFUSED cut-to-a-seal the seal that was kept is not in it"
+    else
+        echo "SUCCEEDED cut-to-a-seal"
+    fi
     restore
     # By a key of the forger's own.
     me mv "$T/config/carrel" "$T/config/true"
