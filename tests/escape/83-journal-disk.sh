@@ -25,10 +25,11 @@ mkdir disk/work disk/state
 export HOME=$T XDG_STATE_HOME=$T/disk/state XDG_CONFIG_HOME=$T/config
 journals() { cat disk/state/carrel/runs/*R-*/journal.jsonl 2>/dev/null; }
 
-# judge NAME STATUS: carrel must have failed, for want of room, and said no more than that.
+# judge NAME STATUS [REASON]: carrel must have failed, for want of room.
 judge() {
-    if [ "$2" -eq 125 ] && grep -q '^carrel: .*No space left' said; then
-        echo "REFUSED $1 $(grep -m1 '^carrel: .*No space' said)"
+    local reason="^carrel: ${3-nothing is run unrecorded}: .*No space left"
+    if [ "$2" -eq 125 ] && grep -q "$reason" said; then
+        echo "REFUSED $1 $(grep -m1 "$reason" said)"
     elif [ "$2" -eq 125 ]; then
         echo "OTHER $1 $(cat said)"
     else
@@ -73,7 +74,7 @@ status=0
 "$tool" run --quiet --repo "$repository" --task T-1 --run R-1 --on-success apply -- \
     /bin/sh -c 'echo work >work; cat /dev/zero >fill; rm fill; cat /dev/zero >fill; exit 0' \
     2>said || status=$?
-judge lands-unrecorded "$status"
+judge lands-unrecorded "$status" "the result of run .* was refused .*"
 [ -z "$(ls "$repository")" ] || echo "SUCCEEDED lands-unrecorded"
 END
     # A logger that does its best, with records of a page each.
