@@ -19,7 +19,7 @@ changes=(
     "reorder|5: it is number 6: |t[4], t[5] = t[5], t[4]"
     "truncate|9: the index has a seal of 10 records|del t[8:]"
     "truncate-to-a-seal|8: the index has a seal of 10 records|del t[7:]"
-    "truncate-all|1: the index has a seal of 10 records|del t[:]"
+    "truncate-all|1: the index has a seal of 7 records|del t[:]"
     "splice|4: it is of another run: 'T-1+R-2'|t[3:] = o[3:]"
     "splice-one|6: it is of another run|t[5] = o[5]"
     "replay|7: it is number 5: |t.insert(6, t[4])"
@@ -29,7 +29,7 @@ changes=(
     # Two ways to go on after record 5, both with right hashes: one after the other, and one instead.
     "fork|11: it is number 6: |t += other_way(t, 5)[5:]"
     "fork-sealed|7: |t[:] = other_way(t, 5)"
-    "fork-unsigned|10: the index has a seal of 10 records|t[:] = unsigned(other_way(t, 5))"
+    "fork-unsigned|7: the index has a seal of 7 records|t[:] = unsigned(other_way(t, 5))"
     "fork-after-the-seal|10: |t[:] = other_way(t, 7)"
 )
 
