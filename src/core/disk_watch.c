@@ -62,7 +62,7 @@ static int walk(struct disk_watch *watch, struct disk_mark *now, bool *is_doubtf
     now->used_bytes += held.bytes;
     now->used_inodes += held.inodes;
     *is_doubtful = held.is_doubtful;
-    return 0;
+    return held.is_cut ? err_set(err, -E2BIG, "the processes hold too many files to count") : 0;
 }
 
 int disk_watch_begin(

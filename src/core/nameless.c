@@ -20,7 +20,7 @@
 
 #define MAX_PIDS 8192U
 #define MAX_LOOKS 65536U                 /* descriptors and mappings in one count */
-#define MAX_NS (UINT64_C(200) * 1000000) /* of our own work: a busy machine hides nothing */
+#define MAX_NS (UINT64_C(300) * 1000000) /* of our own work: a busy machine hides nothing */
 #define MAX_ROUNDS 8
 #define SEEN_ROOM (2 * (MAX_LOOKS + MAX_PIDS)) /* so a free place is always near */
 #define PIDS_KEY UINT64_MAX                    /* in place of a device */
@@ -93,7 +93,7 @@ static bool may_look(struct count *count)
         return true;
     }
     count->looks = MAX_LOOKS;
-    count->found.is_doubtful = true;
+    count->found.is_cut = true;
     return false;
 }
 

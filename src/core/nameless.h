@@ -9,7 +9,7 @@
  * The program may know that we look, and how. So whatever cannot be seen is said to be so, and
  * the caller decides: descriptors that lie unread in a unix socket, processes that forbid us to
  * look (an ordinary user may not look into one that is not dumpable), files that are mapped and
- * not open (only root may ask for their size), and more of anything than we have time for.
+ * not open (only root may ask for their size), and more of anything than we take time for.
  */
 #pragma once
 #include <stdbool.h>
@@ -45,6 +45,7 @@ struct nameless {
     uint64_t bytes; /* each file once, as the host pays for it */
     uint64_t inodes;
     bool is_doubtful; /* there may be more */
+    bool is_cut;      /* there is more, and we did not take the time for it */
 };
 
 /* Looks through all processes of the sandbox; a negative errno when it could not even begin. */

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -358,6 +359,30 @@ TEST(a_list_that_never_ends_is_a_doubt)
     held_by = 0x3fffff00; /* above any number that a process can have */
     is_restless = true;
     CHECK(count().is_doubtful);
+    end(pid);
+}
+
+static void hold_no_end(void)
+{
+    int fd = make();
+    struct rlimit limit;
+
+    CHECK_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    limit.rlim_cur = limit.rlim_max;
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    while (dup(fd) >= 0 && fd + 70000 > dup(fd))
+        ;
+}
+
+TEST(more_than_anybody_needs_is_not_counted_to_the_end)
+{
+    struct rlimit limit;
+
+    CHECK_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    if (limit.rlim_max < 80000)
+        SKIP("a process here may have %lu files open at most", (unsigned long)limit.rlim_max);
+    pid_t pid = begin(hold_no_end);
+    CHECK(count().is_cut);
     end(pid);
 }
 
