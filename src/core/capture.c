@@ -62,6 +62,18 @@ static void keep_tail(struct capture *c, uint64_t at, const char *data, size_t l
     memcpy(ring, data + first, len - first);
 }
 
+static void keep_end(struct capture *c, const char *data, size_t len)
+{
+    if (len > CAPTURE_END) {
+        data += len - CAPTURE_END;
+        len = CAPTURE_END;
+    }
+    size_t old = c->end_len < CAPTURE_END - len ? c->end_len : CAPTURE_END - len;
+    memmove(c->end, c->end + c->end_len - old, old);
+    memcpy(c->end + old, data, len);
+    c->end_len = old + len;
+}
+
 /* Makes the directories above `path`; they hold what a program wrote, so they are ours alone.
  */
 static int make_parents(const char *path)
@@ -111,6 +123,7 @@ void capture_add(struct capture *c, const char *data, size_t len)
     if (c->file < 0 && c->total + len > c->budget)
         open_file(c);
     write_file(c, c->total, data, len);
+    keep_end(c, data, len);
     if (c->total < head) {
         size_t n = head - c->total < len ? head - c->total : len;
         memcpy(c->bytes + c->total, data, n);

@@ -9,12 +9,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define CAPTURE_END 512
+
 struct capture {
-    uint64_t budget;   /* bytes of the text that capture_text() gives */
-    uint64_t file_max; /* bytes of the file at most */
-    uint64_t total;    /* bytes seen */
-    char *bytes;       /* first half: head; second half: a ring that holds the tail */
-    const char *path;  /* file for the whole, made when needed; NULL: none wanted */
+    uint64_t budget;       /* bytes of the text that capture_text() gives */
+    uint64_t file_max;     /* bytes of the file at most */
+    uint64_t total;        /* bytes seen */
+    char *bytes;           /* first half: head; second half: a ring that holds the tail */
+    const char *path;      /* file for the whole, made when needed; NULL: none wanted */
+    char end[CAPTURE_END]; /* the last bytes, whatever the budget */
+    size_t end_len;
     int file;
     int file_error; /* negative errno: the file could not be made or written */
 };

@@ -79,6 +79,26 @@ TEST(head_and_tail_are_right_for_every_split)
     }
 }
 
+TEST(the_very_end_is_kept_whatever_the_budget)
+{
+    char stream[3000];
+    struct capture c;
+
+    for (size_t i = 0; i < sizeof(stream); i++)
+        stream[i] = (char)('a' + i % 23);
+    for (size_t step = 1; step <= sizeof(stream); step += 97) {
+        CHECK_EQ(capture_init(&c, 7, NULL, 0), 0);
+        for (size_t at = 0; at < sizeof(stream); at += step) {
+            size_t len = sizeof(stream) - at < step ? sizeof(stream) - at : step;
+            capture_add(&c, stream + at, len);
+            size_t most = at + len < CAPTURE_END ? at + len : CAPTURE_END;
+            CHECK_EQ(c.end_len, most);
+            CHECK(memcmp(c.end, stream + at + len - most, most) == 0);
+        }
+        capture_finish(&c);
+    }
+}
+
 TEST(a_cut_falls_between_characters)
 {
     AUTO(buf_finish) struct buf out = BUF_INIT(1000);

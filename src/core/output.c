@@ -71,6 +71,7 @@ void output_take(const struct output *output, struct carrel_run_result *result)
 {
     result->stdout_cut = capture_text(&output->out, &result->stdout_text);
     result->stderr_cut = capture_text(&output->err, &result->stderr_text);
+    buf_add(&result->stderr_end, output->err.end, output->err.end_len);
     result->stdout_bytes = output->out.total;
     result->stderr_bytes = output->err.total;
     result->is_truncated =

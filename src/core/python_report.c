@@ -199,6 +199,11 @@ static void judge_blocked(struct json_value findings, struct carrel_run_result *
             text.len, "");
 }
 
+static bool is_continuation(char c)
+{
+    return ((unsigned char)c & 0xc0) == 0x80;
+}
+
 static bool is_space(char c)
 {
     return c == ' ' || (c >= '\t' && c <= '\r');
@@ -218,8 +223,10 @@ static void add_error_line(const struct buf *error, struct buf *out)
 /* The last line of standard error that is not empty; on a terminal nobody knows which it is. */
 static void judge_failure(struct carrel_run_result *result, const char *what)
 {
-    const char *text = result->stderr_text.data;
-    size_t end = result->stderr_text.len;
+    const struct buf *from =
+            result->stderr_cut.is_cut ? &result->stderr_end : &result->stderr_text;
+    const char *text = from->data;
+    size_t end = from->len;
     AUTO(buf_finish) struct buf instead = BUF_INIT(TEXT_MAX);
 
     while (end > 0 && is_space(text[end - 1]))
@@ -227,8 +234,8 @@ static void judge_failure(struct carrel_run_result *result, const char *what)
     size_t begin = end;
     while (begin > 0 && text[begin - 1] != '\n')
         begin--;
-    while (begin < end && is_space(text[begin]))
-        begin++;
+    while (begin < end && (is_space(text[begin]) || is_continuation(text[begin])))
+        begin++; /* the second: of a character that is not all there */
     if (begin < end) {
         set_message(result, what, text + begin, end - begin, "");
         return;

@@ -301,6 +301,7 @@ void carrel_run_result_free(struct carrel_run_result *r)
         return;
     buf_finish(r->stdout_text);
     buf_finish(r->stderr_text);
+    buf_finish(r->stderr_end);
     buf_finish(r->json);
     free(r->stdout_file);
     free(r->stderr_file);

@@ -33,6 +33,7 @@ struct carrel_run_result {
     int cancel_signal;
     struct buf stdout_text;
     struct buf stderr_text;
+    struct buf stderr_end; /* its last bytes, also those that are cut from the text */
     struct capture_cut stdout_cut;
     struct capture_cut stderr_cut;
     uint64_t stdout_bytes;

@@ -354,6 +354,7 @@ static struct run *run_new(const struct run_request *request)
     }
     run->result->usage = USAGE_INIT;
     run->result->stdout_text = run->result->stderr_text = BUF_INIT(SIZE_MAX / 4);
+    run->result->stderr_end = BUF_INIT(CAPTURE_END);
     run->result->json = BUF_INIT(SIZE_MAX / 4);
     run->result->guest = GUEST_ANSWER_INIT;
     run->result->summary = BUF_INIT(64U << 10);

@@ -93,6 +93,8 @@ isolated() {
 # ---- errors -------------------------------------------------------------------------------------
 
 uncaught() {
+    carrel python --json --max-output 20 -c '1/0' # however little of it is shown
+    holds 'r["message"] == "Execution failed: ZeroDivisionError: division by zero"'
     printf 'def f(x):\n    return 1 / x\n\nresult = "so far"\nf(0)\n' | write bad.py
     py bad.py
     [ "$status" -eq 1 ]
