@@ -9,7 +9,6 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "policy/policy.h"
-#include "runtime/runtime.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -253,18 +252,18 @@ int python_place_find(const struct carrel_python_options *o, const struct policy
         struct python_place *out, struct carrel_error *err)
 {
     AUTO(python_place_finish) struct python_place place = { 0 };
-    struct runtime *runtime;
 
     if (o->venv && o->python)
         return err_set(err, -EINVAL,
                 "a virtual environment has its own interpreter: --venv and --python exclude "
                 "each other");
-    int r = runtime_find(choose_runtime(o, policy), &runtime, err);
-    if (r == 0)
-        r = copy_mounts(o->run, &place, err);
+    int r = copy_mounts(o->run, &place, err);
     if (r < 0)
         return r;
-    bool is_isolated = runtime_isolation(runtime) != ISOLATION_NONE; /* else all is visible */
+    /* Else all is visible. Whether there is such a runtime, or another instead, the run says.
+     */
+    bool is_isolated =
+            policy_runtime_isolation(choose_runtime(o, policy)) != POLICY_ISOLATION_NONE;
     if (o->venv)
         r = use_venv(o->venv, is_isolated, &place, err);
     else

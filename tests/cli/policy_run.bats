@@ -329,6 +329,8 @@ falls_back_along_the_list() {
     [ "$(field 'o["fallback_from"]')" = docker ]
     me grep -q '"event":"fallback_taken","from":"docker","to":"local","why":"[^"]' \
         "$(field 'o["journal"]')"
+    carrel python --json --policy p.yaml -c 'result = 6 * 7'
+    [ "$(field '[o["fallback_from"], o["runtime"], o["result"]]')" = '["docker", "local", 42]' ]
     policy p.yaml <<<'sandbox: {type: docker}'
     carrel run --policy p.yaml -- echo ran
     [ "$status" -eq 125 ]
