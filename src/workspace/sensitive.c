@@ -115,6 +115,7 @@ static const struct {
     { "mcp.json", "tool servers for agents" },
     { ".carrel/", "settings of carrel" },
     { "carrel.y*ml", "settings of carrel" },
+    { "configs/profiles/default.yaml", "settings of carrel" },
     { ".worktreeinclude", "ignored files that a run receives" },
 
     /* CI */

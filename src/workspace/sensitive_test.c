@@ -9,6 +9,8 @@ TEST(what_runs_by_itself_is_found_anywhere_in_the_tree)
     CHECK_STR(sensitive_why("a/b/.gitattributes"),
             "git attributes (filters, merge and diff drivers)");
     CHECK_STR(sensitive_why(".github/workflows/ci.yml"), "CI workflow");
+    CHECK_STR(sensitive_why("carrel.yaml"), "settings of carrel");
+    CHECK_STR(sensitive_why("configs/profiles/default.yaml"), "settings of carrel");
     CHECK_STR(sensitive_why("package.json"), "package scripts");
     CHECK_STR(sensitive_why("sub/package.json"), "package scripts");
     CHECK_STR(sensitive_why("lib/python3.11/site-packages/x.pth"), "loaded by every Python");
