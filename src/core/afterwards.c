@@ -2,7 +2,6 @@
 #include "core/afterwards.h"
 #include "base/err.h"
 #include "core/evidence.h"
-#include "core/run.h"
 #include "core/state.h"
 #include "policy/policy.h"
 #include "workspace/workspace.h"
@@ -27,12 +26,17 @@ static bool has_journal(const struct workspace *ws)
 int afterwards_begin(const struct workspace *ws, const char *event, struct evidence *evidence,
         struct carrel_error *err)
 {
-    const struct carrel_run_options options = CARREL_RUN_OPTIONS_INIT;
+    /* How a journal is written is not a repository's to say: its file is not looked for, and
+     * cannot hold the work of the run that made it. */
+    const struct policy_request request = {
+        .cwd = "/",
+        .environment = (const char *const *)environ,
+    };
     AUTO(policy_free) struct policy *policy = NULL;
 
     if (!has_journal(ws))
         return 0;
-    int r = run_load_policy(&options, &policy, err);
+    int r = policy_load(&request, &policy, err);
     if (r == 0)
         r = evidence_reopen(evidence, ws->task, ws->run, policy, err);
     return r < 0 ? r : afterwards_end(ws, event, evidence, err);

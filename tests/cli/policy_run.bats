@@ -209,6 +209,23 @@ the_repository_only_tightens() {
 }
 @test "a policy beside the code can only tighten" { both the_repository_only_tightens; }
 
+# A run plants a policy that stops every run; what to do with its work is still the caller's.
+planted_policy_holds_nothing() {
+    new_repo
+    in_repo run --quiet --workspace --task T-1 --run R-1 -c 'echo "sandbox: {network: host}" >carrel.yaml'
+    in_repo workspace apply R-1
+    [ "$status" -eq 0 ]
+    in_repo run -- true
+    is_one_error 125 "*/repo/carrel.yaml:1:*"
+    in_repo workspace commit R-1
+    [ "$status" -eq 0 ]
+    in_repo workspace discard --force R-1
+    [ "$status" -eq 0 ]
+    carrel journal show --json T-1/R-1
+    [ "$(field '[r["event"] for r in o["journal"]][-2]')" = workspace_discarded ]
+}
+@test "a planted policy does not hold the work of its run" { both planted_policy_holds_nothing; }
+
 bad_files_are_refused() {
     local bad
     for bad in 'sandbox: {memroy: 1G}' 'sandbox: {limits: {memory: lots}}' $'a: 1\na: 2' \
