@@ -400,6 +400,8 @@ static int name_run(struct run *run, struct carrel_error *err)
     int r = take_id(o->task, "task", 'T', result->task, sizeof(result->task), err);
     if (r == 0)
         r = take_id(o->run, "run", 'R', result->run, sizeof(result->run), err);
+    if (r == 0 && o->task && o->run)
+        r = workplace_check_free(result->task, result->run, err);
     return r;
 }
 

@@ -386,6 +386,14 @@ int workplace_find_ids(const char *name, char task[static NAME_ID_MAX + 1],
     return 0;
 }
 
+int workplace_check_free(const char *task, const char *run, struct carrel_error *err)
+{
+    char state[PATH_MAX];
+
+    int r = state_path(state, sizeof(state), err);
+    return r < 0 ? r : workspace_check_free(state, task, run, err);
+}
+
 int workplace_open(const struct workplace_request *request, struct workplace **out,
         struct carrel_error *err)
 {

@@ -58,6 +58,9 @@ int workplace_open(const struct workplace_request *request, struct workplace **o
 int workplace_find_ids(const char *name, char task[static NAME_ID_MAX + 1],
         char run[static NAME_ID_MAX + 1], struct carrel_error *err);
 
+/* -EEXIST where a workspace has these ids: before anything is recorded of another run. */
+int workplace_check_free(const char *task, const char *run, struct carrel_error *err);
+
 /* The same for a workspace that is there: its repository, its tree and the mounts. Takes over
  * `ws`, also on failure. */
 int workplace_reopen(struct workspace *ws, struct workplace **out, struct carrel_error *err);

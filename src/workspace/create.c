@@ -92,13 +92,23 @@ static void full_ref(
     (void)snprintf(ref, sizeof(HEADS) + NAME_BRANCH_MAX, HEADS "%s", ws->branch);
 }
 
-/* The words for both ways to find out. */
+/* The words for all ways to find out. */
 static int is_taken(const struct workspace *ws, struct carrel_error *err)
 {
     return err_set(err, -EEXIST,
             "workspace '%s/%s' exists already: go on in it (carrel workspace resume %s/%s), "
             "discard it, or choose another run id",
             ws->task, ws->run, ws->task, ws->run);
+}
+
+int workspace_check_free(
+        const char *state, const char *task, const char *run, struct carrel_error *err)
+{
+    AUTO(workspace_free) struct workspace *ws = NULL;
+    char name[2 * NAME_ID_MAX + 2];
+
+    (void)snprintf(name, sizeof(name), "%s/%s", task, run);
+    return workspace_find(state, name, &ws, NULL) == 0 ? is_taken(ws, err) : 0;
 }
 
 /*

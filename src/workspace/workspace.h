@@ -81,6 +81,10 @@ struct workspace_request {
 int workspace_create(const struct workspace_request *request, struct workspace **out,
         struct carrel_error *err);
 
+/* -EEXIST where there is one, in the words of workspace_create(); which still must ask. */
+int workspace_check_free(
+        const char *state, const char *task, const char *run, struct carrel_error *err);
+
 /* Finds a workspace by "R" or "T/R". -ENOENT with the nearest, -EEXIST when R alone is
  * ambiguous (the message names the tasks). Does not take the lock. */
 int workspace_find(

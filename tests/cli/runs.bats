@@ -365,6 +365,19 @@ commits_carry_the_seal() {
 }
 @test "a commit of a run carries the seal of its journal" { both commits_carry_the_seal; }
 
+# A run that is refused for its id is not the one that has it.
+taken_id() {
+    me sh -c 'git init -q repo && cd repo && git config user.name A && git config user.email a@b.c &&
+        echo 1 >a && git add a && git commit -qm one'
+    carrel run --quiet --repo repo --task T-1 --run R-1 -- true
+    carrel run --repo repo --task T-1 --run R-1 -- true
+    is_one_error 125 "carrel: workspace 'T-1/R-1' exists already: *"
+    carrel runs show T-1/R-1 --json
+    [ "$(field '[o["run"]["reason"], o["run"]["status"]]')" = '["exited", 0]' ]
+    [ "$(me grep -c run_started state/carrel/runs/T-1+R-1/journal.jsonl)" -eq 1 ]
+}
+@test "an id that is taken leaves the journal of its run alone" { both taken_id; }
+
 # What was done to its journal does not hold a workspace for ever.
 spoilt_journal() {
     me sh -c 'git init -q repo && cd repo && git config user.name A && git config user.email a@b.c &&
