@@ -24,7 +24,9 @@ int state_path(char *path, size_t size, struct carrel_error *err)
     else if (home && home[0] == '/')
         n = snprintf(path, size, "%s/.local/state/carrel", home);
     else
-        return err_set(err, -ENOENT, "neither XDG_STATE_HOME nor HOME is set");
+        return err_set(err, -ENOENT,
+                "neither XDG_STATE_HOME nor HOME is set: there is no place to keep anything "
+                "(set one, or --journal off)");
     if (n < 0 || (size_t)n >= size)
         return err_set_errno(err, -ENAMETOOLONG, "state directory");
     return 0;
