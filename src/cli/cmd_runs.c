@@ -108,7 +108,7 @@ static void print_entry(const struct run_entry *entry)
     if (entry->has_status)
         (void)snprintf(status, sizeof(status), "%" PRId64, entry->status);
     (void)snprintf(began, sizeof(began), "%.19s", or_dash(entry->began));
-    printf("%-18s  %-19s  %-12s  %-13s  %6s  %7s  %s\n", entry->key, began,
+    printf("%-18s  %-19s  %-12s  %-14s  %6s  %7s  %s\n", entry->key, began,
             run_state_name(entry->state), or_dash(entry->reason), status,
             str_size(entry->bytes, size), argv_text(entry, words, sizeof(words)));
 }
@@ -124,7 +124,7 @@ static int list(const struct runs_args *args)
         return fail_with(STATUS_FAILED, &err);
     if (!args->report.is_json) {
         if (all.n > 0)
-            printf("%-18s  %-19s  %-12s  %-13s  %6s  %7s  %s\n", "RUN", "BEGAN (UTC)",
+            printf("%-18s  %-19s  %-12s  %-14s  %6s  %7s  %s\n", "RUN", "BEGAN (UTC)",
                     "JOURNAL", "REASON", "STATUS", "SIZE", "COMMAND");
         for (size_t i = 0; i < all.n; i++)
             print_entry(&all.items[i]);
