@@ -2,6 +2,7 @@
 #include "core/afterwards.h"
 #include "base/err.h"
 #include "core/evidence.h"
+#include "core/journals.h"
 #include "core/state.h"
 #include "policy/policy.h"
 #include "workspace/workspace.h"
@@ -10,17 +11,27 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static bool has_journal(const struct workspace *ws)
+/* 1: there is one, 0: the run was not recorded. One that was taken away is no run unrecorded.
+ */
+static int has_journal(const struct workspace *ws, struct carrel_error *err)
 {
-    char state[PATH_MAX];
     char key[STATE_KEY_MAX];
-    char path[PATH_MAX + STATE_KEY_MAX + 32];
+    char path[PATH_MAX];
+    char file[PATH_MAX + STATE_KEY_MAX + 32];
 
-    if (state_path(state, sizeof(state), NULL) < 0)
-        return false;
     state_run_key(ws->task, ws->run, key);
-    (void)snprintf(path, sizeof(path), "%s/runs/%s/journal.jsonl", state, key);
-    return access(path, F_OK) == 0;
+    int r = journals_path(path, err);
+    if (r < 0)
+        return r;
+    (void)snprintf(file, sizeof(file), "%s/%s/journal.jsonl", path, key);
+    if (access(file, F_OK) == 0)
+        return 1;
+    AUTO(journals_close) struct journals *journals = NULL;
+    r = journals_open(&journals, err);
+    if (r < 0)
+        return r;
+    const struct journal_run *known = journal_runs_get(journals->runs, key);
+    return known && !known->is_pruned;
 }
 
 int afterwards_begin(const struct workspace *ws, const char *event, struct evidence *evidence,
@@ -34,9 +45,10 @@ int afterwards_begin(const struct workspace *ws, const char *event, struct evide
     };
     AUTO(policy_free) struct policy *policy = NULL;
 
-    if (!has_journal(ws))
-        return 0;
-    int r = policy_load(&request, &policy, err);
+    int r = has_journal(ws, err);
+    if (r <= 0)
+        return r;
+    r = policy_load(&request, &policy, err);
     if (r == 0)
         r = evidence_reopen(evidence, ws->task, ws->run, policy, err);
     return r < 0 ? r : afterwards_end(ws, event, evidence, err);

@@ -372,11 +372,12 @@ void evidence_abandon(struct evidence *evidence, const struct carrel_error *why)
 {
     struct json *json = evidence->is_failed ? NULL : begin(evidence, "run_ended");
 
-    if (!json)
-        return;
-    json_str(json, "reason", reason_name(CARREL_INFRASTRUCTURE));
-    json_null(json, "status");
-    json_str(json, "message", why->message);
-    if (add(evidence, NULL) == 0)
-        (void)evidence_seal(evidence, reason_name(CARREL_INFRASTRUCTURE), NULL); /* unsealed */
+    if (json) {
+        json_str(json, "reason", reason_name(CARREL_INFRASTRUCTURE));
+        json_null(json, "status");
+        json_str(json, "message", why->message);
+        (void)add(evidence, NULL);
+    }
+    /* Also one that is full takes a seal; any other that failed stays unsealed, and is told. */
+    (void)evidence_seal(evidence, reason_name(CARREL_INFRASTRUCTURE), NULL);
 }

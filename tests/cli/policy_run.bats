@@ -335,6 +335,8 @@ a_required_journal() {
     carrel run --policy p.yaml -- sh -c 'echo ran'
     [ "$status" -eq 125 ]
     [ -z "$out" ]
+    carrel runs --json
+    [ "$(field 'o["runs"][0]["state"]')" = sealed ]
 }
 @test "a journal that is required, off, or full" { both a_required_journal; }
 

@@ -351,6 +351,16 @@ commits_carry_the_seal() {
     carrel workspace discard T-1/R-2
     me grep -q '"event":"workspace_discarded"' "$journal"
 
+    # A journal that was taken away does not make the run one that was never recorded.
+    carrel run --json --repo repo --task T-1 --run R-4 -- sh -c 'echo 4 >a'
+    me rm state/carrel/runs/T-1+R-4/journal.jsonl
+    carrel workspace commit T-1/R-4
+    [ "$status" -eq 0 ]
+    me grep -q '"event":"workspace_committed"' state/carrel/runs/T-1+R-4/journal.jsonl
+    carrel journal verify T-1/R-4
+    [ "$status" -eq 1 ]
+    me rm state/carrel/runs/T-1+R-4/journal.jsonl
+
     # A run that is taken up again goes on in its journal, and a workspace keeps its run.
     carrel run --json --repo repo --task T-1 --run R-3 -- true
     carrel workspace resume T-1/R-3 --json -- sh -c 'echo again; exit 1'
@@ -362,6 +372,9 @@ commits_carry_the_seal() {
     carrel workspace discard --force T-1/R-3
     carrel runs prune --keep 0
     [ ! -e "$journal" ]
+    me mkfifo state/carrel/runs/T-1+R-4/journal.jsonl
+    carrel runs
+    [ "$status" -eq 0 ]
 }
 @test "a commit of a run carries the seal of its journal" { both commits_carry_the_seal; }
 
