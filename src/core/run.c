@@ -65,10 +65,10 @@ static int check_options(const struct carrel_run_options *o, struct carrel_error
     return 0;
 }
 
-/* ENOENT, EACCES and ENOEXEC speak of the program alone; here it was something else. */
+/* These codes speak of the program alone; here it was something else. */
 static int not_the_program(int code, struct carrel_error *err)
 {
-    if (code == -ENOENT || code == -EACCES || code == -ENOEXEC)
+    if (code == -ENOENT || code == -EACCES || code == -EISDIR || code == -ENOEXEC)
         err->code = -EINVAL;
     return err->code;
 }

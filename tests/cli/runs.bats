@@ -97,6 +97,7 @@ mount -t tmpfs -o size=64k,nr_inodes=64,mode=777 none disk || exit 77
 export XDG_STATE_HOME=$PWD/disk
 mkfifo go
 run() { # run WORD: in the background, until the pipe says something
+    rm -f inner
     "$carrel" run --stdin -- sh -c 'echo started; read x; echo went on' "$1" <go >inner 2>inner-err &
     pid=$!
     exec 9>go
