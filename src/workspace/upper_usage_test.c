@@ -60,4 +60,6 @@ TEST(what_is_in_shut_directories_counts_and_they_stay_shut)
         CHECK_EQ(mode_of(&place, "upper/d/e"), modes[i]);
         drop_place(&place);
     }
+    /* Whoever looks for leaks at the end must be who began. */
+    CHECK(geteuid() == getuid() || (seteuid(getuid()) == 0 && setegid(getgid()) == 0));
 }
