@@ -3,11 +3,11 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/json.h"
-#include "base/nearest.h"
 #include "base/str.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/report_args.h"
+#include "cli/subcommands.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdint.h>
@@ -120,21 +120,6 @@ static void print_verb_help(const struct verb *verb)
     options_print(rows, select_rows(verb->options | BIT(JSON) | BIT(HELP), rows));
 }
 
-int journal_verb_fail(const struct journal_args *args, const struct carrel_error *err)
-{
-    AUTO(buf_finish) struct buf text = BUF_INIT(64U << 10);
-    struct json json = { .out = &text };
-
-    if (args->is_json) {
-        json_object(&json, NULL);
-        json_bool(&json, "ok", false);
-        json_str(&json, "error", err->message);
-        json_end_object(&json);
-        (void)report_print_json(&text, 0); /* the first failure is the one to report */
-    }
-    return fail_with(STATUS_FAILED, err);
-}
-
 void journal_asked_finish(struct journal_asked asked)
 {
     journal_place_finish(asked.place);
@@ -176,12 +161,13 @@ int journal_asked_judge(const struct journal_asked *asked, struct journal_reader
     return journals_verify(&asked->place, asked->known.trust, out, err); /* has a later index */
 }
 
-static int run_verb(const struct verb *verb, int argc, char **argv)
+static int run_verb(size_t index, int argc, char **argv)
 {
+    const struct verb *verb = &verbs[index];
+    const struct subcommand_words takes = { verb->words, verb->min, verb->max };
     struct journal_args args = { 0 };
     struct option_row rows[N_OPTIONS];
     struct carrel_error err = { 0 };
-    char shown[64];
 
     size_t n = select_rows(verb->options | BIT(JSON) | BIT(HELP), rows);
     AUTO(free) char **words = calloc((size_t)argc + 1, sizeof(*words));
@@ -189,16 +175,10 @@ static int run_verb(const struct verb *verb, int argc, char **argv)
                   : err_set_errno(&err, -ENOMEM, "arguments");
     args.words = words;
     args.n_words = r < 0 ? 0 : (size_t)r;
-    if (r >= 0 && !args.wants_help && args.n_words > verb->max)
-        r = err_set(&err, -EINVAL,
-                "unexpected word '%s'; usage: carrel journal %s [options]%s%s",
-                str_escape(words[verb->max], strlen(words[verb->max]), shown, sizeof(shown)),
-                verb->name, verb->words[0] ? " " : "", verb->words);
-    if (r >= 0 && !args.wants_help && args.n_words < verb->min)
-        r = err_set(&err, -EINVAL, "a word is missing; usage: carrel journal %s [options] %s",
-                verb->name, verb->words);
+    if (r >= 0 && !args.wants_help)
+        r = subcommand_check_words("journal", verb->name, takes, words, args.n_words, &err);
     if (r < 0)
-        return journal_verb_fail(&args, &err);
+        return report_fail(args.is_json, &err);
     if (args.wants_help) {
         print_verb_help(verb);
         return report_finish(0);
@@ -206,40 +186,21 @@ static int run_verb(const struct verb *verb, int argc, char **argv)
     return verb->run(&args);
 }
 
-static int unknown_verb(const char *word)
+static const char *name_of(size_t index)
 {
-    struct carrel_error err = { 0 };
-    const char *best = NULL;
-    size_t distance = SIZE_MAX;
-    char shown[64];
-
-    for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
-        nearest_offer(verbs[i].name, word, strlen(word), &best, &distance);
-    (void)str_escape(word, strlen(word), shown, sizeof(shown));
-    if (best)
-        (void)err_set(&err, -EINVAL, "unknown subcommand '%s' (did you mean 'journal %s'?)",
-                shown, best);
-    else
-        (void)err_set(&err, -EINVAL,
-                "unknown subcommand '%s'; 'carrel journal --help' lists them", shown);
-    return fail_with(STATUS_FAILED, &err);
+    return verbs[index].name;
 }
 
 int cmd_journal(int argc, char **argv)
 {
-    struct carrel_error err = { 0 };
+    static const struct subcommands set = {
+        .command = "journal",
+        .first = "list",
+        .n = ARRAY_LEN(verbs),
+        .name = name_of,
+        .print_help = print_help,
+        .run = run_verb,
+    };
 
-    if (argc < 2) {
-        (void)err_set(&err, -EINVAL,
-                "no subcommand; try 'carrel journal list', or 'carrel journal --help'");
-        return fail_with(STATUS_FAILED, &err);
-    }
-    if (strcmp(argv[1], "--help") == 0) {
-        print_help();
-        return report_finish(0);
-    }
-    for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
-        if (strcmp(verbs[i].name, argv[1]) == 0)
-            return run_verb(&verbs[i], argc - 1, argv + 1);
-    return unknown_verb(argv[1]);
+    return subcommands_run(&set, argc, argv);
 }

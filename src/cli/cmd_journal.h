@@ -31,9 +31,6 @@ int journal_verb_verify(const struct journal_args *args);
 int journal_verb_export(const struct journal_args *args);
 int journal_verb_keygen(const struct journal_args *args);
 
-/* "carrel: …", and with --json an object that says the same. Returns 125. */
-int journal_verb_fail(const struct journal_args *args, const struct carrel_error *err);
-
 /* Opens the journal that args->words[0] names, ready to be read and checked. */
 struct journal_asked {
     struct journals *journals;

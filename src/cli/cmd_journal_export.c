@@ -97,7 +97,7 @@ static int refuse(const struct journal_args *args, const struct journal_verdict 
 
     journal_put_verdict(&text, verdict);
     (void)err_set(&err, -EBADMSG, "%s; --force exports it nevertheless", text.data);
-    (void)journal_verb_fail(args, &err);
+    (void)report_fail(args->is_json, &err);
     return STATUS_BAD;
 }
 
@@ -110,14 +110,14 @@ int journal_verb_export(const struct journal_args *args)
     int r;
 
     if (journal_ask(args, &asked, &err) < 0)
-        return journal_verb_fail(args, &err);
+        return report_fail(args->is_json, &err);
     AUTO(journal_reader_finish)
     struct journal_reader reader = journal_reader_of(asked.place.fd, &asked.known);
     do
         r = journal_reader_next(&reader, &line, &err);
     while (r > 0);
     if (r < 0 || journal_asked_judge(&asked, &reader, &verdict, &err) < 0)
-        return journal_verb_fail(args, &err);
+        return report_fail(args->is_json, &err);
     if (verdict.state == JOURNAL_BAD && !args->is_forced)
         return refuse(args, &verdict);
     if (verdict.state == JOURNAL_BAD && !args->is_json && !args->output &&
@@ -125,7 +125,7 @@ int journal_verb_export(const struct journal_args *args)
         (void)err_set(&err, -EINVAL,
                 "what does not verify may hold anything, and is not written to a terminal; "
                 "use --output");
-        return journal_verb_fail(args, &err);
+        return report_fail(args->is_json, &err);
     }
     r = args->output ? export_to_file(args, asked.place.fd, &verdict, &err)
                      : copy(args, asked.place.fd, &verdict, stdout, &err);
@@ -144,7 +144,7 @@ int journal_verb_keygen(const struct journal_args *args)
     char path[PATH_MAX];
 
     if (journals_make_key(public_hex, path, &err) < 0)
-        return journal_verb_fail(args, &err);
+        return report_fail(args->is_json, &err);
     journal_key_id(public_hex, id);
     if (!args->is_json) {
         printf("key %s: '%s' is the secret; the public key is beside it, journal.pub\n", id,

@@ -106,7 +106,7 @@ int journal_verb_list(const struct journal_args *args)
     int status = 0;
 
     if (journals_open(&journals, &err) < 0)
-        return journal_verb_fail(args, &err);
+        return report_fail(args->is_json, &err);
     const struct journal_verdict *index = &journals->runs->index;
     if (index->state == JOURNAL_BAD) {
         (void)err_set(&err, -EBADMSG,
@@ -263,16 +263,16 @@ int journal_verb_show(const struct journal_args *args)
     struct carrel_error err = { 0 };
 
     if (journal_ask(args, &asked, &err) < 0)
-        return journal_verb_fail(args, &err);
+        return report_fail(args->is_json, &err);
     AUTO(fd_close) int watch = args->is_followed ? watch_file(asked.place.fd, &err) : -1;
     if (args->is_followed && watch < 0)
-        return journal_verb_fail(args, &err);
+        return report_fail(args->is_json, &err);
     AUTO(journal_reader_finish)
     struct journal_reader reader = journal_reader_of(asked.place.fd, &asked.known);
     if (args->is_json && !args->is_followed)
         printf("{\"run\":\"%s\",\"journal\":[", asked.place.run);
     if (show_records(&show, &reader, watch, &err) < 0 ||
             journal_asked_judge(&asked, &reader, &verdict, &err) < 0)
-        return journal_verb_fail(args, &err);
+        return report_fail(args->is_json, &err);
     return show_end(args, &verdict);
 }

@@ -303,7 +303,7 @@ int journal_verb_verify(const struct journal_args *args)
     if (r >= 0)
         r = flush(&tally, &err);
     if (r < 0)
-        status = journal_verb_fail(args, &err);
+        status = report_fail(args->is_json, &err);
     else if (args->is_json)
         status = report_print_json(&tally.text, tally.status);
     else

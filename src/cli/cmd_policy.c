@@ -3,11 +3,11 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/json.h"
-#include "base/nearest.h"
 #include "base/str.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/report_args.h"
+#include "cli/subcommands.h"
 #include "policy/policy.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -49,17 +49,7 @@ static const struct option_row rows[] = {
 
 static int fail(const struct policy_args *args, const struct carrel_error *err)
 {
-    AUTO(buf_finish) struct buf text = BUF_INIT(64U << 10);
-    struct json json = { .out = &text };
-
-    if (args->is_json) {
-        json_object(&json, NULL);
-        json_bool(&json, "ok", false);
-        json_str(&json, "error", err->message);
-        json_end_object(&json);
-        (void)report_print_json(&text, 0); /* the first failure is the one to report */
-    }
-    return fail_with(STATUS_FAILED, err);
+    return report_fail(args->is_json, err);
 }
 
 /* ---- show ---- */
@@ -261,21 +251,20 @@ static const struct verb {
     const char *words;
     const char *help;
     const char *more;
-    bool needs_word;
-    bool takes_word;
+    size_t min, max; /* how many words */
     size_t n_rows;
     int (*run)(const struct policy_args *args);
 } verbs[] = {
     { "show", "", "the policy in force here, and where each value comes from",
-            "The policy that carrel run would have in this directory and environment.", false,
-            false, ARRAY_LEN(rows), show },
+            "The policy that carrel run would have in this directory and environment.", 0, 0,
+            ARRAY_LEN(rows), show },
     { "check", "FILE", "whether a policy file is right, with all its profiles",
             "As a file of your own; what other files say does not count. The exit status is 0\n"
             "or 125.",
-            true, true, 2, check },
+            1, 1, 2, check },
     { "init", "[FILE]", "write a commented policy to begin with",
-            "FILE is carrel.yaml where none is named. A file that is there is left alone.",
-            false, true, 1, init },
+            "FILE is carrel.yaml where none is named. A file that is there is left alone.", 0,
+            1, 1, init },
 };
 
 static void print_help(void)
@@ -297,80 +286,44 @@ static void print_verb_help(const struct verb *verb)
     options_print(rows, verb->n_rows);
 }
 
-/* Options may stand before and after the word. */
-static int parse(const struct verb *verb, int argc, char **argv, struct policy_args *args,
-        struct carrel_error *err)
+static int run_verb(size_t index, int argc, char **argv)
 {
-    char shown[64];
-    int at = options_parse(rows, verb->n_rows, argc, argv, args, err);
-
-    if (at >= 0 && at < argc && verb->takes_word) {
-        args->word = argv[at];
-        argc -= at;
-        argv += at;
-        at = options_parse(rows, verb->n_rows, argc, argv, args, err);
-    }
-    if (at < 0 || args->wants_help)
-        return at < 0 ? at : 0;
-    if (at < argc)
-        return err_set(err, -EINVAL,
-                "unexpected word '%s'; usage: carrel policy %s [options]%s%s",
-                safe(argv[at], shown, sizeof(shown)), verb->name, verb->words[0] ? " " : "",
-                verb->words);
-    if (verb->needs_word && !args->word)
-        return err_set(err, -EINVAL, "a word is missing; usage: carrel policy %s [options] %s",
-                verb->name, verb->words);
-    return 0;
-}
-
-static int run_verb(const struct verb *verb, int argc, char **argv)
-{
+    const struct verb *verb = &verbs[index];
+    const struct subcommand_words takes = { verb->words, verb->min, verb->max };
     struct policy_args args = { 0 };
     struct carrel_error err = { 0 };
 
-    if (parse(verb, argc, argv, &args, &err) < 0)
+    AUTO(free) char **words = calloc((size_t)argc + 1, sizeof(*words));
+    int n = words ? options_parse_mixed(rows, verb->n_rows, argc, argv, &args, words, &err)
+                  : err_set_errno(&err, -ENOMEM, "arguments");
+    if (n >= 0 && !args.wants_help &&
+            subcommand_check_words("policy", verb->name, takes, words, (size_t)n, &err) < 0)
+        n = -1;
+    if (n < 0)
         return fail(&args, &err);
     if (args.wants_help) {
         print_verb_help(verb);
         return report_finish(0);
     }
+    args.word = words[0];
     return verb->run(&args);
 }
 
-static int unknown_verb(const char *word)
+static const char *name_of(size_t index)
 {
-    struct carrel_error err = { 0 };
-    const char *best = NULL;
-    size_t distance = SIZE_MAX;
-    char shown[64];
-
-    for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
-        nearest_offer(verbs[i].name, word, strlen(word), &best, &distance);
-    (void)safe(word, shown, sizeof(shown));
-    if (best)
-        (void)err_set(&err, -EINVAL, "unknown subcommand '%s' (did you mean 'policy %s'?)",
-                shown, best);
-    else
-        (void)err_set(&err, -EINVAL,
-                "unknown subcommand '%s'; 'carrel policy --help' lists them", shown);
-    return fail_with(STATUS_FAILED, &err);
+    return verbs[index].name;
 }
 
 int cmd_policy(int argc, char **argv)
 {
-    struct carrel_error err = { 0 };
+    static const struct subcommands set = {
+        .command = "policy",
+        .first = "show",
+        .n = ARRAY_LEN(verbs),
+        .name = name_of,
+        .print_help = print_help,
+        .run = run_verb,
+    };
 
-    if (argc < 2) {
-        (void)err_set(&err, -EINVAL,
-                "no subcommand; try 'carrel policy show', or 'carrel policy --help'");
-        return fail_with(STATUS_FAILED, &err);
-    }
-    if (strcmp(argv[1], "--help") == 0) {
-        print_help();
-        return report_finish(0);
-    }
-    for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
-        if (strcmp(verbs[i].name, argv[1]) == 0)
-            return run_verb(&verbs[i], argc - 1, argv + 1);
-    return unknown_verb(argv[1]);
+    return subcommands_run(&set, argc, argv);
 }

@@ -270,24 +270,16 @@ int cmd_runs(int argc, char **argv)
 {
     struct carrel_error err = { 0 };
     struct runs_args args = { 0 };
-    const char *words[2] = { NULL, NULL };
-    size_t n = 0;
     char shown[64];
 
-    for (int at = 0; at < argc;) {
-        int next = options_parse(rows, ARRAY_LEN(rows), argc - at, argv + at, &args, &err);
-        if (next < 0)
-            return fail_with(STATUS_FAILED, &err);
-        at += next;
-        if (at >= argc)
-            break;
-        if (n == ARRAY_LEN(words)) {
-            (void)err_set(&err, -EINVAL, "unexpected word '%s'; see 'carrel runs --help'",
-                    str_escape(argv[at], strlen(argv[at]), shown, sizeof(shown)));
-            return fail_with(STATUS_FAILED, &err);
-        }
-        words[n++] = argv[at];
-    }
+    AUTO(free) char **words = calloc((size_t)argc + 3, sizeof(*words));
+    int n = words ? options_parse_mixed(rows, ARRAY_LEN(rows), argc, argv, &args, words, &err)
+                  : err_set_errno(&err, -ENOMEM, "arguments");
+    if (n > 2)
+        n = err_set(&err, -EINVAL, "unexpected word '%s'; see 'carrel runs --help'",
+                str_escape(words[2], strlen(words[2]), shown, sizeof(shown)));
+    if (n < 0)
+        return fail_with(STATUS_FAILED, &err);
     if (args.report.wants_help) {
         (void)puts(help);
         options_print(rows, ARRAY_LEN(rows));

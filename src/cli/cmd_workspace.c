@@ -3,11 +3,11 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/json.h"
-#include "base/nearest.h"
 #include "base/path.h"
 #include "base/str.h"
 #include "cli/commands.h"
 #include "cli/report_args.h"
+#include "cli/subcommands.h"
 #include "cli/workspace_args.h"
 #include "core/workspaces.h"
 #include <errno.h>
@@ -130,17 +130,7 @@ static void print_verb_help(const struct verb *verb)
 
 int verb_fail(const struct workspace_args *args, const struct carrel_error *err)
 {
-    AUTO(buf_finish) struct buf text = BUF_INIT(64U << 10);
-    struct json json = { .out = &text };
-
-    if (args->is_json) {
-        json_object(&json, NULL);
-        json_bool(&json, "ok", false);
-        json_str(&json, "error", err->message);
-        json_end_object(&json);
-        (void)report_print_json(&text, 0); /* the first failure is the one to report */
-    }
-    return fail_with(STATUS_FAILED, err);
+    return report_fail(args->is_json, err);
 }
 
 int verb_done(const struct workspace_args *args, const char *name, const char *text)
@@ -230,25 +220,20 @@ static bool asks_for_json(int argc, char **argv)
     return false;
 }
 
-static int run_verb(const struct verb *verb, int argc, char **argv)
+static int run_verb(size_t index, int argc, char **argv)
 {
+    const struct verb *verb = &verbs[index];
+    const struct subcommand_words takes = { verb->words, verb->min, verb->max };
     struct carrel_error err = { 0 };
     struct workspace_args args;
-    char shown[64];
     int status = 0;
 
     if (verb->run_program)
         return verb->run_program(argc, argv);
     int r = workspace_args_parse(&args, verb->options | BIT(OPTION_HELP), argc, argv, &err);
-    if (r == 0 && !args.wants_help && args.n_words > verb->max)
-        r = err_set(&err, -EINVAL,
-                "unexpected word '%s'; usage: carrel workspace %s [options]%s%s",
-                str_escape(args.words[verb->max], strlen(args.words[verb->max]), shown,
-                        sizeof(shown)),
-                verb->name, verb->words[0] ? " " : "", verb->words);
-    if (r == 0 && !args.wants_help && args.n_words < verb->min)
-        r = err_set(&err, -EINVAL, "a word is missing; usage: carrel workspace %s [options] %s",
-                verb->name, verb->words);
+    if (r == 0 && !args.wants_help)
+        r = subcommand_check_words(
+                "workspace", verb->name, takes, args.words, args.n_words, &err);
     if (r < 0) {
         args.is_json = asks_for_json(argc, argv);
         status = verb_fail(&args, &err);
@@ -261,40 +246,21 @@ static int run_verb(const struct verb *verb, int argc, char **argv)
     return status;
 }
 
-static int unknown_verb(const char *word)
+static const char *name_of(size_t index)
 {
-    struct carrel_error err = { 0 };
-    const char *best = NULL;
-    size_t distance = SIZE_MAX;
-    char shown[64];
-
-    for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
-        nearest_offer(verbs[i].name, word, strlen(word), &best, &distance);
-    (void)str_escape(word, strlen(word), shown, sizeof(shown));
-    if (best)
-        (void)err_set(&err, -EINVAL, "unknown subcommand '%s' (did you mean 'workspace %s'?)",
-                shown, best);
-    else
-        (void)err_set(&err, -EINVAL,
-                "unknown subcommand '%s'; 'carrel workspace --help' lists them", shown);
-    return fail_with(STATUS_FAILED, &err);
+    return verbs[index].name;
 }
 
 int cmd_workspace(int argc, char **argv)
 {
-    struct carrel_error err = { 0 };
+    static const struct subcommands set = {
+        .command = "workspace",
+        .first = "list",
+        .n = ARRAY_LEN(verbs),
+        .name = name_of,
+        .print_help = print_help,
+        .run = run_verb,
+    };
 
-    if (argc < 2) {
-        (void)err_set(&err, -EINVAL,
-                "no subcommand; try 'carrel workspace list', or 'carrel workspace --help'");
-        return fail_with(STATUS_FAILED, &err);
-    }
-    if (strcmp(argv[1], "--help") == 0) {
-        print_help();
-        return report_finish(0);
-    }
-    for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
-        if (strcmp(verbs[i].name, argv[1]) == 0)
-            return run_verb(&verbs[i], argc - 1, argv + 1);
-    return unknown_verb(argv[1]);
+    return subcommands_run(&set, argc, argv);
 }

@@ -1,5 +1,6 @@
 #include "base/err.h"
 #include "cli/python_args.h"
+#include "cli/words.h"
 #include "harness.h"
 #include <errno.h>
 #include <string.h>
@@ -7,18 +8,11 @@
 static struct python_args args;
 static struct carrel_error err;
 
-/* Words are split at spaces; that is all these tests need. */
 static int parse(const char *line)
 {
-    static char copy[512];
-    static char *words[64];
-    int n = 0;
+    static char *words[WORDS_MAX];
 
-    CHECK(strlen(line) < sizeof(copy));
-    (void)strcpy(copy, line);
-    for (char *word = strtok(copy, " "); word; word = strtok(NULL, " "))
-        words[n++] = word;
-    words[n] = NULL;
+    int n = split_words(line, words);
     return python_args_parse(&args, n, words, &err);
 }
 

@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/json.h"
 #include "base/str.h"
 #include "cli/commands.h"
 #include <errno.h>
@@ -55,6 +56,21 @@ int report_print_json(const struct buf *json, int status)
         return fail_with(STATUS_FAILED, &err);
     }
     return status;
+}
+
+int report_fail(bool is_json, const struct carrel_error *err)
+{
+    AUTO(buf_finish) struct buf text = BUF_INIT(64U << 10);
+    struct json json = { .out = &text };
+
+    if (is_json) {
+        json_object(&json, NULL);
+        json_bool(&json, "ok", false);
+        json_str(&json, "error", err->message);
+        json_end_object(&json);
+        (void)report_print_json(&text, 0); /* the first failure is the one to report */
+    }
+    return fail_with(STATUS_FAILED, err);
 }
 
 int report_finish(int status)

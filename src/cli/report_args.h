@@ -29,5 +29,8 @@ struct buf;
 /* Prints a finished JSON object and a newline. Returns `status`, or 125 when that failed. */
 int report_print_json(const struct buf *json, int status);
 
+/* "carrel: ...", and with --json an object that says the same. Returns 125. */
+int report_fail(bool is_json, const struct carrel_error *err);
+
 /* After printing with stdio: `status`, or 125 when the output could not be written. */
 int report_finish(int status);

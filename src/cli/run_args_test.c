@@ -1,6 +1,7 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "cli/run_args.h"
+#include "cli/words.h"
 #include "harness.h"
 #include <errno.h>
 #include <string.h>
@@ -8,18 +9,11 @@
 static struct run_args args;
 static struct carrel_error err;
 
-/* Words are split at spaces; that is all these tests need. */
 static int parse(const char *line)
 {
-    static char copy[512];
-    static char *words[64];
-    int n = 0;
+    static char *words[WORDS_MAX];
 
-    CHECK(strlen(line) < sizeof(copy));
-    (void)strcpy(copy, line);
-    for (char *word = strtok(copy, " "); word; word = strtok(NULL, " "))
-        words[n++] = word;
-    words[n] = NULL;
+    int n = split_words(line, words);
     return run_args_parse(&args, n, words, &err);
 }
 
