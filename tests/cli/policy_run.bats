@@ -323,6 +323,24 @@ workspaces_are_shown_paths() {
 }
 @test "a workspace of what the policy does not show is refused" { both workspaces_are_shown_paths; }
 
+what_may_be_weaker() {
+    policy p.yaml <<<'sandbox: {best_effort: [memory, pids]}'
+    carrel run --policy p.yaml --best-effort cpu -- echo ran
+    [ "$status" -eq 125 ]
+    [ -z "$out" ]
+    [[ "$err" == *"--best-effort cpu"*p.yaml:1:* ]]
+    carrel run --policy p.yaml --best-effort memory -- echo ran
+    [ "$out" = ran ]
+    policy p.yaml <<<'artifacts: {store_code: {default: always, maximum: on_error}}'
+    carrel run --policy p.yaml --store-code never -- echo ran
+    [ "$status" -eq 125 ]
+    [ -z "$out" ]
+    [[ "$err" == *"--store-code never"*p.yaml:1:* ]]
+    carrel run --policy p.yaml --store-code on_error -- echo ran
+    [ "$out" = ran ]
+}
+@test "a flag weakens no limit and keeps no less than the policy says" { both what_may_be_weaker; }
+
 a_required_journal() {
     policy p.yaml <<<'journal: {required: true}'
     carrel run --policy p.yaml --journal off -- echo ran

@@ -248,6 +248,15 @@ prunes() {
     [ "$(me grep -c '"event":"run_pruned"' state/carrel/runs/index.jsonl)" -eq 4 ]
     kill -TERM "$pid"
     ended
+    # A run without a journal has no lock that would say whether it is over: a day says so.
+    carrel run --quiet --journal off --json -- seq 1 100000
+    local bare
+    bare=$(field 'o["output_file"]')
+    carrel runs prune --keep 0
+    [ -e "$bare" ]
+    me touch -d '2 days ago' "${bare%/*}"
+    carrel runs prune --keep 0
+    [ ! -e "$bare" ]
 }
 @test "carrel runs prune removes old runs and never one in progress" { both prunes; }
 
