@@ -1,0 +1,253 @@
+/*
+ * stage.c - from options to a sandbox that stands, with every step on record.
+ *
+ * What was asked for is permitted, the run gets its name, its workspace and its sandbox; the
+ * journal says so before anything is made for it.
+ */
+#include "core/stage.h"
+#include "base/err.h"
+#include "core/capture.h"
+#include "core/outcome.h"
+#include "core/run.h"
+#include "core/spec.h"
+#include "core/state.h"
+#include "policy/policy.h"
+#include "workspace/renew.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DEFAULT_TIMEOUT_MS 300000U
+#define DEFAULT_OUTPUT_BYTES (10U << 10)
+
+/* Makes or takes up the run's workspace; its mounts come after the caller's. */
+static int open_place(struct stage *stage, struct spec *spec, struct carrel_error *err)
+{
+    struct carrel_run_result *result = stage->result;
+    const struct workplace_request request = {
+        .options = stage->options->workspace,
+        .runtime = spec->runtime,
+        .spec = &spec->box,
+        .policy = stage->request->policy,
+        .task = result->task,
+        .run = result->run,
+    };
+
+    int r = workplace_open(&request, &stage->place, err);
+    if (r == 0)
+        r = spec_add_mounts(spec, stage->place->mounts, stage->place->n_mounts, err);
+    if (r == 0)
+        r = workspace_begin_use(stage->place->ws, err);
+    if (r == 0)
+        r = disk_watch_begin(
+                &stage->watch, stage->place->ws->dir, spec->box.limits.value[LIMIT_DISK], err);
+    return r;
+}
+
+int stage_begin_evidence(struct stage *stage, struct carrel_error *err)
+{
+    if (stage->has_evidence || !stage->request->policy)
+        return 0;
+    stage->has_evidence = true;
+    return evidence_begin(&stage->evidence, stage->result, &stage->permit,
+            stage->request->policy, stage->request->code, err);
+}
+
+/* Whoever needs the sandbox before the program, or another one without it, must wait for it. */
+static bool must_stand(const struct stage *stage)
+{
+    const char *const *fallback = stage->permit.fallback;
+
+    return stage->must_stand || (fallback && fallback[0]);
+}
+
+static int make_sandbox(struct stage *stage, const struct spec *spec, struct carrel_error *err)
+{
+    int r = must_stand(stage) ? sandbox_create(spec->runtime, &spec->box, &stage->box, err)
+                              : sandbox_begin(spec->runtime, &spec->box, &stage->box, err);
+
+    if (r == 0)
+        r = stage_begin_evidence(stage, err);
+    return r;
+}
+
+/*
+ * No program is run, nothing is made for it and no other way is taken before the journal says
+ * what was asked for. An empty sandbox is none of these: where it is all there is to make, the
+ * journal is begun while it is being made.
+ */
+static int create(struct stage *stage, struct carrel_error *err)
+{
+    struct carrel_run_result *result = stage->result;
+    AUTO(spec_finish) struct spec spec = { 0 };
+
+    int r = stage->options->workspace || must_stand(stage) ? stage_begin_evidence(stage, err)
+                                                           : 0;
+    if (r == 0)
+        r = spec_make(stage->options, result->run, &spec, err);
+    if (r == 0 && stage->options->workspace)
+        r = open_place(stage, &spec, err);
+    if (r == 0 && stage->place)
+        r = evidence_workspace(&stage->evidence, stage->place, err);
+    if (r == 0)
+        r = make_sandbox(stage, &spec, err);
+    stage->watch.box = stage->box;
+    if (r < 0)
+        return r;
+    stage->runtime = spec.runtime;
+
+    result->runtime = runtime_name(spec.runtime);
+    result->isolation = runtime_isolation(spec.runtime);
+    result->protections = stage->box->protections;
+    memcpy(result->held_by, stage->box->held_by, sizeof(result->held_by));
+    memcpy(result->limits, spec.box.limits.value, sizeof(result->limits));
+    result_note_limits(result);
+    result->workspace = strdup(stage->box->workspace);
+    if (!result->workspace)
+        return err_set_errno(err, -ENOMEM, "result");
+    return evidence_sandbox(&stage->evidence, result, err);
+}
+
+int stage_drop(struct stage *stage, int code)
+{
+    if (!stage->place)
+        return code;
+    sandbox_free(ptr_steal(&stage->box));
+    if (!stage->options->workspace->resume)
+        (void)workplace_discard(stage->place, true, NULL); /* else swept */
+    workplace_free(ptr_steal(&stage->place));
+    return code;
+}
+
+int stage_make(struct stage *stage, struct carrel_error *err)
+{
+    const char *const *next = stage->permit.fallback;
+    const char *first = stage->options->runtime;
+
+    int r = create(stage, err);
+    for (; r == -ENOTSUP && next && *next; next++) {
+        if (policy_runtime_isolation(*next) < (int)stage->permit.least_isolation)
+            continue;
+        (void)stage_drop(stage, r);
+        struct carrel_error why = *err;
+        r = evidence_fallback(
+                &stage->evidence, stage->options->runtime, *next, why.message, err);
+        if (r < 0)
+            return r;
+        stage->permit.options.runtime = *next;
+        stage->result->fallback_from = first;
+        r = create(stage, err);
+    }
+    return r;
+}
+
+int stage_end_place(struct stage *stage, struct carrel_error *err)
+{
+    struct carrel_run_result *result = stage->result;
+    const struct carrel_workspace_options *o = stage->options->workspace;
+    if (!stage->place)
+        return 0;
+    bool is_success = result_is_ok(result);
+    enum carrel_outcome_action action = is_success ? o->on_success : o->on_failure;
+
+    /* What is committed carries the seal of all that led to it. */
+    int r = action == CARREL_COMMIT
+                    ? evidence_seal(&stage->evidence, reason_name(result->reason), err)
+                    : 0;
+    if (r == 0)
+        r = outcome_reach(stage->place, stage->runtime, action, stage->evidence.seal,
+                result->limits[LIMIT_DISK], &result->outcome, err);
+    if (r < 0)
+        return r;
+    outcome_write_text(result->outcome, result->run, &result->summary);
+    return evidence_outcome(&stage->evidence, result->outcome, err);
+}
+
+static int take_id(const char *given, const char *what, char prefix, char id[static 20],
+        size_t size, struct carrel_error *err)
+{
+    if (!given)
+        return state_new_id(prefix, id, err);
+    (void)snprintf(id, size, "%s", given);
+    return name_check_id(given, what, err);
+}
+
+/* The caller's ids, the workspace's when one is taken up again, or new ones. */
+static int name_run(struct stage *stage, struct carrel_error *err)
+{
+    const struct carrel_workspace_options *o = stage->options->workspace;
+    struct carrel_run_result *result = stage->result;
+
+    if (!o)
+        return state_new_id('R', result->run, err);
+    if (o->resume)
+        return workplace_find_ids(o->resume, result->task, result->run, err);
+    int r = take_id(o->task, "task", 'T', result->task, sizeof(result->task), err);
+    if (r == 0)
+        r = take_id(o->run, "run", 'R', result->run, sizeof(result->run), err);
+    if (r == 0 && o->task && o->run)
+        r = workplace_check_free(result->task, result->run, err);
+    return r;
+}
+
+int stage_permit(struct stage *stage, struct carrel_error *err)
+{
+    const struct run_request *request = stage->request;
+    struct carrel_run_result *result = stage->result;
+
+    stage->permit.options = *request->options;
+    int r = request->policy ? permit_make(request->options, request->policy,
+                                      (const char *const *)environ, &stage->permit, err)
+                            : 0;
+    if (r < 0)
+        return r;
+    result->timeout_ms =
+            stage->options->timeout_ms ? stage->options->timeout_ms : DEFAULT_TIMEOUT_MS;
+    result->output_bytes =
+            stage->options->output_bytes ? stage->options->output_bytes : DEFAULT_OUTPUT_BYTES;
+    return name_run(stage, err);
+}
+
+int stage_init(struct stage *stage, const struct run_request *request, struct carrel_error *err)
+{
+    *stage = (struct stage){
+        .request = request,
+        .must_stand = request->guest,
+        .watch = DISK_WATCH_INIT,
+    };
+    stage->options = &stage->permit.options;
+    struct carrel_run_result *result = calloc(1, sizeof(*result));
+    if (!result)
+        return err_set_errno(err, -ENOMEM, "run");
+    result->usage = USAGE_INIT;
+    result->stdout_text = result->stderr_text = BUF_INIT(SIZE_MAX / 4);
+    result->stderr_end = BUF_INIT(CAPTURE_END);
+    result->json = BUF_INIT(SIZE_MAX / 4);
+    result->guest = GUEST_ANSWER_INIT;
+    result->summary = BUF_INIT(64U << 10);
+    stage->result = result;
+    return 0;
+}
+
+void stage_finish(struct stage *stage)
+{
+    sandbox_free(stage->box);
+    workplace_free(stage->place); /* after the sandbox: it holds the lock */
+    carrel_run_result_free(stage->result);
+    evidence_finish(stage->evidence);
+    permit_finish(stage->permit);
+}
+
+void stage_abandon(struct stage *stage, const struct carrel_error *why)
+{
+    (void)stage_begin_evidence(stage, NULL);
+    evidence_abandon(&stage->evidence, why);
+}
+
+int stage_not_the_program(int code, struct carrel_error *err)
+{
+    if (code == -ENOENT || code == -EACCES || code == -EISDIR || code == -ENOEXEC)
+        err->code = -EINVAL;
+    return err->code;
+}

@@ -1,0 +1,59 @@
+/*
+ * stage.h - where a program of a run will be: a sandbox, a workspace if one was asked for, and
+ * a journal that knows of both. A run has it for one program; a keeper for many.
+ */
+#pragma once
+#include "core/disk_watch.h"
+#include "core/evidence.h"
+#include "core/permit.h"
+#include "core/result.h"
+#include "core/workplace.h"
+#include <stdbool.h>
+
+struct carrel_error;
+struct run_request;
+struct runtime;
+struct sandbox;
+
+struct stage {
+    const struct run_request *request;
+    struct permit permit;                     /* what was asked for, under the policy */
+    const struct carrel_run_options *options; /* of the permit */
+    bool must_stand; /* the sandbox is needed before the program, or without one */
+    struct evidence evidence;
+    bool has_evidence; /* it was begun */
+    struct carrel_run_result *result;
+    struct workplace *place; /* NULL: the run has no workspace of its own */
+    struct disk_watch watch;
+    struct runtime *runtime;
+    struct sandbox *box;
+};
+
+/* -ENOMEM is the only failure. `request` must outlive it. */
+int stage_init(
+        struct stage *stage, const struct run_request *request, struct carrel_error *err);
+void stage_finish(struct stage *stage);
+
+/* What was asked for becomes what may be done; the run gets its name. */
+int stage_permit(struct stage *stage, struct carrel_error *err);
+
+/* The first record, if it is not written yet. */
+int stage_begin_evidence(struct stage *stage, struct carrel_error *err);
+
+/* The sandbox, of the policy's runtime or of the next on its list that isolates enough. */
+int stage_make(struct stage *stage, struct carrel_error *err);
+
+/* No program ran: a workspace made for it holds nothing, and goes. Returns `code`. */
+int stage_drop(struct stage *stage, int code);
+
+/*
+ * The sandbox is gone; what becomes of the workspace depends on how the program ended. Nothing
+ * to do without one.
+ */
+int stage_end_place(struct stage *stage, struct carrel_error *err);
+
+/* What was refused is told, too, as far as it can be: `why` says more. */
+void stage_abandon(struct stage *stage, const struct carrel_error *why);
+
+/* Codes by which a start speaks of the program alone, where it was something else. */
+int stage_not_the_program(int code, struct carrel_error *err);
