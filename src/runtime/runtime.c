@@ -11,6 +11,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "runtime/adapters.h"
+#include "runtime/front.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -149,14 +150,14 @@ static void forget(struct carrel_error *err)
         *err = (struct carrel_error){ 0 };
 }
 
-static int fail(const struct runtime_ops *ops, int r, struct carrel_error *err)
+int front_fail(const struct runtime_ops *ops, int r, struct carrel_error *err)
 {
     if (err && !err->message[0])
         return err_set_errno(err, r, "runtime %s", ops->name);
     return err_wrap(err, r, "runtime %s", ops->name);
 }
 
-static int lacks(const struct runtime_ops *ops, const char *what, struct carrel_error *err)
+int front_lacks(const struct runtime_ops *ops, const char *what, struct carrel_error *err)
 {
     return err_set(err, -ENOTSUP, "runtime %s: cannot %s", ops->name, what);
 }
@@ -168,10 +169,10 @@ int runtime_health(struct runtime *rt, uint64_t missing, struct runtime_health *
 
     forget(err);
     if (!rt->ops->health)
-        return lacks(rt->ops, "say how it fares on this machine", err);
+        return front_lacks(rt->ops, "say how it fares on this machine", err);
     int r = rt->ops->health(rt, missing, &got, err);
     if (r < 0)
-        return fail(rt->ops, r, err);
+        return front_fail(rt->ops, r, err);
     *health = got;
     return 0;
 }
@@ -189,13 +190,12 @@ int runtime_sweep(struct runtime *rt, struct carrel_error *err)
 {
     forget(err);
     if (!rt->ops->sweep)
-        return lacks(rt->ops, "sweep what a crash left", err);
+        return front_lacks(rt->ops, "sweep what a crash left", err);
     int r = rt->ops->sweep(rt, err);
-    return r < 0 ? fail(rt->ops, r, err) : r;
+    return r < 0 ? front_fail(rt->ops, r, err) : r;
 }
 
-/* For calls that need a sandbox in which something can still happen. */
-static int check_running(const struct sandbox *box, struct carrel_error *err)
+int front_check_running(const struct sandbox *box, struct carrel_error *err)
 {
     forget(err);
     if (box->is_ended)
@@ -298,7 +298,7 @@ int sandbox_begin(struct runtime *rt, const struct sandbox_spec *spec, struct sa
     if (r == 0)
         r = check_promises(box, spec, err);
     if (r < 0)
-        return fail(rt->ops, r, err);
+        return front_fail(rt->ops, r, err);
     *out = ptr_steal(&box);
     return 0;
 }
@@ -313,7 +313,7 @@ int sandbox_create(struct runtime *rt, const struct sandbox_spec *spec, struct s
         return r;
     r = rt->ops->ready ? rt->ops->ready(box, err) : 0;
     if (r < 0)
-        return fail(rt->ops, r, err);
+        return front_fail(rt->ops, r, err);
     *out = ptr_steal(&box);
     return 0;
 }
@@ -345,17 +345,19 @@ int sandbox_start(struct sandbox *box, const struct process_spec *spec, struct p
 {
     struct process process = PROCESS_INIT;
 
-    int r = check_running(box, err);
+    int r = front_check_running(box, err);
     if (r < 0)
         return r;
     r = check_process(spec, err);
+    if (r == 0 && box->paused_by)
+        r = err_set(err, -EAGAIN, "the sandbox is paused; resume it first (carrel resume)");
     if (r == 0)
         r = box->ops->start(box, spec, &process, err);
     if ((r == -ENOENT || r == -EACCES || r == -ENOEXEC || r == -ENOTDIR) && err &&
             err->message[0])
         return r; /* about the program, whatever runtime was to start it */
     if (r < 0)
-        return fail(box->ops, r, err);
+        return front_fail(box->ops, r, err);
     *out = process;
     return 0;
 }
@@ -370,14 +372,14 @@ void process_close(struct process process)
 
 int sandbox_signal(struct sandbox *box, uint32_t process, int signal, struct carrel_error *err)
 {
-    int r = check_running(box, err);
+    int r = front_check_running(box, err);
     if (r < 0)
         return r;
     if (signal < 1 || signal > SIGRTMAX)
         r = err_set(err, -EINVAL, "%d is not a signal", signal);
     else
         r = box->ops->signal(box, process, signal, err);
-    return r < 0 ? fail(box->ops, r, err) : 0;
+    return r < 0 ? front_fail(box->ops, r, err) : 0;
 }
 
 int sandbox_next_event(
@@ -388,7 +390,7 @@ int sandbox_next_event(
     forget(err);
     int r = box->is_ended ? 0 : box->ops->next_event(box, &got, err);
     if (r < 0)
-        return fail(box->ops, r, err);
+        return front_fail(box->ops, r, err);
     *event = got;
     return 0;
 }
@@ -400,7 +402,7 @@ int sandbox_stop(struct sandbox *box, struct sandbox_usage *usage, struct carrel
     forget(err);
     int r = box->is_stopped ? 0 : box->ops->stop(box, &got, err);
     if (r < 0)
-        return fail(box->ops, r, err);
+        return front_fail(box->ops, r, err);
     box->is_ended = box->is_stopped = true;
     if (usage)
         *usage = got;
@@ -416,7 +418,7 @@ int sandbox_end(struct sandbox *box, struct sandbox_usage *usage, struct carrel_
     forget(err);
     int r = box->ops->end(box, &got, err);
     if (r < 0)
-        return fail(box->ops, r, err);
+        return front_fail(box->ops, r, err);
     box->is_ended = true;
     if (usage)
         *usage = got;
@@ -436,14 +438,14 @@ int sandbox_usage(struct sandbox *box, struct sandbox_usage *usage, struct carre
 {
     struct sandbox_usage got = USAGE_INIT;
 
-    int r = check_running(box, err);
+    int r = front_check_running(box, err);
     if (r < 0)
         return r;
     if (!box->ops->usage)
-        return lacks(box->ops, "measure a sandbox while it runs", err);
+        return front_lacks(box->ops, "measure a sandbox while it runs", err);
     r = box->ops->usage(box, &got, err);
     if (r < 0)
-        return fail(box->ops, r, err);
+        return front_fail(box->ops, r, err);
     *usage = got;
     return 0;
 }
@@ -454,47 +456,25 @@ int sandbox_open_file(
     const int known = O_ACCMODE | O_CREAT | O_EXCL | O_TRUNC | O_APPEND | O_DIRECTORY |
                       O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
 
-    int r = check_running(box, err);
+    int r = front_check_running(box, err);
     if (r < 0)
         return r;
     if (!box->ops->open_file)
-        return lacks(box->ops, "open files of a sandbox", err);
+        return front_lacks(box->ops, "open files of a sandbox", err);
     if (!path[0] || (flags & ~known) || (mode & ~(mode_t)07777))
         r = err_set(err, -EINVAL, "open a file: the path is empty or a flag is not allowed");
     else
         r = box->ops->open_file(box, path, flags | O_CLOEXEC, mode, err);
-    return r < 0 ? fail(box->ops, r, err) : r;
+    return r < 0 ? front_fail(box->ops, r, err) : r;
 }
 
 int sandbox_pids(struct sandbox *box, pid_t *pids, size_t max, struct carrel_error *err)
 {
-    int r = check_running(box, err);
+    int r = front_check_running(box, err);
     if (r < 0)
         return r;
     if (!box->ops->pids)
-        return lacks(box->ops, "list the processes of a sandbox", err);
+        return front_lacks(box->ops, "list the processes of a sandbox", err);
     r = box->ops->pids(box, pids, max, err);
-    return r < 0 ? fail(box->ops, r, err) : r;
-}
-
-int sandbox_pause(struct sandbox *box, struct carrel_error *err)
-{
-    int r = check_running(box, err);
-    if (r < 0)
-        return r;
-    if (!box->ops->pause)
-        return lacks(box->ops, "pause a sandbox", err);
-    r = box->ops->pause(box, err);
-    return r < 0 ? fail(box->ops, r, err) : 0;
-}
-
-int sandbox_resume(struct sandbox *box, struct carrel_error *err)
-{
-    int r = check_running(box, err);
-    if (r < 0)
-        return r;
-    if (!box->ops->resume)
-        return lacks(box->ops, "resume a sandbox", err);
-    r = box->ops->resume(box, err);
-    return r < 0 ? fail(box->ops, r, err) : 0;
+    return r < 0 ? front_fail(box->ops, r, err) : r;
 }

@@ -84,7 +84,10 @@ struct process_spec {
     bool has_stdin;          /* else it reads end of file at once */
     bool ends_sandbox;       /* when it ends, so does everything else in the sandbox */
     bool has_tty;            /* one terminal instead of three streams */
-    uint16_t rows, cols;     /* of the terminal */
+    uint16_t rows, cols;     /* of the terminal; later sizes: TIOCSWINSZ on stdin_fd */
+    bool has_user;           /* else the sandbox's ordinary user */
+    uid_t uid;               /* as the sandbox counts */
+    gid_t gid;
 };
 
 /* A started process. The descriptors are the caller's to close (process_close). */
@@ -127,10 +130,33 @@ enum sandbox_event_kind {
     EVENT_GONE,   /* the sandbox ended by itself: nothing in it runs any more */
 };
 
+/* Why a sandbox ended by itself. */
+enum gone_why {
+    GONE_OWN,   /* its last process ended (ends_sandbox), or it was killed from outside */
+    GONE_LEASE, /* see sandbox_set_lease() */
+    GONE_IDLE,
+};
+
 struct sandbox_event {
     enum sandbox_event_kind kind;
     uint32_t process;
-    int wait_status; /* as waitpid() gives it */
+    int wait_status;   /* as waitpid() gives it */
+    enum gone_why why; /* with EVENT_GONE */
+};
+
+/* A process of a sandbox, as it was a moment ago. */
+struct sandbox_process {
+    pid_t pid;          /* as this host numbers it */
+    pid_t inner_pid;    /* as the sandbox does; the same where it has no numbers of its own */
+    pid_t inner_parent; /* 0 or 1: the runtime's own */
+    uid_t uid;          /* as the sandbox sees it */
+    uint32_t process;   /* the id that sandbox_start() gave it; 0: started by another one */
+    char state;         /* as in proc(5): R S D T Z ... */
+    uint64_t cpu_ms;
+    uint64_t memory_bytes; /* resident */
+    uint64_t begun_ns;     /* CLOCK_BOOTTIME */
+    char comm[64];         /* the program's to choose, like ... */
+    char command[512];     /* ... the arguments, a space between two; cut off at the end */
 };
 
 /*
@@ -182,8 +208,14 @@ struct runtime_ops {
     int (*open_file)(struct sandbox *box, const char *path, int flags, mode_t mode,
             struct carrel_error *err);
     int (*pids)(struct sandbox *box, pid_t *pids, size_t max, struct carrel_error *err);
-    int (*pause)(struct sandbox *box, struct carrel_error *err);
+    int (*pause)(struct sandbox *box, const char **by, struct carrel_error *err);
     int (*resume)(struct sandbox *box, struct carrel_error *err);
+    int (*set_lease)(
+            struct sandbox *box, uint64_t end_ns, uint64_t idle_ms, struct carrel_error *err);
+    int (*update)(struct sandbox *box, const struct sandbox_limits *limits, unsigned which,
+            struct carrel_error *err);
+    /* Optional: what of a process only the adapter knows; NULL: the host's view is the one. */
+    void (*describe)(struct sandbox *box, struct sandbox_process *process);
     int (*health)(struct runtime *rt, uint64_t missing, struct runtime_health *health,
             struct carrel_error *err);
     int (*sweep)(struct runtime *rt, struct carrel_error *err);
@@ -205,7 +237,8 @@ struct sandbox {
     const char *workspace; /* default working directory, as the program sees it */
     const char *home;
     const char *user_name;
-    bool is_ended; /* no program runs any more, nor can one be started */
+    const char *paused_by; /* "freezer" or "signals"; NULL: it is not paused */
+    bool is_ended;         /* no program runs any more, nor can one be started */
     bool is_stopped;
 };
 
@@ -259,7 +292,8 @@ int sandbox_begin(struct runtime *rt, const struct sandbox_spec *spec, struct sa
 
 /*
  * Starts a process. -ENOENT: no such program in the sandbox; -EACCES, -ENOEXEC: there, but
- * cannot be executed; -ENOTDIR: no such working directory; anything else is the runtime's
+ * cannot be executed; -ENOTDIR: no such working directory; -EAGAIN: it is paused, or too many
+ * run; -EPERM, -EINVAL: the sandbox cannot have such a user; anything else is the runtime's
  * failure.
  */
 int sandbox_start(struct sandbox *box, const struct process_spec *spec, struct process *out,
@@ -308,5 +342,35 @@ int sandbox_open_file(struct sandbox *box, const char *path, int flags, mode_t m
  */
 int sandbox_pids(struct sandbox *box, pid_t *pids, size_t max, struct carrel_error *err);
 
+/*
+ * The same with what is known of each. One that ends meanwhile is left out. Returns how many;
+ * -E2BIG: more than `max`.
+ */
+int sandbox_ps(
+        struct sandbox *box, struct sandbox_process *out, size_t max, struct carrel_error *err);
+
+/*
+ * Halts every process until sandbox_resume(): when this returns, none runs. Nothing can be
+ * started meanwhile (-EAGAIN); files can be opened, and stopping works. box->paused_by says
+ * how: "signals" can be seen by the programs, and resuming continues those too that had stopped
+ * themselves. Pausing what is paused, or resuming what is not, does nothing.
+ */
 int sandbox_pause(struct sandbox *box, struct carrel_error *err);
 int sandbox_resume(struct sandbox *box, struct carrel_error *err);
+
+/*
+ * The sandbox itself ends everything in it, and says why (EVENT_GONE), when CLOCK_BOOTTIME
+ * passes `end_ns`, or when for `idle_ms` no process that sandbox_start() started was running
+ * and nothing was asked of it. 0: never. Each call replaces what the one before said, and
+ * counts as asking. Nobody has to be there for it to happen, and it happens while paused.
+ */
+int sandbox_set_lease(
+        struct sandbox *box, uint64_t end_ns, uint64_t idle_ms, struct carrel_error *err);
+
+/*
+ * Sets the limits in `which` (LIMIT_BITs of memory, cpu, pids) to other values: all or none.
+ * -ENOTSUP: not held for the whole sandbox, or not one that can change; -EBUSY: more memory is
+ * in use than the new limit allows.
+ */
+int sandbox_update(struct sandbox *box, const struct sandbox_limits *limits, unsigned which,
+        struct carrel_error *err);

@@ -573,8 +573,9 @@ static int local_pids(struct sandbox *box, pid_t *pids, size_t max, struct carre
     return n;
 }
 
-static int local_pause(struct sandbox *box, struct carrel_error *err)
+static int local_pause(struct sandbox *box, const char **by, struct carrel_error *err)
 {
+    *by = "freezer";
     return cgroup_freeze(&local_of(box)->cgroup, true, err);
 }
 

@@ -1,0 +1,102 @@
+/*
+ * ps.c - one process, read through one descriptor of its directory.
+ *
+ * The number may be another's by the time it is opened; from then on it is the same process
+ * that is asked, or none. Everything in there that is text was chosen by the program.
+ */
+#include "runtime/ps.h"
+#include "base/fd.h"
+#include "runtime/runtime.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The words behind `key` in a file of "Key:\tword word" lines; NULL: no such line. */
+static const char *find_line(const char *text, const char *key)
+{
+    size_t len = strlen(key);
+
+    for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n')
+        if (strncmp(line, key, len) == 0 && line[len] == ':')
+            return line + len + 1;
+    return NULL;
+}
+
+/* The name comes first in there, but a line break in it is escaped: no line can be forged. */
+static int read_status(int dir, struct sandbox_process *out)
+{
+    char text[4096];
+    char *end;
+
+    if (fd_read_file(dir, "status", text, sizeof(text)) <= 0)
+        return -ESRCH;
+    const char *uids = find_line(text, "Uid");
+    const char *pids = find_line(text, "NSpid");
+    if (!uids || !pids)
+        return -ESRCH;             /* a zombie that was reaped while it was read */
+    (void)strtoul(uids, &end, 10); /* the real one; then the one that counts */
+    out->uid = (uid_t)strtoul(end, NULL, 10);
+    out->inner_pid = (pid_t)strtol(pids, &end, 10);
+    if (*end == '\t')
+        out->inner_pid = (pid_t)strtol(end, NULL, 10);
+    return 0;
+}
+
+/* "pid (name) S ppid ...": the name may hold anything, so what follows the last ')' counts. */
+static int read_stat(int dir, struct sandbox_process *out)
+{
+    enum { STATE = 3, PARENT = 4, USER = 14, SYSTEM = 15, BEGUN = 22, RESIDENT = 24 };
+    const uint64_t tick = (uint64_t)sysconf(_SC_CLK_TCK);
+    uint64_t field[RESIDENT + 1] = { 0 };
+    char text[1024];
+
+    if (fd_read_file(dir, "stat", text, sizeof(text)) <= 0)
+        return -ESRCH;
+    char *at = strrchr(text, ')');
+    const char *name = strchr(text, '(');
+    if (!at || !name || at < name || at[1] != ' ')
+        return -ESRCH;
+    (void)snprintf(out->comm, sizeof(out->comm), "%.*s", (int)(at - name - 1), name + 1);
+    out->state = at[2];
+    at += 3;
+    for (int i = PARENT; i <= RESIDENT; i++)
+        field[i] = strtoull(at, &at, 10);
+    out->inner_parent = (pid_t)field[PARENT];
+    out->cpu_ms = (field[USER] + field[SYSTEM]) * 1000 / tick;
+    out->begun_ns = field[BEGUN] * (UINT64_C(1000000000) / tick);
+    out->memory_bytes = field[RESIDENT] * (uint64_t)sysconf(_SC_PAGESIZE);
+    return 0;
+}
+
+/* A process without arguments of its own (a zombie, a fork of the runtime's) has an empty one.
+ */
+static void read_command(int dir, struct sandbox_process *out)
+{
+    ssize_t n = fd_read_file(dir, "cmdline", out->command, sizeof(out->command));
+
+    for (ssize_t i = 0; i + 1 < n; i++)
+        if (out->command[i] == '\0')
+            out->command[i] = ' ';
+    if (n <= 0)
+        out->command[0] = '\0';
+}
+
+int ps_read(pid_t pid, struct sandbox_process *out)
+{
+    char path[32];
+
+    (void)snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+    AUTO(fd_close) int dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return -ESRCH;
+    *out = (struct sandbox_process){ .pid = pid };
+    int r = read_status(dir, out);
+    if (r == 0)
+        r = read_stat(dir, out);
+    if (r == 0)
+        read_command(dir, out);
+    return r;
+}
