@@ -181,24 +181,24 @@ static bool report(struct init *init)
     return false;
 }
 
-/* Acts as the programs' user for one call, so that file permissions are theirs. */
+/* Acts as a user of programs for one call, so that file permissions are theirs. */
 static void act_as(const struct init *init, uid_t uid, gid_t gid)
 {
-    if (!init->plan->is_init_apart)
-        return;
+    if (!init->plan->has_range)
+        return; /* there is no other */
     (void)setfsgid(
             gid); /* cannot fail: we hold the capability; the callers check the outcome */
     (void)setfsuid(uid);
 }
 
-/* A terminal of the sandbox's own devpts; the slave belongs to the programs' user. */
+/* A terminal of the sandbox's own devpts; the slave belongs to the program's user. */
 static int open_terminal(struct init *init, const struct wire_message *request, int *slave,
         struct carrel_error *err)
 {
     const struct winsize size = { .ws_row = request->rows, .ws_col = request->cols };
     int unlock = 0;
 
-    act_as(init, init->plan->uid, init->plan->gid);
+    act_as(init, request->uid, request->gid);
     AUTO(fd_close) int master = open("/dev/pts/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
     act_as(init, init->plan->init_uid, init->plan->init_gid);
     if (master < 0)
@@ -219,7 +219,12 @@ static void start(
     bool has_tty = request->flags & WIRE_TTY;
     AUTO(fd_close) int master = -1;
     AUTO(fd_close) int slave = -1;
-    struct launch launch = { .plan = init->plan, .has_tty = has_tty };
+    struct launch launch = {
+        .plan = init->plan,
+        .uid = request->uid,
+        .gid = request->gid,
+        .has_tty = has_tty,
+    };
     struct started *s = find_free(init);
     pid_t pid = -1;
 

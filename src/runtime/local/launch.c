@@ -66,13 +66,10 @@ static int limit_resources(const struct launch *launch)
 
 static int become_program_user(const struct launch *launch)
 {
-    const struct plan *plan = launch->plan;
-
-    if (!plan->is_init_apart && !plan->has_range)
+    if (!launch->plan->has_range)
         return 0; /* init is that user already, and may not call setgroups */
-    if (plan->is_init_apart &&
-            (setgroups(0, NULL) < 0 || setresgid(plan->gid, plan->gid, plan->gid) < 0 ||
-                    setresuid(plan->uid, plan->uid, plan->uid) < 0))
+    if (setgroups(0, NULL) < 0 || setresgid(launch->gid, launch->gid, launch->gid) < 0 ||
+            setresuid(launch->uid, launch->uid, launch->uid) < 0)
         return -errno;
     return 0;
 }

@@ -8,6 +8,8 @@ struct plan;
 
 struct launch {
     const struct plan *plan;
+    uid_t uid; /* whom the program runs as */
+    gid_t gid;
     int fds[3];
     bool has_tty;
     const char *cwd;

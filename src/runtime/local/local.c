@@ -373,6 +373,24 @@ static int as_ours(int code, struct carrel_error *err)
     return code;
 }
 
+/* Who is to be the program's user; in what the sandbox has of them. */
+static int choose_user(const struct plan *plan, const struct process_spec *spec,
+        struct wire_message *message, struct carrel_error *err)
+{
+    message->uid = spec->has_user ? spec->uid : plan->uid;
+    message->gid = spec->has_user ? spec->gid : plan->gid;
+    if (plan->has_range)
+        return message->uid < PLAN_RANGE && message->gid < PLAN_RANGE
+                       ? 0
+                       : err_set(err, -EINVAL, "user %u:%u: ids in a sandbox go from 0 to %u",
+                                 message->uid, message->gid, PLAN_RANGE - 1);
+    if (message->uid == plan->uid && message->gid == plan->gid)
+        return 0;
+    return err_set(err, -EPERM,
+            "user %u:%u: a sandbox made without root has one user, here %u:%u", message->uid,
+            message->gid, (unsigned)plan->uid, (unsigned)plan->gid);
+}
+
 static int local_start(struct sandbox *box, const struct process_spec *spec,
         struct process *out, struct carrel_error *err)
 {
@@ -385,12 +403,15 @@ static int local_start(struct sandbox *box, const struct process_spec *spec,
         .cols = spec->cols,
     };
 
+    int r = choose_user(local->plan, spec, &message, err);
+    if (r < 0)
+        return r;
     AUTO(fd_close)
     int payload =
             payload_make(spec->cwd ? spec->cwd : PLAN_WORKSPACE, spec->argv, spec->env, err);
     if (payload < 0)
         return as_ours(payload, err);
-    int r = spec->has_tty ? 0 : streams_open_pipes(&streams, spec, err);
+    r = spec->has_tty ? 0 : streams_open_pipes(&streams, spec, err);
     if (r < 0)
         return as_ours(r, err);
     const int fds[] = { payload, streams.theirs[0], streams.theirs[1], streams.theirs[2] };

@@ -141,13 +141,12 @@ static int bound_privileges(struct setup *setup, struct carrel_error *err)
     return caps_bound(err);
 }
 
-/* init needs these to start programs under another uid and to end them; they reach no further
- * than this user namespace. */
+/* init needs these to start programs under any id of the range and to end them; they reach no
+ * further than this user namespace. */
 static int drop_privileges(struct setup *setup, struct carrel_error *err)
 {
-    uint32_t keep = setup->plan->is_init_apart
-                            ? 1U << CAP_SETUID | 1U << CAP_SETGID | 1U << CAP_KILL
-                            : 0;
+    uint32_t keep =
+            setup->plan->has_range ? 1U << CAP_SETUID | 1U << CAP_SETGID | 1U << CAP_KILL : 0;
 
     return caps_keep(keep, err);
 }

@@ -44,6 +44,7 @@ struct wire_message {
     int32_t value;          /* signal to send, wait status, open flags */
     uint16_t rows, cols;    /* of the terminal */
     uint32_t mode;          /* of a file that open creates */
+    uint32_t uid, gid;      /* of the process to start, as the sandbox counts */
     uint64_t held_bytes;    /* in the private writable space */
     uint64_t storage_bytes; /* written to storage by everything reaped so far */
     uint64_t cpu_us;        /* of everything reaped so far */

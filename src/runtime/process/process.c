@@ -385,6 +385,8 @@ static int process_start(struct sandbox *base, const struct process_spec *spec,
     struct answer answer;
     AUTO(streams_close) struct streams streams = STREAMS_INIT;
 
+    if (spec->has_user && (spec->uid != geteuid() || spec->gid != getegid()))
+        return refuse("user other than the caller", err);
     int r = spec->has_tty ? open_terminal(spec, &streams, err)
                           : streams_open_pipes(&streams, spec, err);
     if (r < 0)
