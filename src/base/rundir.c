@@ -1,5 +1,5 @@
 /* rundir.c - a directory of this user alone. */
-#include "runtime/local/rundir.h"
+#include "base/rundir.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include <errno.h>
