@@ -1,0 +1,158 @@
+/*
+ * registry.h - which sandboxes are alive on this machine, whose they are and who waits.
+ *
+ * There is no daemon. One directory of the user, <rundir>/sandboxes, is all that is shared:
+ *
+ *     lock          held for the moment of a change; has the number of the latest entry
+ *     status/ID     one small file for each entry, locked by its owner from birth
+ *     names/NAME    a link to the id
+ *     ID/sock       where the owner listens
+ *     ID/record.json  what is known of the sandbox and does not change
+ *
+ * The lock of its status file is an entry's life: it ends with the last process that has the
+ * owner's descriptor, however that ends. So a crash needs no handler. An entry whose lock is
+ * free is dead, and whoever comes next may take it away.
+ *
+ * Changes are made under `lock`, one after the other. Reading takes no lock.
+ */
+#pragma once
+#include "base/auto.h"
+#include "base/fd.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct carrel_error;
+
+#define REGISTRY_WORD_MAX 64 /* bytes of an id, of a name */
+#define REGISTRY_RECORD_MAX (256U << 10)
+
+struct registry {
+    int dir; /* <rundir>/sandboxes */
+};
+
+/* Opens it and makes it if need be. Refused when it is not a directory of ours alone. */
+int registry_open(struct registry *reg, struct carrel_error *err);
+void registry_close(struct registry reg);
+DEFINE_AUTO(struct registry, registry_close)
+#define REGISTRY_NONE                                                                          \
+    (struct registry)                                                                          \
+    {                                                                                          \
+        .dir = -1                                                                              \
+    }
+
+enum registry_state {
+    REGISTRY_WAITING, /* in the queue: there is no sandbox yet */
+    REGISTRY_CREATED, /* admitted; its owner makes it */
+    REGISTRY_RUNNING,
+    REGISTRY_PAUSED,
+    REGISTRY_ENDING,
+};
+const char *registry_state_name(enum registry_state state); /* "running" */
+
+/* What changes while it lives. Times are of CLOCK_BOOTTIME. */
+struct registry_status {
+    enum registry_state state;
+    pid_t pid;              /* of its owner; for printing */
+    uint64_t lease_end_ns;  /* 0: no lease */
+    uint64_t idle_ms;       /* 0: may be idle for ever */
+    uint64_t idle_since_ns; /* 0: not idle */
+    uint32_t n_processes;   /* that clients started and that run */
+    uint32_t n_clients;     /* connected */
+};
+
+struct registry_entry {
+    char id[REGISTRY_WORD_MAX + 1];
+    char name[REGISTRY_WORD_MAX + 1]; /* "": none */
+    uint64_t number;                  /* entries are numbered as they come */
+    int top;                          /* the registry's directory */
+    int dir;                          /* ID/ */
+    int status_fd; /* of an owner: whoever has it keeps the entry alive. Of a client: to read */
+    int listen_fd; /* of an owner: non-blocking, SOCK_SEQPACKET; of a client: -1 */
+};
+
+/* Closes what it holds and nothing more; NULL is fine. See registry_remove(). */
+void registry_entry_free(struct registry_entry *entry);
+DEFINE_AUTO(struct registry_entry *, registry_entry_free)
+
+/* --- owners --- */
+
+struct registry_request {
+    const char *id;      /* unguessable and never used again: "S-..." */
+    const char *name;    /* the user's, checked by the caller; NULL: none. Never "S-..." */
+    uint64_t max_living; /* at most so many at once; 0: no limit */
+    uint64_t max_queued; /* at most so many that wait; 0: nobody waits */
+    uint64_t queue_ms;   /* how long; 0: not at all */
+};
+
+/*
+ * Makes an entry, and waits for its place if `max_living` are alive: first come, first served.
+ * The owner has it from birth; a process that is forked off inherits it with its descriptors,
+ * and the parent then calls registry_entry_free().
+ *
+ * -EEXIST: a living sandbox has this name; -EAGAIN: no place, and the queue is full;
+ * -ETIMEDOUT: none became free in time; -EINTR: a signal's handler ran while it waited.
+ */
+int registry_claim(const struct registry *reg, const struct registry_request *request,
+        struct registry_entry **out, struct carrel_error *err);
+
+/* Makes the facts known, as they will always be: one JSON object. It is there whole or not. */
+int registry_publish(
+        struct registry_entry *entry, const char *json, size_t len, struct carrel_error *err);
+
+/* One write. A reader sees the old or the new one whole. */
+int registry_set_status(const struct registry_entry *entry,
+        const struct registry_status *status, struct carrel_error *err);
+
+/*
+ * The end, by the owner: name, directory and status go; who waits is woken. Descriptors stay
+ * open until registry_entry_free().
+ */
+int registry_remove(struct registry_entry *entry, struct carrel_error *err);
+
+/* --- clients --- */
+
+/*
+ * The living entry with this id, this name, or the only one whose id begins so ("S-" and four
+ * more at least). It stays the one that was found: what later has the same name is another.
+ * -ENOENT: none; -ENOTUNIQ: several.
+ */
+int registry_find(const struct registry *reg, const char *word, struct registry_entry **out,
+        struct carrel_error *err);
+
+/* A socket connected to the owner. -ESRCH: it is gone; -EAGAIN: it waits in the queue. */
+int registry_connect(const struct registry_entry *entry, struct carrel_error *err);
+
+bool registry_is_alive(const struct registry_entry *entry);
+int registry_get_status(const struct registry_entry *entry, struct registry_status *status,
+        struct carrel_error *err);
+
+/* Adds the record to `text`; nothing while the sandbox is being created. */
+struct buf;
+int registry_get_record(
+        const struct registry_entry *entry, struct buf *text, struct carrel_error *err);
+
+/* --- all of them --- */
+
+struct registry_view {
+    const char *id;
+    const char *name;   /* "": none */
+    const char *record; /* NUL-terminated; "": it is being created, or waits */
+    size_t record_len;
+    uint64_t number;
+    struct registry_status status;
+    bool is_alive;
+};
+
+/*
+ * Shows every entry to `visit`, in the order of their numbers: the dead ones that nobody took
+ * away and those that wait (REGISTRY_WAITING), too. What a view points to is gone when `visit`
+ * returns; it stops the walk by returning other than 0, which is returned.
+ */
+int registry_each(const struct registry *reg,
+        int (*visit)(void *context, const struct registry_view *view), void *context,
+        struct carrel_error *err);
+
+/* Takes away what the dead left, half-made entries too. Returns how many entries went. */
+int registry_sweep(const struct registry *reg, struct carrel_error *err);
