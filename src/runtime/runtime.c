@@ -450,22 +450,37 @@ int sandbox_usage(struct sandbox *box, struct sandbox_usage *usage, struct carre
     return 0;
 }
 
-int sandbox_open_file(
-        struct sandbox *box, const char *path, int flags, mode_t mode, struct carrel_error *err)
+int sandbox_file(struct sandbox *box, const struct file_request *request,
+        struct file_answer *answer, struct carrel_error *err)
 {
-    const int known = O_ACCMODE | O_CREAT | O_EXCL | O_TRUNC | O_APPEND | O_DIRECTORY |
-                      O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+    struct file_answer got = FILE_ANSWER_INIT;
 
     int r = front_check_running(box, err);
     if (r < 0)
         return r;
-    if (!box->ops->open_file)
-        return front_lacks(box->ops, "open files of a sandbox", err);
-    if (!path[0] || (flags & ~known) || (mode & ~(mode_t)07777))
-        r = err_set(err, -EINVAL, "open a file: the path is empty or a flag is not allowed");
-    else
-        r = box->ops->open_file(box, path, flags | O_CLOEXEC, mode, err);
-    return r < 0 ? front_fail(box->ops, r, err) : r;
+    if (!box->ops->file)
+        return front_lacks(box->ops, "reach the files of a sandbox", err);
+    r = file_check(request, err);
+    if (r == 0)
+        r = box->ops->file(box, request, &got, err);
+    if (r < 0)
+        return front_fail(box->ops, r, err);
+    *answer = got;
+    return 0;
+}
+
+int sandbox_open_file(
+        struct sandbox *box, const char *path, int flags, mode_t mode, struct carrel_error *err)
+{
+    struct file_request request = FILE_REQUEST_INIT;
+    struct file_answer answer = FILE_ANSWER_INIT;
+
+    request.op = FILE_OPEN;
+    request.path = path;
+    request.flags = flags;
+    request.mode = mode;
+    int r = sandbox_file(box, &request, &answer, err);
+    return r < 0 ? r : answer.fd;
 }
 
 int sandbox_pids(struct sandbox *box, pid_t *pids, size_t max, struct carrel_error *err)

@@ -12,6 +12,7 @@
  */
 #pragma once
 #include "base/auto.h"
+#include "runtime/files.h"
 #include "runtime/protection.h"
 #include <stdbool.h>
 #include <stdint.h>
@@ -205,8 +206,8 @@ struct runtime_ops {
     int (*ready)(struct sandbox *box, struct carrel_error *err);
     /* Optional: NULL answers -ENOTSUP. */
     int (*usage)(struct sandbox *box, struct sandbox_usage *usage, struct carrel_error *err);
-    int (*open_file)(struct sandbox *box, const char *path, int flags, mode_t mode,
-            struct carrel_error *err);
+    int (*file)(struct sandbox *box, const struct file_request *request,
+            struct file_answer *answer, struct carrel_error *err);
     int (*pids)(struct sandbox *box, pid_t *pids, size_t max, struct carrel_error *err);
     int (*pause)(struct sandbox *box, const char **by, struct carrel_error *err);
     int (*resume)(struct sandbox *box, struct carrel_error *err);

@@ -1,5 +1,5 @@
 /*
- * init.c - pid 1: starts programs, reports their end, opens files, reaps orphans.
+ * init.c - pid 1: starts programs, reports their end, reaches files, reaps orphans.
  *
  * It lives in the sandbox but is not of it: programs cannot signal, trace or read it. It is a
  * fork of the caller without exec, so it allocates nothing and takes no locks. When the host
@@ -9,6 +9,8 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/payload.h"
+#include "runtime/local/act_as.h"
+#include "runtime/local/init_files.h"
 #include "runtime/local/launch.h"
 #include "runtime/local/plan.h"
 #include "runtime/local/setup.h"
@@ -22,12 +24,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/fsuid.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
 
@@ -181,16 +181,6 @@ static bool report(struct init *init)
     return false;
 }
 
-/* Acts as a user of programs for one call, so that file permissions are theirs. */
-static void act_as(const struct init *init, uid_t uid, gid_t gid)
-{
-    if (!init->plan->has_range)
-        return; /* there is no other */
-    (void)setfsgid(
-            gid); /* cannot fail: we hold the capability; the callers check the outcome */
-    (void)setfsuid(uid);
-}
-
 /* A terminal of the sandbox's own devpts; the slave belongs to the program's user. */
 static int open_terminal(struct init *init, const struct wire_message *request, int *slave,
         struct carrel_error *err)
@@ -198,9 +188,11 @@ static int open_terminal(struct init *init, const struct wire_message *request, 
     const struct winsize size = { .ws_row = request->rows, .ws_col = request->cols };
     int unlock = 0;
 
-    act_as(init, request->uid, request->gid);
+    int r = act_as(init->plan, request->uid, request->gid, err);
+    if (r < 0)
+        return r;
     AUTO(fd_close) int master = open("/dev/pts/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
-    act_as(init, init->plan->init_uid, init->plan->init_gid);
+    act_as_init(init->plan);
     if (master < 0)
         return err_set(err, -EIO, "open a terminal: %s", strerrordesc_np(errno));
     if (ioctl(master, TIOCSPTLCK, &unlock) < 0 || ioctl(master, TIOCSWINSZ, &size) < 0)
@@ -259,57 +251,17 @@ static void start(
     answer(init, &message, &master, has_tty ? 1 : 0);
 }
 
-/*
- * Opens a file for the host. The path is the program's, so the program's permissions count,
- * links lead nowhere but inside this root, and /proc's magic links, which could lead to init's
- * own descriptors, are refused.
- */
-static int open_inside(struct init *init, const char *path, const struct wire_message *request,
-        struct carrel_error *err)
-{
-    const struct open_how how = {
-        .flags = ((unsigned)request->value & ~(unsigned)O_PATH) | O_CLOEXEC | O_NOCTTY |
-                 O_NONBLOCK, /* a FIFO must not block us */
-        .mode = (unsigned)request->value & O_CREAT ? request->mode & 0777 : 0,
-        .resolve = RESOLVE_NO_MAGICLINKS,
-    };
-    struct stat st;
-
-    act_as(init, init->plan->uid, init->plan->gid);
-    AUTO(fd_close) int fd = chdir(PLAN_WORKSPACE) < 0 ? -1 : sys_openat2(AT_FDCWD, path, &how);
-    int saved = errno;
-    act_as(init, init->plan->init_uid, init->plan->init_gid);
-    (void)chdir("/"); /* always there */
-    if (fd < 0)
-        return err_set_errno(err, -saved, "open '%s'", path);
-    if (fstat(fd, &st) < 0)
-        return err_set_errno(err, -errno, "stat '%s'", path);
-    if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
-        return err_set(err, -EINVAL, "'%s' is neither a file nor a directory", path);
-    if (fcntl(fd, F_SETFL, request->value & (O_APPEND | O_NONBLOCK)) < 0)
-        return err_set_errno(err, -errno, "open '%s'", path);
-    return fd_steal(&fd);
-}
-
-static void open_file(
+static void serve_file(
         struct init *init, const struct wire_message *request, const int *fds, int n)
 {
+    struct wire_message message = { .kind = WIRE_FILE_DONE };
     struct carrel_error err = { 0 };
-    struct payload payload = { 0 };
     AUTO(fd_close) int fd = -1;
 
-    int r = n == 1 ? payload_map(fds[0], &payload) : -EPROTO;
-    if (r < 0)
-        (void)err_set_errno(&err, r, "read the open request");
-    else
-        r = fd = open_inside(init, payload.text, request, &err);
-    payload_unmap(&payload);
-    if (r < 0) {
+    if (init_file(init->plan, request, fds, n, &message.file, &fd, &err) < 0)
         answer_failed(init, &err);
-        return;
-    }
-    struct wire_message message = { .kind = WIRE_OPENED };
-    answer(init, &message, &fd, 1);
+    else
+        answer(init, &message, &fd, fd >= 0 ? 1 : 0);
 }
 
 static void send_signal(struct init *init, const struct wire_message *request)
@@ -344,8 +296,8 @@ static void serve(struct init *init)
         _exit(0); /* the host is gone */
     if (request.kind == WIRE_START)
         start(init, &request, fds, n);
-    else if (request.kind == WIRE_OPEN)
-        open_file(init, &request, fds, n);
+    else if (request.kind == WIRE_FILE)
+        serve_file(init, &request, fds, n);
     else if (request.kind == WIRE_SIGNAL)
         send_signal(init, &request);
     else if (request.kind == WIRE_STOP)

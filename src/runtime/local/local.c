@@ -556,26 +556,49 @@ static int local_end(struct sandbox *box, struct sandbox_usage *usage, struct ca
     return is_alone ? 0 : local_stop(box, usage, err);
 }
 
-static int local_open_file(
-        struct sandbox *box, const char *path, int flags, mode_t mode, struct carrel_error *err)
+static int local_file(struct sandbox *box, const struct file_request *request,
+        struct file_answer *answer, struct carrel_error *err)
 {
     struct local *local = local_of(box);
-    struct wire_message message = { .kind = WIRE_OPEN, .value = flags, .mode = mode };
+    const char *const argv[] = { request->other ? request->other : "", NULL };
+    const bool has_watch = request->op == FILE_WATCH;
+    struct wire_message message = {
+        .kind = WIRE_FILE,
+        .flags = (request->dir >= 0 ? WIRE_DIR : 0U) | (request->has_user ? WIRE_USER : 0U),
+        .value = request->flags,
+        .mode = request->mode,
+        .file = { .op = request->op,
+                .uid = request->uid,
+                .gid = request->gid,
+                .events = request->events,
+                .times = { request->times[0], request->times[1] } },
+    };
 
-    AUTO(fd_close) int payload = payload_make(path, NULL, NULL, err);
+    AUTO(fd_close) int payload = payload_make(request->path, argv, NULL, err);
     if (payload < 0)
         return payload;
     int r = local_ready(box, err);
     if (r < 0)
         return r;
-    r = wire_send(local->sock, &message, &payload, 1, 0);
+    int fds[3] = { payload };
+    size_t n = 1;
+    if (request->dir >= 0)
+        fds[n++] = request->dir;
+    if (has_watch)
+        fds[n++] = request->watch;
+    r = wire_send(local->sock, &message, fds, n, 0);
     if (r < 0)
-        return err_set_errno(err, r, "ask the sandbox to open a file");
+        return err_set_errno(err, r, "ask the sandbox for a file");
     AUTO(fd_close) int fd = -1;
-    r = await(local, WIRE_OPENED, &message, &fd, err);
+    r = await(local, WIRE_FILE_DONE, &message, &fd, err);
     if (r < 0)
         return r;
-    return fd < 0 ? err_set(err, -EPROTO, "the sandbox sent no descriptor") : fd_steal(&fd);
+    if ((fd >= 0) != (request->op == FILE_OPEN || request->op == FILE_READ_LINK))
+        return err_set(err, -EPROTO, "the sandbox sent no descriptor, or one too many");
+    answer->watch = message.file.watch;
+    answer->stat = message.file.stat;
+    answer->fd = fd_steal(&fd);
+    return 0;
 }
 
 /* What is in the namespace is in the group or below init: nothing gets out of either. */
@@ -661,7 +684,7 @@ static const struct runtime_ops ops = {
     .end = local_end,
     .free = local_free,
     .usage = local_usage,
-    .open_file = local_open_file,
+    .file = local_file,
     .pids = local_pids,
     .pause = local_pause,
     .resume = local_resume,

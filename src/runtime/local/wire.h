@@ -7,6 +7,7 @@
  * kind and number of descriptors before it is used.
  */
 #pragma once
+#include "runtime/files.h"
 #include <carrel/error.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,15 +18,15 @@ enum wire_kind {
     WIRE_GO,         /* its limits are set; carries cgroup files to join */
     WIRE_START,      /* carries the payload and, without a terminal, the three streams */
     WIRE_SIGNAL,
-    WIRE_OPEN, /* carries the payload */
+    WIRE_FILE, /* carries the payload, the directory and the watch, if there are */
     WIRE_STOP, /* end every process but yourself */
     /* init to host */
     WIRE_READY,
-    WIRE_FAILED, /* setup, start or open: `error` says why */
+    WIRE_FAILED, /* setup, start or file: `error` says why */
     WIRE_STARTED,
-    WIRE_OPENED,
-    WIRE_STOPPED, /* nothing but init is left; with final figures */
-    WIRE_EXITED,  /* with figures so far */
+    WIRE_FILE_DONE, /* carries what was opened, if anything */
+    WIRE_STOPPED,   /* nothing but init is left; with final figures */
+    WIRE_EXITED,    /* with figures so far */
 };
 
 #define WIRE_MAX_FDS 5
@@ -35,20 +36,33 @@ enum wire_flag {
     WIRE_DISK_FULL = 2,
     WIRE_ALONE = 4, /* no process but init is left */
     WIRE_LAST = 8,  /* when this process ends, so does the sandbox */
+    WIRE_DIR = 16,  /* the file's path begins at a directory that came along */
+    WIRE_USER = 32, /* act as another user */
+};
+
+/* The rest of a file request, and of its answer. */
+struct wire_file {
+    uint32_t op; /* enum file_op */
+    uint32_t uid, gid;
+    uint32_t events;
+    int32_t watch;
+    struct timespec times[2];
+    struct file_stat stat;
 };
 
 struct wire_message {
     uint32_t kind;
     uint32_t process;       /* which: ids count up and are never used again */
     uint32_t flags;         /* enum wire_flag */
-    int32_t value;          /* signal to send, wait status, open flags */
+    int32_t value;          /* signal to send, wait status, flags of a file request */
     uint16_t rows, cols;    /* of the terminal */
-    uint32_t mode;          /* of a file that open creates */
+    uint32_t mode;          /* of a file */
     uint32_t uid, gid;      /* of the process to start, as the sandbox counts */
     uint64_t held_bytes;    /* in the private writable space */
     uint64_t storage_bytes; /* written to storage by everything reaped so far */
     uint64_t cpu_us;        /* of everything reaped so far */
     uint64_t peak_bytes; /* resident memory of the largest process reaped so far; 0: unknown */
+    struct wire_file file;
     struct carrel_error error;
 };
 

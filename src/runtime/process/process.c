@@ -19,6 +19,7 @@
 #include "base/proc_tree.h"
 #include "base/tree.h"
 #include "runtime/adapters.h"
+#include "runtime/file_act.h"
 #include "runtime/process/supervisor.h"
 #include "runtime/runtime.h"
 #include "runtime/streams.h"
@@ -478,42 +479,45 @@ static int open_top(struct process_sandbox *box, const char **path, struct carre
     return fd < 0 ? err_set_errno(err, -errno, "open '%s'", top) : fd;
 }
 
+/* Where a path of a request begins; relative ones in the workspace. */
+static int begin_at(struct process_sandbox *box, const char *path, struct file_where *where,
+        int *top, struct carrel_error *err)
+{
+    const char *below = path;
+
+    if (path[0] == '/') {
+        *top = open_top(box, &below, err);
+        if (*top < 0)
+            return *top;
+    }
+    where->base = *top < 0 ? box->workspace : *top;
+    where->path = below[0] ? below : ".";
+    return 0;
+}
+
 /*
- * Opens a file below the workspace or the home. Programs may change any name there while we
+ * Reaches a file below the workspace or the home. Programs may change any name there while we
  * look, so the kernel does the containment: a link or ".." that leads out is -EXDEV, whenever
  * it came to be.
  */
-static int process_open_file(struct sandbox *base, const char *path, int flags, mode_t mode,
-        struct carrel_error *err)
+static int process_file(struct sandbox *base, const struct file_request *request,
+        struct file_answer *answer, struct carrel_error *err)
 {
     struct process_sandbox *box = process_of(base);
-    const struct open_how how = {
-        .flags = (uint64_t)(unsigned)(flags | O_NOCTTY |
-                                      O_NONBLOCK), /* a FIFO must not block us */
-        .mode = flags & O_CREAT ? mode : 0,
-        .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
-    };
-    struct stat st;
-    const char *below = path;
+    struct file_where where[2] = { { request->dir, request->path },
+        { request->dir, request->other } };
     AUTO(fd_close) int top = -1;
+    AUTO(fd_close) int other_top = -1;
+    int r = 0;
 
-    if (path[0] == '/') {
-        top = open_top(box, &below, err);
-        if (top < 0)
-            return top;
-    }
-    AUTO(fd_close)
-    int fd = (int)syscall(SYS_openat2, top < 0 ? box->workspace : top, below[0] ? below : ".",
-            &how, sizeof(how));
-    if (fd < 0)
-        return err_set_errno(err, -errno, "open '%s'", path);
-    if (fstat(fd, &st) < 0)
-        return err_set_errno(err, -errno, "stat '%s'", path);
-    if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
-        return err_set(err, -EINVAL, "'%s' is neither a file nor a directory", path);
-    if (!(flags & O_NONBLOCK) && fcntl(fd, F_SETFL, flags) < 0)
-        return err_set_errno(err, -errno, "open '%s'", path);
-    return fd_steal(&fd);
+    if (request->has_user && (request->uid != geteuid() || request->gid != getegid()))
+        return err_set(err, -EPERM, "there is no user here but the caller's");
+    if (request->dir >= 0)
+        return file_act(request, where, file_resolve_beneath(), answer, err);
+    r = begin_at(box, request->path, &where[0], &top, err);
+    if (r == 0 && (request->op == FILE_RENAME || request->op == FILE_LINK))
+        r = begin_at(box, request->other, &where[1], &other_top, err);
+    return r < 0 ? r : file_act(request, where, RESOLVE_BENEATH, answer, err);
 }
 
 static int process_pids(struct sandbox *base, pid_t *pids, size_t max, struct carrel_error *err)
@@ -533,7 +537,7 @@ static const struct runtime_ops process_ops = {
     .signal = process_signal,
     .stop = process_stop,
     .free = process_free,
-    .open_file = process_open_file,
+    .file = process_file,
     .pids = process_pids,
 };
 

@@ -1,0 +1,31 @@
+/* file_door.c - the door of whoever made the sandbox. */
+#include "core/file_door.h"
+
+static int ask(struct file_door *door, const struct file_request *request,
+        struct file_answer *answer, struct carrel_error *err)
+{
+    return sandbox_file(door->box, request, answer, err);
+}
+
+struct file_door file_door_of(struct sandbox *box)
+{
+    static const struct file_door_ops ops = { .ask = ask };
+    struct file_door door = FILE_DOOR_INIT;
+
+    door.ops = &ops;
+    door.box = box;
+    return door;
+}
+
+int file_door_ask(struct file_door *door, const struct file_request *request,
+        struct file_answer *answer, struct carrel_error *err)
+{
+    return door->ops->ask(door, request, answer, err);
+}
+
+void file_door_close(struct file_door *door)
+{
+    if (door->ops && door->ops->close)
+        door->ops->close(door);
+    *door = FILE_DOOR_INIT;
+}

@@ -1,0 +1,36 @@
+/*
+ * file_door.h - the way to the files of a sandbox, whoever holds it.
+ *
+ * The verbs in files.h know a door, not a sandbox: whoever made the sandbox has one that asks
+ * it (file_door_of()), and a client of its keeper one that asks through the keeper's socket.
+ */
+#pragma once
+#include "runtime/files.h"
+
+struct file_door;
+
+struct file_door_ops {
+    /* As sandbox_file(): one request, one answer. */
+    int (*ask)(struct file_door *door, const struct file_request *request,
+            struct file_answer *answer, struct carrel_error *err);
+    void (*close)(struct file_door *door); /* NULL: nothing to close */
+};
+
+/* Plain data, the owner's to close. `box` and `fd` are for the ops alone. */
+struct file_door {
+    const struct file_door_ops *ops;
+    struct sandbox *box;
+    int fd;
+};
+#define FILE_DOOR_INIT                                                                         \
+    (struct file_door)                                                                         \
+    {                                                                                          \
+        .fd = -1                                                                               \
+    }
+
+/* The door to a sandbox that this process made; `box` outlives it. */
+struct file_door file_door_of(struct sandbox *box);
+
+int file_door_ask(struct file_door *door, const struct file_request *request,
+        struct file_answer *answer, struct carrel_error *err);
+void file_door_close(struct file_door *door); /* one that was never opened is fine */

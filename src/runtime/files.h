@@ -1,0 +1,104 @@
+/*
+ * files.h - what can be done to the files of a sandbox from outside.
+ *
+ * Every operation is one request with one answer, both plain data and a descriptor or two, so
+ * that they can go through a socket unchanged. The path is resolved inside the sandbox, as its
+ * user, by the sandbox's own side: the host never follows a path that a program can change.
+ * Magic links (/proc/self/root ...) are refused, nothing waits for a FIFO or a device, and what
+ * is opened is a regular file or a directory.
+ *
+ * A directory descriptor that came back may be read, and is the `dir` of further requests. Who
+ * opens something in it without asking takes one name at a time, and follows nothing.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
+
+struct carrel_error;
+struct sandbox;
+
+enum file_op {
+    FILE_OPEN,      /* flags as for open(2), mode; answer: fd */
+    FILE_STAT,      /* answer: stat. FILE_NO_FOLLOW: of a link itself */
+    FILE_READ_LINK, /* answer: fd, for file_read_link() alone */
+    FILE_MAKE_DIR,  /* mode */
+    FILE_REMOVE,    /* whatever is no directory (-EISDIR); never follows */
+    FILE_REMOVE_DIR,
+    FILE_RENAME,   /* to `other`; FILE_NO_REPLACE: -EEXIST instead of replacing */
+    FILE_LINK,     /* a second name, `other`, for a file; never follows */
+    FILE_SYMLINK,  /* at `path`, leading to `other`, which is any text */
+    FILE_SET_MODE, /* mode; FILE_NO_FOLLOW: a link is -ELOOP */
+    FILE_SET_TIMES,
+    FILE_WATCH, /* adds a watch to the inotify descriptor `watch`; answer: watch */
+    FILE_OP_COUNT
+};
+
+/* Flags of all operations but FILE_OPEN. */
+enum file_flag {
+    FILE_NO_FOLLOW = 1, /* the last component; FILE_STAT, _SET_MODE, _SET_TIMES, _WATCH */
+    FILE_NO_REPLACE = 2,
+};
+
+struct file_request {
+    enum file_op op;
+    /*
+     * -1: `path` and `other` are as a program would write them, relative ones as seen from
+     * box->workspace. Else a directory of this sandbox: they stay beneath it, and no component
+     * may be a link, whenever it came to be one (-ELOOP, -EXDEV).
+     */
+    int dir;
+    const char *path;
+    const char *other; /* of FILE_RENAME, _LINK, _SYMLINK */
+    int flags;
+    mode_t mode;              /* permissions; set-uid and set-gid bits are never set */
+    struct timespec times[2]; /* access, change; UTIME_NOW and UTIME_OMIT as usual */
+    int watch;                /* made by the caller: inotify_init1() */
+    uint32_t events;          /* IN_...: what to watch for */
+    bool has_user;            /* else the sandbox's own; -EPERM where there is no other */
+    uid_t uid;
+    gid_t gid;
+};
+#define FILE_REQUEST_INIT                                                                      \
+    (struct file_request)                                                                      \
+    {                                                                                          \
+        .dir = -1, .watch = -1                                                                 \
+    }
+
+/* As stat(2) gives it inside: the ids are the sandbox's. */
+struct file_stat {
+    uint64_t device, inode;
+    uint64_t links;
+    uint32_t mode; /* with the type: S_ISREG() ... */
+    uint32_t uid, gid;
+    uint64_t size;
+    uint64_t held_bytes; /* on disk: less than size in a sparse file */
+    struct timespec atime, mtime, ctime;
+};
+
+struct file_answer {
+    int fd;    /* the caller's to close; -1: none */
+    int watch; /* the watch's number */
+    struct file_stat stat;
+};
+#define FILE_ANSWER_INIT                                                                       \
+    (struct file_answer)                                                                       \
+    {                                                                                          \
+        .fd = -1, .watch = -1                                                                  \
+    }
+
+/*
+ * Does it. Errors are those of the system calls: -ENOENT, -EEXIST, -ENOTDIR, -EISDIR,
+ * -ENOTEMPTY, -EACCES, -ELOOP (also a magic link), -EXDEV ... and -EINVAL for what is neither a
+ * file nor a directory. -ENOTSUP: the runtime cannot. `answer` is written on success only.
+ */
+int sandbox_file(struct sandbox *box, const struct file_request *request,
+        struct file_answer *answer, struct carrel_error *err);
+
+/* What a link says, from the descriptor of FILE_READ_LINK. Returns its length, without a NUL in
+ * it; -ENAMETOOLONG when it does not fit with one. */
+int file_read_link(int fd, char *text, size_t size, struct carrel_error *err);
+
+/* Whether a request makes sense; for whoever takes one from elsewhere. */
+int file_check(const struct file_request *request, struct carrel_error *err);

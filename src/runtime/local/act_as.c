@@ -1,0 +1,34 @@
+/* act_as.c - file system ids: they change what init may open, and not who may signal it. */
+#include "runtime/local/act_as.h"
+#include "base/err.h"
+#include "runtime/local/plan.h"
+#include <errno.h>
+#include <sys/fsuid.h>
+
+/* The calls say nothing of failure; asking for an impossible id tells what is in force. */
+static bool are_in_force(uid_t uid, gid_t gid)
+{
+    return (uid_t)setfsuid((uid_t)-1) == uid && (gid_t)setfsgid((gid_t)-1) == gid;
+}
+
+int act_as(const struct plan *plan, uid_t uid, gid_t gid, struct carrel_error *err)
+{
+    if (!plan->has_range && (uid != plan->uid || gid != plan->gid))
+        return err_set(err, -EPERM, "this sandbox has one user: %u", (unsigned)plan->uid);
+    if (!plan->has_range)
+        return 0;
+    (void)setfsgid(gid); /* first: without our own id we could not */
+    (void)setfsuid(uid);
+    if (are_in_force(uid, gid))
+        return 0;
+    act_as_init(plan);
+    return err_set(err, -EPERM, "the sandbox has no user %u:%u", (unsigned)uid, (unsigned)gid);
+}
+
+void act_as_init(const struct plan *plan)
+{
+    if (!plan->has_range)
+        return;
+    (void)setfsuid(plan->init_uid);
+    (void)setfsgid(plan->init_gid);
+}
