@@ -33,7 +33,8 @@ enum access { ACCESS_READ_ONLY, ACCESS_READ_WRITE };
  * is refused, because the machine may have stopped under it.
  */
 struct sandbox_overlay {
-    const char *const *lower; /* absolute paths on the host, topmost first; NULL-terminated */
+    const char *const *lower; /* absolute paths on the host, topmost first; NULL-terminated.
+                                 None at all: an empty directory */
     const char *space;        /* absolute path of a directory on the host, which holds ... */
     const char *upper;        /* ... these two, by name */
     const char *work;
@@ -67,6 +68,20 @@ struct sandbox_limits {
 struct sandbox_spec {
     const char *id;   /* for names of kernel objects; one path component */
     const char *root; /* root filesystem on the host; NULL: the host's own programs */
+    /*
+     * Where the program's own places are kept: /tmp, its home and /workspace. NULL: in memory,
+     * and gone with the sandbox. Else they are directories of this overlay, made when missing
+     * and kept when there, so that the next sandbox with the same upper goes on in them. Not
+     * with `root_overlay`.
+     */
+    const struct sandbox_overlay *space;
+    /*
+     * Instead of `root`: the root itself is this overlay, and programs may write everywhere in
+     * it. /tmp, home and /workspace are directories of it, made when missing; what it has at
+     * /proc, /dev and /run is hidden. Its layers may be hostile: a link in the place of a
+     * directory that a mount needs is refused, any other leads nowhere but into the root.
+     */
+    const struct sandbox_overlay *root_overlay;
     const struct sandbox_mount *mounts;
     size_t n_mounts;
     enum network network;

@@ -1,0 +1,91 @@
+/*
+ * layer.h - writable directories on disk that become layers under others.
+ *
+ *   <state>/layers/L-<16>/
+ *       upper/ work/   what one sandbox at a time writes to (struct sandbox_overlay)
+ *       sealed         there: upper/ never changes again and may lie below any number of others
+ *       lock           shared OFD lock of everyone who has it in use
+ *
+ * A layer begins writable, is sealed once, and is removed when nobody holds it and nothing
+ * names it. Whoever holds a struct layer holds its lock: the layer stays. What is to outlive
+ * its holders must be named, by a snapshot (snapshot.h) or by what layer_sweep() is told of.
+ *
+ * Directories belong to the caller, and so does all that a sandbox writes there: id-mapped
+ * mounts show it as the program's.
+ *
+ * Nothing here waits for the disk but the seal's own name: what was written in the moments
+ * before a machine stops may be lost, as with any file that nobody synced.
+ */
+#pragma once
+#include "base/auto.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+struct carrel_error;
+
+#define LAYER_ID_SIZE 20
+#define LAYER_MAX_CHAIN 40 /* layers in a stack; more are merged into one, see layer_merge()   \
+                            */
+
+struct layer {
+    char id[LAYER_ID_SIZE];
+    char *path;  /* of its directory: the `space` of a struct sandbox_overlay */
+    char *upper; /* <path>/upper: a `lower` of others */
+    int dir;
+    int lock;
+    bool is_sealed;
+};
+#define LAYER_INIT                                                                                 \
+    \ (struct layer)                                                                             \ \
+    {                                                                                              \
+        \ .dir = -1, .lock = -1                                                                  \ \
+    }
+void layer_close(struct layer layer); /* gives up the lock; LAYER_INIT is fine */
+DEFINE_AUTO(struct layer, layer_close)
+
+bool layer_is_id(const char *text);
+
+/* A new one, empty and writable, held. `state` is the state directory, and exists. */
+int layer_new(const char *state, struct layer *out, struct carrel_error *err);
+
+/* Holds one that is there. -ENOENT: it is not. */
+int layer_open(const char *state, const char *id, struct layer *out, struct carrel_error *err);
+
+/*
+ * Makes a writable one ready for the next sandbox: work/ anew. The caller knows that no sandbox
+ * has it any more. -EROFS: it is sealed.
+ */
+int layer_renew(struct layer *layer, struct carrel_error *err);
+
+/* Its upper never changes again. The caller knows that no sandbox writes to it. Again is fine.
+ */
+int layer_seal(struct layer *layer, struct carrel_error *err);
+
+/*
+ * A sealed copy of a layer whose sandbox is paused: everything that an overlay reads
+ * (whiteouts, opaque directories, modes, times, attributes, hard links, holes). Data is shared
+ * where the file system can (FICLONE), else copied. The copy is held.
+ */
+int layer_copy(const char *state, const struct layer *from, struct layer *out,
+        struct carrel_error *err);
+
+/*
+ * One sealed layer that shows what `n` sealed ones, topmost first, show together: a tree of
+ * directories, and hard links to the files of the others, so no data is copied. Nothing below
+ * the n-th is forgotten: whiteouts stay.
+ */
+int layer_merge(const char *state, const struct layer *layers, size_t n, struct layer *out,
+        struct carrel_error *err);
+
+/* Gives it up and removes it, if nobody else holds it (-EBUSY). It must have no name. */
+int layer_remove(struct layer *layer, struct carrel_error *err);
+
+/* Whether something that is not a snapshot names the layer `id`; negative errno: cannot say. */
+typedef int layer_is_named(const char *id, void *context);
+
+/*
+ * Removes the layers that nobody holds and nothing names, and what crashes left half made or
+ * half removed. `is_named` may be NULL. Returns how many.
+ */
+int layer_sweep(
+        const char *state, layer_is_named *is_named, void *context, struct carrel_error *err);

@@ -1,0 +1,55 @@
+/*
+ * snapshot.h - names for stacks of sealed layers.
+ *
+ *   <state>/snapshots/<name>.json
+ *
+ * A snapshot is a file that names layers; the layers stay as long as it does. It is written
+ * whole while its layers are held, so no sweep takes one of them in between.
+ */
+#pragma once
+#include "base/auto.h"
+#include "layer/layer.h"
+#include <stddef.h>
+#include <stdint.h>
+
+struct carrel_error;
+
+#define SNAPSHOT_NAME_MAX 64 /* letters, digits, '.', '_', '-'; begins with a letter or digit  \
+                              */
+
+struct snapshot {
+    char name[SNAPSHOT_NAME_MAX + 1];
+    char layers[LAYER_MAX_CHAIN][LAYER_ID_SIZE]; /* topmost first; "" */
+    size_t n_layers;
+    char *image;       /* name of the image below them; NULL: the host's root */
+    char *from;        /* the sandbox it was made of, in words; NULL: unknown */
+    int64_t created_s; /* 0: snapshot_write() fills it in */
+};
+void snapshot_finish(struct snapshot snapshot);
+DEFINE_AUTO(struct snapshot, snapshot_finish)
+
+/*
+ * Writes it. The caller holds every one of its layers, and all are sealed. -EEXIST: the name is
+ * taken; -E2BIG: too many layers.
+ */
+int snapshot_write(
+        const char *state, const struct snapshot *snapshot, struct carrel_error *err);
+
+/* -ENOENT with the names there are. The strings in *out are the caller's (snapshot_finish). */
+int snapshot_read(
+        const char *state, const char *name, struct snapshot *out, struct carrel_error *err);
+
+/*
+ * Reads it and holds its layers: layers[i] for each, n of them, which the caller closes one by
+ * one. -ENOENT also when it was removed meanwhile.
+ */
+int snapshot_open(const char *state, const char *name, struct snapshot *out,
+        struct layer layers[static LAYER_MAX_CHAIN], struct carrel_error *err);
+
+/* Calls `each` for every snapshot, sorted by name; a negative answer ends the walk. */
+int snapshot_each(const char *state,
+        int (*each)(const struct snapshot *snapshot, void *context), void *context,
+        struct carrel_error *err);
+
+/* Removes the name. Its layers go with the next sweep, if nothing else has them. -ENOENT. */
+int snapshot_remove(const char *state, const char *name, struct carrel_error *err);
