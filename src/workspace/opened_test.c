@@ -1,6 +1,6 @@
 #include "base/err.h"
+#include "base/kill_fixture.h"
 #include "workspace/git_fixture.h"
-#include "workspace/kill_fixture.h"
 #include "workspace/opened.h"
 #include <errno.h>
 

@@ -1,8 +1,8 @@
 /* swap_test.c - an exchange that is killed, raced or refused. */
 #include "base/err.h"
+#include "base/kill_fixture.h"
 #include "workspace/apply.h"
 #include "workspace/git_fixture.h"
-#include "workspace/kill_fixture.h"
 #include "workspace/swap.h"
 #include <errno.h>
 #include <linux/filter.h>

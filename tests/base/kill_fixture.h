@@ -1,4 +1,4 @@
-/* kill_fixture.h - for tests: kill -9 at a chosen step of what changes the file system. */
+/* kill_fixture.h - for tests: kill -9 at a chosen step of what a process does. */
 #pragma once
 #include "harness.h"
 #include <signal.h>
@@ -33,11 +33,19 @@ static inline bool kill_is_change(unsigned long long number)
     }
 }
 
+/* Every call at all. */
+static inline bool kill_is_call(unsigned long long number)
+{
+    (void)number;
+    return true;
+}
+
 /*
- * Calls `work` in a process of its own and kills that before its nth change. Programs that it
- * starts are not counted. False: it came to its end before; `work` must return 0 then.
+ * Calls `work` in a process of its own and kills that before the nth call that counts. Programs
+ * that it starts are not counted. False: it came to its end before; `work` must return 0 then.
  */
-static inline bool kill_before(int (*work)(void *context), void *context, int nth)
+static inline bool kill_before_the(bool (*counts)(unsigned long long number),
+        int (*work)(void *context), void *context, int nth)
 {
     struct __ptrace_syscall_info info;
     int status;
@@ -68,10 +76,20 @@ static inline bool kill_before(int (*work)(void *context), void *context, int nt
         if (pass)
             continue;
         CHECK(ptrace(PTRACE_GET_SYSCALL_INFO, pid, (void *)sizeof(info), &info) > 0);
-        if (info.op == PTRACE_SYSCALL_INFO_ENTRY && kill_is_change(info.entry.nr) && --nth == 0)
+        if (info.op == PTRACE_SYSCALL_INFO_ENTRY && counts(info.entry.nr) && --nth == 0)
             break;
     }
     CHECK_EQ(kill(pid, SIGKILL), 0);
     CHECK_EQ(waitpid(pid, &status, 0), pid);
     return true;
+}
+
+static inline bool kill_before(int (*work)(void *context), void *context, int nth)
+{
+    return kill_before_the(kill_is_change, work, context, nth);
+}
+
+static inline bool kill_before_call(int (*work)(void *context), void *context, int nth)
+{
+    return kill_before_the(kill_is_call, work, context, nth);
 }
