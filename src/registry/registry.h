@@ -34,6 +34,10 @@ struct registry {
 
 /* Opens it and makes it if need be. Refused when it is not a directory of ours alone. */
 int registry_open(struct registry *reg, struct carrel_error *err);
+
+/* The same below another directory than the user's, which this checks as little as openat(). */
+int registry_open_at(struct registry *reg, int rundir, struct carrel_error *err);
+
 void registry_close(struct registry reg);
 DEFINE_AUTO(struct registry, registry_close)
 #define REGISTRY_NONE                                                                          \
@@ -70,6 +74,7 @@ struct registry_entry {
     int dir;                          /* ID/ */
     int status_fd; /* of an owner: whoever has it keeps the entry alive. Of a client: to read */
     int listen_fd; /* of an owner: non-blocking, SOCK_SEQPACKET; of a client: -1 */
+    bool is_owner;
 };
 
 /* Closes what it holds and nothing more; NULL is fine. See registry_remove(). */

@@ -1,0 +1,17 @@
+/* guard.h - the lock under which the registry is changed: one change after the other. */
+#pragma once
+#include "base/auto.h"
+#include <stdint.h>
+
+struct carrel_error;
+
+/*
+ * Waits for the lock. Each call opens the file anew: a description that two processes share
+ * would let both in. It is held for moments, never while somebody waits for something else.
+ */
+int guard_take(int top, struct carrel_error *err);
+void guard_release(int guard); /* negative is fine */
+DEFINE_AUTO(int, guard_release)
+
+/* The number of the next entry, which is then used up. */
+int guard_next_number(int guard, uint64_t *number, struct carrel_error *err);

@@ -1,0 +1,144 @@
+/* queue.c - counting, and waiting for a bell. */
+#include "registry/queue.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "registry/entries.h"
+#include "registry/status.h"
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+/*
+ * The kernel tells of a close before it lets the lock go. So who was woken and finds no place
+ * looks again shortly afterwards, and then more and more seldom. At the longest pause one with
+ * a wider limit than those ahead is let go; without a bell, the pause is what wakes.
+ */
+#define PAUSE_MIN_MS 20
+#define PAUSE_MAX_MS 5000
+#define PAUSE_MAX_DEAF_MS 200
+
+static void count(struct queue_look *look, const char *id, const struct status_facts *facts,
+        uint64_t number)
+{
+    if (facts->status.state != REGISTRY_WAITING) {
+        look->n_living++;
+        return;
+    }
+    look->n_waiting++;
+    if (facts->number > number)
+        return;
+    look->n_ahead++;
+    if (facts->number >= look->last_number) {
+        look->last_number = facts->number;
+        (void)stpcpy(look->last_ahead, id);
+    }
+}
+
+int queue_look(int top, const char *own, uint64_t number, struct queue_look *look,
+        struct carrel_error *err)
+{
+    AUTO(entry_names_finish) struct entry_names ids = { 0 };
+
+    *look = (struct queue_look){ 0 };
+    int r = entry_names_read(top, "status", &ids, err);
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < ids.n; i++) {
+        const char *id = ids.list[i];
+        if (strcmp(id, own) == 0)
+            continue;
+        AUTO(fd_close) int fd = status_open(top, id);
+        if (fd < 0 || !status_is_locked(fd)) {
+            (void)entry_erase_dead(top, id, NULL); /* what cannot go does not count either */
+            continue;
+        }
+        struct status_facts facts;
+        if (status_read(fd, &facts) < 0) /* another version's: it lives, that is all we know */
+            facts = (struct status_facts){ .status = { .state = REGISTRY_RUNNING } };
+        count(look, id, &facts, number);
+    }
+    return 0;
+}
+
+bool queue_is_free(const struct queue_look *look, uint64_t max_living)
+{
+    return look->n_living + look->n_ahead < max_living;
+}
+
+void queue_bell_init(struct queue_bell *bell)
+{
+    *bell = (struct queue_bell){
+        .inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC),
+        .watch = -1,
+        .pause_ms = PAUSE_MIN_MS,
+    };
+}
+
+void queue_bell_finish(struct queue_bell bell)
+{
+    fd_close(bell.inotify);
+}
+
+/*
+ * An owner alone opens its status for writing, so closing it is its end. That one who waits is
+ * admitted is a change of its status.
+ */
+static void set_up(struct queue_bell *bell, int top, const char *on)
+{
+    char file[STATUS_PATH_MAX];
+    char path[sizeof("/proc/self/fd/0123456789/") + STATUS_PATH_MAX];
+    const uint32_t all = IN_CLOSE_WRITE | IN_DELETE;
+    const uint32_t one = IN_CLOSE_WRITE | IN_MODIFY | IN_ATTRIB | IN_DELETE_SELF;
+
+    if (bell->watch >= 0)
+        (void)inotify_rm_watch(bell->inotify, bell->watch); /* it may have gone with its file */
+    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", top,
+            on[0] ? status_path(on, file) : "status");
+    bell->watch = inotify_add_watch(bell->inotify, path, on[0] ? one : all);
+    (void)stpcpy(bell->on, on);
+    bell->is_set = true;
+    bell->pause_ms = PAUSE_MIN_MS;
+}
+
+/* What was heard is of no interest, only that it was. */
+static void hush(int inotify)
+{
+    char events[4096] __attribute__((aligned(8)));
+
+    while (read(inotify, events, sizeof(events)) > 0)
+        continue;
+}
+
+static void grow_pause(struct queue_bell *bell)
+{
+    const uint64_t max = bell->watch < 0 ? PAUSE_MAX_DEAF_MS : PAUSE_MAX_MS;
+
+    bell->pause_ms = 2 * bell->pause_ms < max ? 2 * bell->pause_ms : max;
+}
+
+int queue_bell_wait(
+        struct queue_bell *bell, int top, const struct queue_look *look, uint64_t deadline_ns)
+{
+    const uint64_t now = clock_ns();
+
+    if (now >= deadline_ns)
+        return -ETIMEDOUT;
+    if (bell->inotify >= 0 && (!bell->is_set || strcmp(bell->on, look->last_ahead) != 0)) {
+        set_up(bell, top, look->last_ahead);
+        return 0;
+    }
+    const uint64_t wake_ns = now + bell->pause_ms * 1000000;
+    struct pollfd rings = { .fd = bell->inotify, .events = POLLIN };
+    int n = poll(&rings, 1, clock_poll_ms(wake_ns < deadline_ns ? wake_ns : deadline_ns));
+    if (n < 0)
+        return -errno;
+    if (n > 0) {
+        hush(bell->inotify);
+        bell->pause_ms = PAUSE_MIN_MS;
+    } else {
+        grow_pause(bell);
+    }
+    return 0;
+}

@@ -1,0 +1,34 @@
+/* status.h - the file of an entry that says what it is now, and whose lock says that it lives.
+ */
+#pragma once
+#include "registry/registry.h"
+
+#define STATUS_PATH_MAX (sizeof("status/") + REGISTRY_WORD_MAX)
+
+/* "status/ID" */
+const char *status_path(const char *id, char path[static STATUS_PATH_MAX]);
+
+/* What the file has: the entry's own facts beside what changes. */
+struct status_facts {
+    uint64_t number;
+    char name[REGISTRY_WORD_MAX + 1];
+    struct registry_status status;
+};
+
+int status_write(int fd, const struct status_facts *facts);
+
+/* -EBADMSG: not one of ours, or not yet written. */
+int status_read(int fd, struct status_facts *facts);
+
+/*
+ * Makes the file of `id` and locks it: it has its name when it is locked and complete, so
+ * nobody ever sees a living entry that looks dead. Under the registry's lock. Returns the
+ * owner's descriptor.
+ */
+int status_make(int top, const char *id, const struct status_facts *facts);
+
+/* Opens it to look at. -ENOENT: no such entry. */
+int status_open(int top, const char *id);
+
+/* Whether it is locked. Not to be asked of the owner's descriptor, whose lock it would be. */
+bool status_is_locked(int fd);
