@@ -12,6 +12,7 @@
 #include "runtime/local/act_as.h"
 #include "runtime/local/init_files.h"
 #include "runtime/local/launch.h"
+#include "runtime/local/lease.h"
 #include "runtime/local/plan.h"
 #include "runtime/local/setup.h"
 #include "runtime/local/sys.h"
@@ -32,6 +33,7 @@
 #include <sys/wait.h>
 
 #define MAX_PROCESSES 1024 /* started by the host and still running */
+#define FAREWELL_MS 5000   /* for a host that does not listen, when its lease has run out */
 
 struct started {
     pid_t pid; /* 0: free */
@@ -49,8 +51,10 @@ struct init {
     int space_fd;
     int child_fd; /* signalfd for SIGCHLD */
     uint32_t last_id;
-    bool is_over;             /* a process that was to be the last has ended */
-    bool is_alone;            /* as far as we know: no process but us */
+    bool is_over;  /* a process that was to be the last has ended */
+    bool is_alone; /* as far as we know: no process but us */
+    struct lease lease;
+    size_t n_running;         /* of those that the host started */
     uint64_t skeleton_blocks; /* in use before the first program */
     size_t n_started;         /* slots ever used: looking at more would only touch memory */
     struct started started[MAX_PROCESSES];
@@ -128,6 +132,20 @@ static void describe(const struct init *init, struct wire_message *message)
     message->flags |= init->is_alone ? WIRE_ALONE : 0;
 }
 
+/* A process was reaped. If the host started it, the host will be told. */
+static void note_end(struct init *init, pid_t pid, int status)
+{
+    struct started *s = find(init, pid, 0);
+
+    if (!s || s->has_ended)
+        return; /* an orphan */
+    s->has_ended = true;
+    s->status = status;
+    init->is_over = init->is_over || s->is_last;
+    if (--init->n_running == 0)
+        lease_touch(&init->lease);
+}
+
 static void reap(struct init *init)
 {
     struct signalfd_siginfo drained;
@@ -135,14 +153,8 @@ static void reap(struct init *init)
     pid_t pid;
 
     (void)read(init->child_fd, &drained, sizeof(drained)); /* only a wake-up; wait4 tells all */
-    while ((pid = wait4(-1, &status, WNOHANG, NULL)) > 0) {
-        struct started *s = find(init, pid, 0);
-        if (!s)
-            continue; /* an orphan */
-        s->has_ended = true;
-        s->status = status;
-        init->is_over = init->is_over || s->is_last;
-    }
+    while ((pid = wait4(-1, &status, WNOHANG, NULL)) > 0)
+        note_end(init, pid, status);
     init->is_alone = pid < 0;
 }
 
@@ -152,9 +164,14 @@ static void reap(struct init *init)
  */
 static void end_all(struct init *init)
 {
+    int status;
+
     while (!init->is_alone) {
         (void)kill(-1, SIGKILL); /* no process but us: wait4 says the same */
-        init->is_alone = wait4(-1, NULL, __WALL, NULL) < 0 && errno == ECHILD;
+        pid_t pid = wait4(-1, &status, __WALL, NULL);
+        if (pid > 0)
+            note_end(init, pid, status);
+        init->is_alone = pid < 0 && errno == ECHILD;
     }
 }
 
@@ -242,6 +259,7 @@ static void start(
     }
 
     init->is_alone = false;
+    init->n_running++;
     *s = (struct started){
         .pid = pid,
         .id = ++init->last_id,
@@ -284,6 +302,17 @@ static void stop(struct init *init)
     answer(init, &message, NULL, 0);
 }
 
+static void set_lease(struct init *init, const struct wire_message *request)
+{
+    const struct wire_message message = { .kind = WIRE_LEASED };
+    struct carrel_error err = { 0 };
+
+    if (lease_set(&init->lease, request->lease_end_ns, request->idle_ns, &err) < 0)
+        answer_failed(init, &err);
+    else
+        answer(init, &message, NULL, 0);
+}
+
 static void serve(struct init *init)
 {
     struct wire_message request;
@@ -294,6 +323,7 @@ static void serve(struct init *init)
         return;
     if (n < 0)
         _exit(0); /* the host is gone */
+    lease_touch(&init->lease);
     if (request.kind == WIRE_START)
         start(init, &request, fds, n);
     else if (request.kind == WIRE_FILE)
@@ -302,6 +332,8 @@ static void serve(struct init *init)
         send_signal(init, &request);
     else if (request.kind == WIRE_STOP)
         stop(init);
+    else if (request.kind == WIRE_LEASE)
+        set_lease(init, &request);
     for (int i = 0; i < n; i++)
         fd_close(fds[i]);
 }
@@ -322,6 +354,41 @@ static int prepare(struct init *init, struct carrel_error *err)
     return 0;
 }
 
+/* Waits until the host has taken a report. False: it will not. */
+static bool await_host(const struct init *init, int wait_ms)
+{
+    struct pollfd watch[] = {
+        { .fd = init->events, .events = POLLOUT },
+        { .fd = init->owner, .events = POLLIN },
+    };
+
+    return poll(watch, ARRAY_LEN(watch), wait_ms) > 0 && watch[0].revents && !watch[1].revents;
+}
+
+/* The process is over that was to be the last. */
+static _Noreturn void end_with_last(struct init *init)
+{
+    end_all(init);
+    while (report(init) && await_host(init, -1))
+        ;
+    _exit(0);
+}
+
+/* Nobody may be there to hear it: what matters is done before it is said. */
+static _Noreturn void end_with_lease(struct init *init, enum lease_state why)
+{
+    struct wire_message message = { .kind = WIRE_GONE, .value = (int32_t)why };
+
+    end_all(init);
+    while (report(init) && await_host(init, FAREWELL_MS))
+        ;
+    describe(init, &message);
+    while (wire_send(init->events, &message, NULL, 0, MSG_DONTWAIT) == -EAGAIN &&
+            await_host(init, FAREWELL_MS))
+        ;
+    _exit(0);
+}
+
 static _Noreturn void run_loop(struct init *init)
 {
     for (;;) {
@@ -331,6 +398,7 @@ static _Noreturn void run_loop(struct init *init)
             { .fd = init->child_fd, .events = POLLIN },
             { .fd = init->owner, .events = POLLIN },
             { .fd = init->events, .events = has_backlog ? POLLOUT : 0 },
+            { .fd = init->lease.timer, .events = POLLIN },
         };
         if (poll(watch, ARRAY_LEN(watch), -1) < 0)
             continue; /* EINTR */
@@ -338,14 +406,13 @@ static _Noreturn void run_loop(struct init *init)
             _exit(0); /* the host is gone, whoever else holds its sockets */
         if (watch[1].revents)
             reap(init);
-        if (init->is_over) {
-            end_all(init);
-            while (report(init))
-                ;
-            _exit(0);
-        }
+        if (init->is_over)
+            end_with_last(init);
         if (watch[0].revents)
             serve(init);
+        enum lease_state state = lease_check(&init->lease, init->n_running > 0);
+        if (state != LEASE_RUNS)
+            end_with_lease(init, state);
     }
 }
 
@@ -355,6 +422,7 @@ _Noreturn void init_main(struct setup *setup)
     struct carrel_error err = { 0 };
 
     init.plan = setup->plan;
+    init.lease = LEASE_INIT;
     int r = setup_run(setup, &err);
     init.sock = setup->sock;
     init.events = setup->events;

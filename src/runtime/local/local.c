@@ -18,6 +18,7 @@
 #include "runtime/local/host.h"
 #include "runtime/local/idmap.h"
 #include "runtime/local/init.h"
+#include "runtime/local/lease.h"
 #include "runtime/local/plan.h"
 #include "runtime/local/setup.h"
 #include "runtime/local/skeleton.h"
@@ -55,6 +56,7 @@ struct local {
     bool is_ready;              /* init has said that the setup is done */
     struct wire_message report; /* init's last figures */
     bool has_report;
+    enum gone_why why;
     bool is_ended; /* the programs were ended, and init killed */
 };
 
@@ -445,13 +447,19 @@ static int local_next_event(
     if (n == -EAGAIN)
         return 0;
     if (n == -EPIPE) {
-        event->kind = EVENT_GONE;
+        *event = (struct sandbox_event){ .kind = EVENT_GONE, .why = local->why };
         return 0;
     }
     if (n < 0)
         return err_set_errno(err, n, "read from the sandbox");
     for (int i = 0; i < n; i++)
         fd_close(fds[i]);
+    if (message.kind == WIRE_GONE) {
+        keep_report(local, &message);
+        local->why = message.value == LEASE_IDLE ? GONE_IDLE : GONE_LEASE;
+        *event = (struct sandbox_event){ .kind = EVENT_GONE, .why = local->why };
+        return 0;
+    }
     if (message.kind != WIRE_EXITED)
         return err_set(
                 err, -EPROTO, "unexpected message %u from the sandbox", (unsigned)message.kind);
@@ -617,6 +625,33 @@ static int local_pids(struct sandbox *box, pid_t *pids, size_t max, struct carre
     return n;
 }
 
+/* Asks init for something that brings nothing but the answer. */
+static int request(struct local *local, const struct wire_message *message, const int *fds,
+        size_t n_fds, enum wire_kind kind, struct carrel_error *err)
+{
+    struct wire_message answer;
+
+    int r = local_ready(&local->base, err);
+    if (r < 0)
+        return r;
+    r = wire_send(local->sock, message, fds, n_fds, 0);
+    if (r < 0)
+        return err_set_errno(err, r, "ask the sandbox");
+    return await(local, kind, &answer, NULL, err);
+}
+
+static int local_set_lease(
+        struct sandbox *box, uint64_t end_ns, uint64_t idle_ms, struct carrel_error *err)
+{
+    const struct wire_message message = {
+        .kind = WIRE_LEASE,
+        .lease_end_ns = end_ns,
+        .idle_ns = idle_ms * 1000000,
+    };
+
+    return request(local_of(box), &message, NULL, 0, WIRE_LEASED, err);
+}
+
 static int local_pause(struct sandbox *box, const char **by, struct carrel_error *err)
 {
     *by = "freezer";
@@ -688,6 +723,7 @@ static const struct runtime_ops ops = {
     .pids = local_pids,
     .pause = local_pause,
     .resume = local_resume,
+    .set_lease = local_set_lease,
     .health = local_health,
     .sweep = local_sweep,
     .identity = local_identity,

@@ -18,7 +18,7 @@ int wire_receive(int sock, struct wire_message *message, int *fds, int flags)
     int n = packet_receive(sock, message, sizeof(*message), fds, WIRE_MAX_FDS, flags);
     if (n < 0)
         return n;
-    if (message->kind >= WIRE_MAPPED && message->kind <= WIRE_EXITED &&
+    if (message->kind >= WIRE_MAPPED && message->kind <= WIRE_GONE &&
             memchr(message->error.message, '\0', sizeof(message->error.message)))
         return n;
     for (int i = 0; i < n; i++)

@@ -18,15 +18,18 @@ enum wire_kind {
     WIRE_GO,         /* its limits are set; carries cgroup files to join */
     WIRE_START,      /* carries the payload and, without a terminal, the three streams */
     WIRE_SIGNAL,
-    WIRE_FILE, /* carries the payload, the directory and the watch, if there are */
-    WIRE_STOP, /* end every process but yourself */
+    WIRE_FILE,  /* carries the payload, the directory and the watch, if there are */
+    WIRE_STOP,  /* end every process but yourself */
+    WIRE_LEASE, /* end by yourself when ... */
     /* init to host */
     WIRE_READY,
     WIRE_FAILED, /* setup, start or file: `error` says why */
     WIRE_STARTED,
     WIRE_FILE_DONE, /* carries what was opened, if anything */
     WIRE_STOPPED,   /* nothing but init is left; with final figures */
-    WIRE_EXITED,    /* with figures so far */
+    WIRE_LEASED,
+    WIRE_EXITED, /* with figures so far */
+    WIRE_GONE,   /* the sandbox has ended by itself: `value` says why. Keep it last */
 };
 
 #define WIRE_MAX_FDS 5
@@ -54,10 +57,12 @@ struct wire_message {
     uint32_t kind;
     uint32_t process;       /* which: ids count up and are never used again */
     uint32_t flags;         /* enum wire_flag */
-    int32_t value;          /* signal to send, wait status, flags of a file request */
+    int32_t value;          /* signal to send, wait status, file flags, enum lease_state */
     uint16_t rows, cols;    /* of the terminal */
     uint32_t mode;          /* of a file */
     uint32_t uid, gid;      /* of the process to start, as the sandbox counts */
+    uint64_t lease_end_ns;  /* CLOCK_BOOTTIME; 0: none */
+    uint64_t idle_ns;       /* 0: any time */
     uint64_t held_bytes;    /* in the private writable space */
     uint64_t storage_bytes; /* written to storage by everything reaped so far */
     uint64_t cpu_us;        /* of everything reaped so far */
