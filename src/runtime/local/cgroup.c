@@ -1,16 +1,14 @@
 /* cgroup.c - groups, their limits and their figures. */
 #include "runtime/local/cgroup.h"
-#include "base/buf.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "runtime/local/group.h"
 #include "runtime/runtime.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/magic.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -261,56 +259,13 @@ static int pass_on_controllers(
                  : 0;
 }
 
-/* Ends everything in a group that nobody owns any more. */
-static void kill_members(int dir)
-{
-    char list[4096];
-
-    if (fd_write_file(dir, "cgroup.kill", "1") == 0)
-        return;
-    for (int round = 0; round < 100; round++) {
-        ssize_t n = fd_read_file(dir, "cgroup.procs", list, sizeof(list));
-        if (n <= 0)
-            return;
-        for (char *at = list; *at; at += strcspn(at, "\n") + 1) {
-            int pid = (int)strtol(at, NULL, 10);
-            if (pid > 0)
-                (void)kill(pid, SIGKILL);
-            if (!strchr(at, '\n'))
-                break;
-        }
-        (void)poll(NULL, 0, 2);
-    }
-}
-
-/* A group may stay busy for a moment after its last process was reaped. */
-static int remove_dir(int parent, const char *name)
-{
-    for (int round = 0;; round++) {
-        if (unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
-            return 0;
-        if (errno != EBUSY || round == 200)
-            return -errno;
-        (void)poll(NULL, 0, 1);
-    }
-}
-
-static int sweep_dir(int parent, const char *name)
-{
-    AUTO(fd_close) int dir = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (dir < 0)
-        return errno == ENOENT ? 0 : -errno;
-    kill_members(dir);
-    return remove_dir(parent, name);
-}
-
 static int make_dir(struct cgroup *group, size_t i, struct carrel_error *err)
 {
     if (mkdirat(group->parent[i], group->name, 0755) == 0)
         return 0;
     int code = -errno;
     if (code == -EEXIST) /* the lock on the name is ours, so it is what a crash left */
-        code = sweep_dir(group->parent[i], group->name);
+        code = group_sweep(group->parent[i], group->name);
     if (code == 0 && mkdirat(group->parent[i], group->name, 0755) < 0)
         code = -errno;
     return code < 0 ? err_set_errno(err, code, "make the %s cgroup '%s'", controller_names[i],
@@ -468,20 +423,9 @@ void cgroup_usage(const struct cgroup *group, struct sandbox_usage *usage)
 int cgroup_members(
         const struct cgroup *group, pid_t *pids, size_t max, struct carrel_error *err)
 {
-    AUTO(buf_finish) struct buf list = BUF_INIT(max * 12 + 1);
     size_t i = group->version == CGROUP_V1 ? CGROUP_PIDS : 0;
-    size_t n = 0;
-    char path[128];
 
-    int r = fd_add_file(group->parent[i], file_of(group, "cgroup.procs", path), &list, err);
-    if (r < 0)
-        return r == -EFBIG ? -E2BIG : r;
-    for (const char *at = list.data; at && *at; at += strcspn(at, "\n"), at += *at == '\n') {
-        if (n == max)
-            return err_set(err, -E2BIG, "more than %zu processes", max);
-        pids[n++] = (pid_t)strtol(at, NULL, 10);
-    }
-    return (int)n;
+    return group_list(group->parent[i], group->name, pids, max, err);
 }
 
 int cgroup_freeze(const struct cgroup *group, bool is_frozen, struct carrel_error *err)
@@ -499,7 +443,7 @@ void cgroup_remove(struct cgroup *group)
 {
     for (size_t i = CGROUP_CONTROLLERS; i-- > 0;) {
         if (group->parent[i] >= 0)
-            (void)remove_dir(group->parent[i], group->name);
+            (void)group_remove(group->parent[i], group->name);
         fd_close(fd_steal(&group->parent[i]));
     }
     group->version = CGROUP_NONE;
@@ -528,7 +472,7 @@ int cgroup_sweep(const struct cgroup_place *place, const char *name)
 {
     for (size_t i = count_parents(place); i-- > 0;) {
         AUTO(fd_close) int parent = open_parent(place, i);
-        int r = parent < 0 ? 0 : sweep_dir(parent, name);
+        int r = parent < 0 ? 0 : group_sweep(parent, name);
         if (r < 0)
             return r;
     }

@@ -1,0 +1,19 @@
+/*
+ * group.h - one group of a cgroup hierarchy: a directory `name` below `parent`.
+ *
+ * The name may have a slash in it: names here are ours, never a program's.
+ */
+#pragma once
+#include <stddef.h>
+#include <sys/types.h>
+
+struct carrel_error;
+
+/* Lists its processes, not those of groups below. Returns how many; -E2BIG: more than `max`. */
+int group_list(int parent, const char *name, pid_t *pids, size_t max, struct carrel_error *err);
+
+/* Removes it; one that is busy for a moment is waited for. One that is not there is fine. */
+int group_remove(int parent, const char *name);
+
+/* Ends what is in it, which nobody owns any more, and removes it. */
+int group_sweep(int parent, const char *name);
