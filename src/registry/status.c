@@ -63,7 +63,7 @@ int status_write(int fd, const struct status_facts *facts)
     };
 
     memcpy(image.magic, magic, sizeof(magic));
-    (void)stpncpy(image.name, facts->name, REGISTRY_WORD_MAX);
+    memcpy(image.name, facts->name, strnlen(facts->name, REGISTRY_WORD_MAX));
     image.sum = sum_of(&image);
     ssize_t n = pwrite(fd, &image, sizeof(image), 0);
     if (n < 0)
@@ -87,7 +87,7 @@ static int take(const struct image *image, struct status_facts *facts)
             .n_clients = image->n_clients,
         },
     };
-    (void)stpncpy(facts->name, image->name, REGISTRY_WORD_MAX);
+    memcpy(facts->name, image->name, strnlen(image->name, REGISTRY_WORD_MAX));
     return 0;
 }
 
