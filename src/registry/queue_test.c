@@ -1,0 +1,258 @@
+/* queue_test.c - who waits, in which order, and for how long. */
+#include "base/clock.h"
+#include "registry/queue.h"
+#include "registry/registry_fixture.h"
+#include <poll.h>
+
+/* An owner in a process of its own: tells its number when it has a place, goes when told to. */
+struct waiter {
+    pid_t pid;
+    int go;
+};
+
+static int told[2] = { -1, -1 };
+
+static struct registry_request request_of(const char *id, const char *name)
+{
+    return (struct registry_request){
+        .id = id, .name = name, .max_living = 1, .max_queued = 8, .queue_ms = 600000
+    };
+}
+
+/* For what others do, that we have no event of. */
+static void let_time_pass(void)
+{
+    (void)poll(NULL, 0, 1);
+}
+
+/* A child has all that its parent holds: entries, which it would keep alive, and pipes. */
+static void close_but(int a, int b, int c)
+{
+    for (int fd = 3; fd < 256; fd++) {
+        if (fd != a && fd != b && fd != c)
+            (void)close(fd);
+    }
+}
+
+static struct waiter start_waiter(char number)
+{
+    const char id[] = { 'S', '-', 'w', number, '\0' };
+    const int n_before = count_all().waiting;
+    int go[2];
+    char byte;
+
+    if (told[0] < 0)
+        CHECK_EQ(pipe2(told, O_CLOEXEC), 0);
+    CHECK_EQ(pipe2(go, O_CLOEXEC), 0);
+    pid_t pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        const struct registry_request request = request_of(id, NULL);
+        struct registry_entry *entry = NULL;
+        close_but(reg.dir, told[1], go[0]);
+        CHECK_EQ(registry_claim(&reg, &request, &entry, &err), 0);
+        CHECK_EQ(write(told[1], &number, 1), 1);
+        CHECK_EQ(read(go[0], &byte, 1), 0);
+        CHECK_EQ(registry_remove(entry, &err), 0);
+        _exit(0);
+    }
+    (void)close(go[0]);
+    while (count_all().waiting == n_before)
+        let_time_pass();
+    return (struct waiter){ .pid = pid, .go = go[1] };
+}
+
+static char who_was_told(void)
+{
+    char byte;
+
+    CHECK_EQ(read(told[0], &byte, 1), 1);
+    return byte;
+}
+
+static void end_waiter(struct waiter waiter)
+{
+    CHECK_EQ(close(waiter.go), 0);
+    CHECK_EQ(reap(waiter.pid), 0);
+}
+
+static void kill_waiter(struct waiter waiter)
+{
+    CHECK_EQ(kill(waiter.pid, SIGKILL), 0);
+    (void)reap(waiter.pid);
+    CHECK_EQ(close(waiter.go), 0);
+}
+
+static void wait_in_order(void)
+{
+    struct registry_entry *first = claim("S-first", NULL);
+    struct waiter a = start_waiter('a');
+    struct waiter b = start_waiter('b');
+    struct waiter c = start_waiter('c');
+    struct waiter d = start_waiter('d');
+    struct waiter e = start_waiter('e');
+
+    CHECK_EQ(count_all().waiting, 5);
+    CHECK_EQ(count_all().alive, 1);
+    kill_waiter(c); /* the ones behind it do not wait for it */
+    let_go(first);
+    CHECK_EQ(who_was_told(), 'a');
+    kill_waiter(a); /* as good as an end */
+    CHECK_EQ(who_was_told(), 'b');
+    end_waiter(b);
+    CHECK_EQ(who_was_told(), 'd');
+    end_waiter(d);
+    CHECK_EQ(who_was_told(), 'e');
+    end_waiter(e);
+    CHECK(registry_sweep(&reg, &err) >= 0);
+    check_empty();
+}
+
+TEST(who_comes_first_goes_first_and_the_dead_hold_nobody_up)
+{
+    open_registry();
+    wait_in_order();
+}
+
+TEST(so_it_is_with_an_ordinary_user)
+{
+    open_registry_as_user();
+    wait_in_order();
+}
+
+TEST(one_who_was_killed_leaves_its_place)
+{
+    open_registry();
+    struct registry_entry *first = claim("S-first", NULL);
+    struct waiter a = start_waiter('a');
+
+    registry_entry_free(first); /* nothing is removed: only its lock goes */
+    CHECK_EQ(who_was_told(), 'a');
+    end_waiter(a);
+    check_empty(); /* the dead one went on the way */
+}
+
+TEST(a_full_queue_is_said_at_once)
+{
+    struct registry_request request = request_of("S-late", NULL);
+    struct registry_entry *entry = NULL;
+    open_registry();
+    struct registry_entry *first = claim("S-first", NULL);
+    struct waiter a = start_waiter('a');
+
+    request.max_queued = 1;
+    CHECK_EQ(registry_claim(&reg, &request, &entry, &err), -EAGAIN);
+    CHECK_STR(err.message,
+            "1 sandboxes are alive and 1 may be, and 1 wait already and 1 may; destroy one or "
+            "try again later ('carrel list' shows them)");
+    request.queue_ms = 0;
+    CHECK_EQ(registry_claim(&reg, &request, &entry, &err), -EAGAIN);
+    CHECK(strstr(err.message, "limits.max_queued"));
+    request.queue_ms = 1;
+    request.max_queued = 0;
+    CHECK_EQ(registry_claim(&reg, &request, &entry, &err), -EAGAIN);
+    CHECK_EQ(count_in("status"), 2);
+    let_go(first);
+    CHECK_EQ(who_was_told(), 'a');
+    end_waiter(a);
+}
+
+TEST(who_waited_long_enough_is_told_why_and_leaves_nothing)
+{
+    struct registry_request request = request_of("S-late", "site");
+    struct registry_entry *entry = NULL;
+    open_registry();
+    struct registry_entry *first = claim("S-first", NULL);
+
+    request.queue_ms = 1;
+    CHECK_EQ(registry_claim(&reg, &request, &entry, &err), -ETIMEDOUT);
+    CHECK_STR(err.message,
+            "no place became free in 1ms: 1 sandboxes are alive and 1 may be, and 0 waited "
+            "before this one; destroy one or try again later ('carrel list' shows them)");
+    let_go(first);
+    check_empty();
+}
+
+TEST(one_that_waits_has_its_name_already_and_no_sandbox_yet)
+{
+    const struct registry_request again = { .id = "S-other", .name = "site" };
+    const struct registry_request waiting = request_of("S-late", "site");
+    struct registry_entry *entry = NULL;
+    AUTO(registry_entry_free) struct registry_entry *found = NULL;
+    open_registry();
+    struct registry_entry *first = claim("S-first", NULL);
+    pid_t pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0)
+        _exit(registry_claim(&reg, &waiting, &entry, &err) != 0);
+    while (count_all().waiting == 0)
+        let_time_pass();
+    CHECK_EQ(registry_claim(&reg, &again, &entry, &err), -EEXIST);
+    CHECK_EQ(registry_find(&reg, "site", &found, &err), 0);
+    CHECK_EQ(registry_connect(found, &err), -EAGAIN);
+    let_go(first);
+    CHECK_EQ(reap(pid), 0);
+}
+
+TEST(a_tighter_limit_in_the_queue_holds_nobody_up_who_has_room)
+{
+    struct registry_request wide = request_of("S-wide", NULL);
+    struct registry_entry *entry = NULL;
+    open_registry();
+    struct registry_entry *first = claim("S-first", NULL);
+    struct waiter a = start_waiter('a');
+
+    wide.max_living = 2; /* one lives, one is ahead: no room */
+    wide.queue_ms = 0;
+    CHECK_EQ(registry_claim(&reg, &wide, &entry, &err), -EAGAIN);
+    wide.max_living = 3;
+    CHECK_EQ(registry_claim(&reg, &wide, &entry, &err), 0);
+    let_go(entry);
+    let_go(first);
+    CHECK_EQ(who_was_told(), 'a');
+    end_waiter(a);
+}
+
+static void ignore(int signal)
+{
+    (void)signal;
+}
+
+TEST(a_signal_that_is_handled_ends_the_wait)
+{
+    const struct registry_request request = request_of("S-late", NULL);
+    struct registry_entry *entry = NULL;
+    open_registry();
+    struct registry_entry *first = claim("S-first", NULL);
+    pid_t pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        const struct sigaction action = { .sa_handler = ignore };
+        CHECK_EQ(sigaction(SIGUSR1, &action, NULL), 0);
+        _exit(registry_claim(&reg, &request, &entry, &err) != -EINTR);
+    }
+    while (count_all().waiting == 0)
+        let_time_pass();
+    int status;
+    while (waitpid(pid, &status, WNOHANG) == 0) { /* it may come between two waits */
+        CHECK_EQ(kill(pid, SIGUSR1), 0);
+        let_time_pass();
+    }
+    CHECK_EQ(status, 0);
+    let_go(first);
+    check_empty();
+}
+
+TEST(without_a_bell_time_wakes)
+{
+    const struct queue_look look = { 0 };
+    AUTO(queue_bell_finish)
+    struct queue_bell bell = { .inotify = -1, .watch = -1, .pause_ms = 1 };
+    open_registry();
+
+    for (uint64_t pause = 1; pause < 64; pause *= 2) {
+        CHECK_EQ(bell.pause_ms, pause);
+        CHECK_EQ(queue_bell_wait(&bell, reg.dir, &look, CLOCK_NEVER), 0);
+    }
+    CHECK_EQ(queue_bell_wait(&bell, reg.dir, &look, 1), -ETIMEDOUT);
+}
