@@ -229,12 +229,30 @@ static int check_overlay(const struct sandbox_overlay *overlay, struct carrel_er
 {
     int r = check_absolute(overlay->space, err);
 
-    if (!overlay->lower || !overlay->lower[0])
-        return err_set(err, -EINVAL, "a copy-on-write tree needs something below it");
-    for (size_t i = 0; r == 0 && overlay->lower[i]; i++)
+    for (size_t i = 0; r == 0 && overlay->lower && overlay->lower[i]; i++)
         r = check_absolute(overlay->lower[i], err);
     if (r == 0 && (!path_is_name(overlay->upper) || !path_is_name(overlay->work)))
         return err_set(err, -EINVAL, "upper and work must be names in the overlay's space");
+    return r;
+}
+
+static int check_tree(const struct sandbox_overlay *overlay, struct carrel_error *err)
+{
+    if (!overlay->lower || !overlay->lower[0])
+        return err_set(err, -EINVAL, "a copy-on-write tree needs something below it");
+    return check_overlay(overlay, err);
+}
+
+/* What of the root and of the program's own places is not in memory. */
+static int check_disk(const struct sandbox_spec *spec, struct carrel_error *err)
+{
+    if (spec->root_overlay && (spec->root || spec->space))
+        return err_set(err, -EINVAL,
+                "a root that can be written to is the only one, and has the private places in "
+                "it");
+    int r = spec->space ? check_overlay(spec->space, err) : 0;
+    if (r == 0 && spec->root_overlay)
+        r = check_tree(spec->root_overlay, err);
     return r;
 }
 
@@ -244,7 +262,7 @@ static int check_mounts(const struct sandbox_spec *spec, struct carrel_error *er
         const struct sandbox_mount *mount = &spec->mounts[i];
         int r = check_absolute(mount->target, err);
         if (r == 0)
-            r = mount->overlay ? check_overlay(mount->overlay, err)
+            r = mount->overlay ? check_tree(mount->overlay, err)
                                : check_absolute(mount->source, err);
         if (r < 0)
             return r;
@@ -258,7 +276,9 @@ static int check_spec(const struct sandbox_spec *spec, struct carrel_error *err)
         return err_set(err, -EINVAL, "a sandbox's id must be one path component");
     if (spec->root && spec->root[0] != '/')
         return err_set(err, -EINVAL, "the root must be an absolute path");
-    int r = check_mounts(spec, err);
+    int r = check_disk(spec, err);
+    if (r == 0)
+        r = check_mounts(spec, err);
     return r < 0 ? r : check_limits(&spec->limits, err);
 }
 

@@ -34,7 +34,8 @@ enum access { ACCESS_READ_ONLY, ACCESS_READ_WRITE };
  */
 struct sandbox_overlay {
     const char *const *lower; /* absolute paths on the host, topmost first; NULL-terminated.
-                                 None at all: an empty directory */
+                                 None at all, which
+                                 `space` of a sandbox may have: an empty directory */
     const char *space;        /* absolute path of a directory on the host, which holds ... */
     const char *upper;        /* ... these two, by name */
     const char *work;

@@ -4,7 +4,9 @@
  * One tmpfs, the space, holds everything that is the sandbox's own. Its directory "root"
  * becomes the new root and is read-only in the end, unless a skeleton is mounted there, which
  * is read-only from the beginning; its directory "space" holds one directory for each writable
- * place, mounted there read-write. So one size limits all that the program can write.
+ * place, mounted there read-write. So one size limits all that the program can write. What is
+ * to be kept, or a root that the program may change, is an overlay on disk instead
+ * (apply_disk.c).
  *
  * Everything that comes from the host is cloned with open_tree(), gets its restrictions while
  * it is still detached, and is only then attached: at no moment is it reachable without them.
@@ -12,6 +14,7 @@
 #include "runtime/local/apply.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "runtime/local/apply_tree.h"
 #include "runtime/local/mounts.h"
 #include "runtime/local/overlay.h"
 #include "runtime/local/plan.h"
@@ -22,26 +25,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define SPACE_PATH                                                                             \
-    "/proc" /* of the host's root, where the private space is until we leave it */
-
-struct tree {
-    const struct plan *plan;
-    const int *mount_fds;
-    const struct skeleton *skeleton;
-    int space;  /* top of the tmpfs */
-    int places; /* its directory "space" */
-    int root;   /* the new root */
-    dev_t dev;  /* of the tmpfs: what is ours to create in */
-    unsigned n_places;
-    struct carrel_error *err;
-};
-
-static int fail(struct tree *tree, const char *doing, const char *path)
-{
-    return err_set_errno(tree->err, -errno, "%s '%s'", doing, path);
-}
-
 /*
  * Clones `source`, restricts it, attaches it at `path` of the new root. attr == 0: it has its
  * restrictions already, as part of our tmpfs.
@@ -50,11 +33,11 @@ static int bind(struct tree *tree, int dir, const char *source, uint64_t attr, c
 {
     AUTO(fd_close) int mount = mounts_clone(dir, source);
     if (mount < 0)
-        return fail(tree, "clone the mount of", source);
+        return tree_fail(tree, "clone the mount of", source);
     if (attr && mounts_restrict(mount, attr) < 0)
-        return fail(tree, "restrict the mount of", source);
+        return tree_fail(tree, "restrict the mount of", source);
     if (mounts_attach(mount, tree->root, path) < 0)
-        return fail(tree, "mount on", path);
+        return tree_fail(tree, "mount on", path);
     return 0;
 }
 
@@ -77,16 +60,16 @@ static int open_space(struct tree *tree)
     if (space < 0)
         return space;
     if (move_mount(space, "", AT_FDCWD, SPACE_PATH, MOVE_MOUNT_F_EMPTY_PATH) < 0)
-        return fail(tree, "attach the private space at", SPACE_PATH);
+        return tree_fail(tree, "attach the private space at", SPACE_PATH);
     if (fstat(space, &st) < 0)
-        return fail(tree, "stat", "the private space");
+        return tree_fail(tree, "stat", "the private space");
     if (mkdirat(space, "root", 0755) < 0 || mkdirat(space, "space", 0700) < 0 ||
-            mkdirat(space, "empty", 0) < 0)
-        return fail(tree, "create in", "the private space");
+            mkdirat(space, "empty", 0) < 0 || mkdirat(space, "own", 0755) < 0)
+        return tree_fail(tree, "create in", "the private space");
 
     tree->places = openat(space, "space", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (tree->places < 0)
-        return fail(tree, "open", "the private space");
+        return tree_fail(tree, "open", "the private space");
     tree->dev = st.st_dev;
     tree->space = fd_steal(&space);
     return 0;
@@ -98,32 +81,46 @@ static bool has_skeleton(const struct tree *tree)
 }
 
 /* The new root must be a mount point: on itself, or the skeleton on the place for it. */
-static int open_root(struct tree *tree)
+static int open_own_root(struct tree *tree)
 {
     const struct skeleton *skeleton = tree->skeleton;
 
     tree->root = has_skeleton(tree) ? fcntl(skeleton->root, F_DUPFD_CLOEXEC, 3)
                                     : mounts_clone(tree->space, "root");
     if (tree->root < 0)
-        return fail(tree, "clone", "the new root");
+        return tree_fail(tree, "clone", "the new root");
     if (mounts_attach(tree->root, tree->space, "root") < 0)
-        return fail(tree, "attach", "the new root");
+        return tree_fail(tree, "attach", "the new root");
     if (has_skeleton(tree) && mounts_attach(skeleton->dev, tree->root, "dev") < 0)
-        return fail(tree, "mount on", "dev");
-    return 0;
+        return tree_fail(tree, "mount on", "dev");
+    tree->made = fcntl(tree->root, F_DUPFD_CLOEXEC, 3);
+    return tree->made < 0 ? tree_fail(tree, "open", "the new root") : 0;
+}
+
+static int open_root(struct tree *tree)
+{
+    int r = disk_open(tree);
+
+    if (r < 0)
+        return r;
+    if (tree->plan->disk_use != DISK_IS_ROOT)
+        return open_own_root(tree);
+    tree->root = fcntl(tree->disk, F_DUPFD_CLOEXEC, 3);
+    tree->made = openat(tree->space, "own", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return tree->root < 0 || tree->made < 0 ? tree_fail(tree, "open", "the new root") : 0;
 }
 
 static int write_file(struct tree *tree, int dir, const char *path, const struct step *step)
 {
     if (!step->source[0]) {
         int made = mknodat(dir, path, S_IFREG | step->mode, 0);
-        return made < 0 ? fail(tree, "create", step->path) : 0;
+        return made < 0 ? tree_fail(tree, "create", step->path) : 0;
     }
     AUTO(fd_close)
     int fd =
             openat(dir, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, step->mode);
     if (fd < 0)
-        return fail(tree, "create", step->path);
+        return tree_fail(tree, "create", step->path);
     int r = fd_write_all(fd, step->source, strlen(step->source));
     return r < 0 ? err_set_errno(tree->err, r, "write '%s'", step->path) : 0;
 }
@@ -143,28 +140,46 @@ static int step_space(struct tree *tree, const struct step *step)
 
     next_place(tree, name);
     if (mkdirat(tree->places, name, step->mode) < 0)
-        return fail(tree, "create the private", step->path);
+        return tree_fail(tree, "create the private", step->path);
     if (tree->plan->is_init_apart &&
             fchownat(tree->places, name, tree->plan->uid, tree->plan->gid, 0) < 0)
-        return fail(tree, "hand over the private", step->path);
+        return tree_fail(tree, "hand over the private", step->path);
     return bind(tree, tree->places, name, 0, step->path);
+}
+
+static int step_kept(struct tree *tree, const struct step *step)
+{
+    AUTO(fd_close) int place = disk_open_place(tree, step);
+
+    return place < 0 ? place : bind(tree, place, "", 0, step->path);
+}
+
+static int step_dev(struct tree *tree, const struct step *step)
+{
+    if (!has_skeleton(tree))
+        return bind(tree, tree->made, step->path,
+                MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, step->path);
+    return mounts_attach(tree->skeleton->dev, tree->root, step->path) < 0
+                   ? tree_fail(tree, "mount on", step->path)
+                   : 0;
 }
 
 static int step_cover(struct tree *tree, const struct step *step)
 {
+    const uint64_t fixed = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
     char name[3];
-    struct stat st;
 
-    if (fstatat(tree->root, step->path, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return errno == ENOENT || errno == ENOTDIR ? 0 : fail(tree, "look at", step->path);
-    if (!S_ISREG(st.st_mode))
-        return 0; /* the other root does without it */
+    AUTO(fd_close) int covered = disk_open_covered(tree, step);
+    if (covered < 0)
+        return covered == -ENOENT ? 0 : covered; /* the other root does without it */
     next_place(tree, name);
     int r = write_file(tree, tree->places, name, step);
     if (r < 0)
         return r;
-    return bind(tree, tree->places, name,
-            MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, step->path);
+    AUTO(fd_close) int mount = mounts_clone(tree->places, name);
+    if (mount < 0 || mounts_restrict(mount, fixed) < 0 || mounts_attach(mount, covered, "") < 0)
+        return tree_fail(tree, "mount on", step->path);
+    return 0;
 }
 
 static int step_devpts(struct tree *tree, const struct step *step)
@@ -179,8 +194,9 @@ static int step_devpts(struct tree *tree, const struct step *step)
             MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, tree->err);
     if (mount < 0)
         return mount;
-    return mounts_attach(mount, tree->root, step->path) < 0 ? fail(tree, "mount on", step->path)
-                                                            : 0;
+    return mounts_attach(mount, tree->root, step->path) < 0
+                   ? tree_fail(tree, "mount on", step->path)
+                   : 0;
 }
 
 /*
@@ -219,64 +235,9 @@ static int step_proc(struct tree *tree, const struct step *step)
     int r = forbid_nesting(tree, mount);
     if (r < 0)
         return r;
-    return mounts_attach(mount, tree->root, step->path) < 0 ? fail(tree, "mount on", step->path)
-                                                            : 0;
-}
-
-/*
- * Opens the place for a mount of the caller, creating what is missing.
- *
- * The path may lead through a directory that an earlier run could write to, and that run may
- * have left a link where a directory was. So no component may be a link, and we create only on
- * our own tmpfs: never in a directory of the host.
- */
-static int open_target(struct tree *tree, const char *path, int is_dir)
-{
-    const struct open_how how = {
-        .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
-        .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
-    };
-    AUTO(fd_close) int at = fcntl(tree->root, F_DUPFD_CLOEXEC, 3);
-    if (at < 0)
-        return fail(tree, "open", "the new root");
-
-    for (const char *rest = path; *rest;) {
-        char name[256];
-        struct stat st;
-        size_t len = strcspn(rest, "/");
-        if (len >= sizeof(name))
-            return err_set_errno(tree->err, -ENAMETOOLONG, "mount target '/%s'", path);
-        memcpy(name, rest, len);
-        name[len] = '\0';
-        rest += len + (rest[len] == '/');
-
-        int next = sys_openat2(at, name, &how);
-        if (next < 0 && errno == ENOENT) {
-            if (fstat(at, &st) < 0)
-                return fail(tree, "stat on the way to", path);
-            if (st.st_dev != tree->dev)
-                return err_set(tree->err, -ENOENT,
-                        "mount target '/%s' does not exist in the directory mounted above it; "
-                        "create it there first",
-                        path);
-            int r = *rest || is_dir ? mkdirat(at, name, 0755)
-                                    : mknodat(at, name, S_IFREG | 0644, 0);
-            next = r < 0 ? -1 : sys_openat2(at, name, &how);
-        }
-        if (next < 0 && errno == ELOOP)
-            return err_set(tree->err, -ELOOP,
-                    "mount target '/%s' leads through a symbolic link; refused", path);
-        if (next < 0)
-            return fail(tree, "open the mount target", path);
-        fd_close(at);
-        at = next;
-        if (fstat(at, &st) < 0)
-            return fail(tree, "stat on the way to", path);
-        if (S_ISLNK(st.st_mode))
-            return err_set(tree->err, -ELOOP,
-                    "mount target '/%s' leads through a symbolic link; refused", path);
-    }
-    return fd_steal(&at);
+    return mounts_attach(mount, tree->root, step->path) < 0
+                   ? tree_fail(tree, "mount on", step->path)
+                   : 0;
 }
 
 static int step_mount(struct tree *tree, const struct step *step)
@@ -290,22 +251,22 @@ static int step_mount(struct tree *tree, const struct step *step)
     AUTO(fd_close)
     int source = given >= 0 ? fcntl(given, F_DUPFD_CLOEXEC, 3) : mounts_clone(AT_FDCWD, path);
     if (source < 0 || fstat(source, &st) < 0)
-        return fail(tree, "mount source", path);
+        return tree_fail(tree, "mount source", path);
     struct stat at;
-    AUTO(fd_close) int target = open_target(tree, step->path, S_ISDIR(st.st_mode));
+    AUTO(fd_close) int target = disk_open_target(tree, step->path, S_ISDIR(st.st_mode));
     if (target < 0)
         return target;
     if (fstat(target, &at) < 0)
-        return fail(tree, "mount target", step->path);
+        return tree_fail(tree, "mount target", step->path);
     if (S_ISDIR(at.st_mode) != S_ISDIR(st.st_mode))
         return err_set(tree->err, S_ISDIR(at.st_mode) ? -ENOTDIR : -EISDIR,
                 "mount source '%s' is %s, but the target '/%s' is %s", path,
                 S_ISDIR(st.st_mode) ? "a directory" : "not a directory", step->path,
                 S_ISDIR(at.st_mode) ? "one" : "a file");
     if (mounts_restrict(source, mount->is_writable ? attr : attr | MOUNT_ATTR_RDONLY) < 0)
-        return fail(tree, "restrict the mount of", path);
+        return tree_fail(tree, "restrict the mount of", path);
     if (mounts_attach(source, target, "") < 0)
-        return fail(tree, "mount on", step->path);
+        return tree_fail(tree, "mount on", step->path);
     return 0;
 }
 
@@ -314,16 +275,15 @@ static int step_overlay(struct tree *tree, const struct step *step)
     const struct plan_mount *mount = &tree->plan->mounts[step->index];
 
     AUTO(fd_close)
-    int made = overlay_make(
-            tree->plan, mount, tree->mount_fds, tree->space, SPACE_PATH, tree->err);
+    int made = overlay_make(tree->plan, mount, tree->mount_fds, tree->space, tree->err);
     if (made < 0)
         return made;
-    AUTO(fd_close) int target = open_target(tree, step->path, 1);
+    AUTO(fd_close) int target = disk_open_target(tree, step->path, true);
     if (target < 0)
         return target;
     if (!mount->is_writable && mounts_restrict(made, MOUNT_ATTR_RDONLY) < 0)
-        return fail(tree, "make read-only", step->path);
-    return mounts_attach(made, target, "") < 0 ? fail(tree, "mount on", step->path) : 0;
+        return tree_fail(tree, "make read-only", step->path);
+    return mounts_attach(made, target, "") < 0 ? tree_fail(tree, "mount on", step->path) : 0;
 }
 
 static int apply_step(struct tree *tree, const struct step *step)
@@ -335,19 +295,27 @@ static int apply_step(struct tree *tree, const struct step *step)
         return 0; /* is there already */
     switch (step->kind) {
     case STEP_DIR:
-        return mkdirat(tree->root, step->path, step->mode) < 0
-                       ? fail(tree, "create", step->path)
+        return mkdirat(tree->made, step->path, step->mode) < 0
+                       ? tree_fail(tree, "create", step->path)
                        : 0;
     case STEP_LINK:
-        return symlinkat(step->source, tree->root, step->path) < 0
-                       ? fail(tree, "create the link", step->path)
+        return symlinkat(step->source, tree->made, step->path) < 0
+                       ? tree_fail(tree, "create the link", step->path)
                        : 0;
     case STEP_FILE:
-        return write_file(tree, tree->root, step->path, step);
+        return write_file(tree, tree->made, step->path, step);
     case STEP_COVER:
         return step_cover(tree, step);
     case STEP_SPACE:
         return step_space(tree, step);
+    case STEP_KEPT:
+        return step_kept(tree, step);
+    case STEP_POINT:
+        return disk_point(tree, step);
+    case STEP_ENSURE:
+        return disk_ensure(tree, step);
+    case STEP_DEV:
+        return step_dev(tree, step);
     case STEP_BIND:
         return bind(tree, AT_FDCWD, step->source, fixed, step->path);
     case STEP_DEVICE:
@@ -375,20 +343,22 @@ static int apply_step(struct tree *tree, const struct step *step)
 static int enter_root(struct tree *tree)
 {
     struct mount_attr attr = {
-        .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
+        .attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
         .propagation = MS_PRIVATE,
     };
 
+    if (tree->plan->disk_use != DISK_IS_ROOT)
+        attr.attr_set |= MOUNT_ATTR_RDONLY;
     if (mount_setattr(tree->root, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0)
-        return fail(tree, "make read-only", "the new root");
+        return tree_fail(tree, "restrict", "the new root");
     if (fchdir(tree->root) < 0)
-        return fail(tree, "enter", "the new root");
+        return tree_fail(tree, "enter", "the new root");
     if (sys_pivot_root(".", ".") < 0)
-        return fail(tree, "pivot into", "the new root");
+        return tree_fail(tree, "pivot into", "the new root");
     if (umount2(".", MNT_DETACH) < 0)
-        return fail(tree, "leave", "the host's root");
+        return tree_fail(tree, "leave", "the host's root");
     if (chdir("/") < 0)
-        return fail(tree, "enter", "/");
+        return tree_fail(tree, "enter", "/");
     return 0;
 }
 
@@ -403,6 +373,8 @@ int apply_plan(const struct plan *plan, const int *mount_fds, const struct skele
         .space = -1,
         .places = -1,
         .root = -1,
+        .made = -1,
+        .disk = -1,
     };
 
     int r = open_space(&tree);
@@ -413,6 +385,8 @@ int apply_plan(const struct plan *plan, const int *mount_fds, const struct skele
     if (r == 0)
         r = enter_root(&tree);
     fd_close(tree.root);
+    fd_close(tree.made);
+    fd_close(tree.disk);
     fd_close(tree.places);
     if (r < 0) {
         fd_close(tree.space);

@@ -51,3 +51,15 @@ void holders_substitute(const struct sandbox_limits *limits,
     if (held_by[LIMIT_PIDS] == HELD_BY_RLIMIT)
         plan_add_rlimit(plan, RLIMIT_NPROC, limits->value[LIMIT_PIDS] + 1); /* init */
 }
+
+/*
+ * What a program writes to a layer is on the host's file system, which counts for nobody: it
+ * holds each file to what was demanded, and the owner of the layer watches the sum.
+ */
+void holders_of_disk(const struct sandbox_limits *limits, const struct plan *plan,
+        enum limit_holder held_by[LIMIT_COUNT])
+{
+    if (plan->disk_use != DISK_IS_UNUSED)
+        held_by[LIMIT_DISK] =
+                limits->demanded & LIMIT_BIT(LIMIT_DISK) ? HELD_BY_RLIMIT : HELD_BY_NOTHING;
+}

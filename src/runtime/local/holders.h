@@ -13,3 +13,7 @@ int holders_choose(const struct sandbox_limits *limits, const struct cgroup_plac
 /* Adds the rlimits that stand in for a cgroup. */
 void holders_substitute(const struct sandbox_limits *limits,
         const enum limit_holder held_by[LIMIT_COUNT], struct plan *plan);
+
+/* With a layer on disk the private space holds only what is still in memory: says so. */
+void holders_of_disk(const struct sandbox_limits *limits, const struct plan *plan,
+        enum limit_holder held_by[LIMIT_COUNT]);

@@ -252,7 +252,10 @@ int host_read(const struct sandbox_spec *spec, struct host **out, struct carrel_
     host->landlock = host_landlock_abi();
     if (host->landlock < 0)
         return err_set_errno(err, host->landlock, "ask for Landlock");
-    r = spec->root ? read_other_root(host, spec->root, err) : read_host_root(host, err);
+    if (spec->root)
+        r = read_other_root(host, spec->root, err);
+    else if (!spec->root_overlay) /* which is there as a whole */
+        r = read_host_root(host, err);
     if (r == 0)
         r = read_proc(host, err);
     if (r == 0)

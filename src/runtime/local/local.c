@@ -352,6 +352,8 @@ static int local_create(struct runtime *rt, const struct sandbox_spec *spec,
     if (r == 0)
         r = plan_make(spec, host, &local->plan, err);
     if (r == 0)
+        holders_of_disk(&spec->limits, local->plan, local->base.held_by);
+    if (r == 0)
         r = launch(local, spec, &place, err);
     if (r < 0) {
         sandbox_free(&local->base);

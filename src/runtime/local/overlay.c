@@ -3,7 +3,7 @@
  *
  * overlayfs takes paths (descriptors only since Linux 6.13) and, before 6.15, refuses a layer
  * that is mounted nowhere. So each layer is attached in the private space under a short name of
- * ours: no name of the host's ever stands in a mount option, where ':' and ',' would mean
+ * ours: no path of the host's ever stands in a mount option, where ':' and ',' would mean
  * something.
  *
  * Mounted in a user namespace, so extended attributes of its own are user.overlay.*; through
@@ -26,17 +26,36 @@
 #include <sys/fsuid.h>
 #include <sys/stat.h>
 
-#define LAYER_NAME_MAX 16
+/*
+ * A name for layer `i` of an overlay: "a" to "z", "A" to "Z", then "aa", "ab" ...
+ *
+ * All lower layers stand in one mount option, and fsconfig(2) takes no value of more than 255
+ * bytes; only Linux 6.7 has a way to give them one by one. With names like these, looked up
+ * from the directory they are in, PLAN_MAX_LOWER layers take less.
+ */
+#define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#define N_LETTERS (sizeof(LETTERS) - 1)
+#define OPTION_MAX 256
+_Static_assert(N_LETTERS * 2 + (PLAN_MAX_LOWER - N_LETTERS) * 3 < OPTION_MAX,
+        "the names of all layers fit into one option");
 
-/* Attaches source `i` at `scratch`/l<i>. */
-static int attach_layer(const struct plan *plan, size_t i, const int *mount_fds, int scratch,
-        struct carrel_error *err)
+static void name_layer(size_t i, char name[static 3])
+{
+    size_t at = 0;
+
+    if (i >= N_LETTERS)
+        name[at++] = LETTERS[i / N_LETTERS - 1];
+    name[at++] = LETTERS[i % N_LETTERS];
+    name[at] = '\0';
+}
+
+/* Attaches source `i` at `dir`/`name`. */
+static int attach_layer(const struct plan *plan, size_t i, const int *mount_fds, int dir,
+        const char *name, struct carrel_error *err)
 {
     const struct plan_source *source = &plan->sources[i];
     uint64_t attr = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
-    char name[LAYER_NAME_MAX];
 
-    (void)snprintf(name, sizeof(name), "l%zu", i);
     AUTO(fd_close)
     int mount = mount_fds[i] >= 0 ? fcntl(mount_fds[i], F_DUPFD_CLOEXEC, 3)
                                   : mounts_clone(AT_FDCWD, source->path);
@@ -44,16 +63,11 @@ static int attach_layer(const struct plan *plan, size_t i, const int *mount_fds,
         return err_set_errno(err, -errno, "layer '%s'", source->path);
     if (mounts_restrict(mount, source->is_writable ? attr : attr | MOUNT_ATTR_RDONLY) < 0)
         return err_set_errno(err, -errno, "restrict the layer '%s'", source->path);
-    if (mkdirat(scratch, name, 0700) < 0 || mounts_attach(mount, scratch, name) < 0)
+    if (mkdirat(dir, name, 0700) < 0 || mounts_attach(mount, dir, name) < 0)
         return err_set_errno(err, -errno, "attach the layer '%s'", source->path);
     return 0;
 }
 
-/*
- * Whoever mounts an overlay creates its whiteouts and its work directory. That must be the one
- * id that the layers know, which is the program's, not init's; init keeps its capabilities,
- * which reach no further than this namespace.
- */
 static int act_as(uid_t uid, gid_t gid, struct carrel_error *err)
 {
     (void)setfsgid(gid);
@@ -63,26 +77,63 @@ static int act_as(uid_t uid, gid_t gid, struct carrel_error *err)
     return caps_raise(err);
 }
 
-int overlay_make(const struct plan *plan, const struct plan_mount *mount, const int *mount_fds,
-        int scratch, const char *scratch_path, struct carrel_error *err)
+int overlay_as_user(const struct plan *plan, struct carrel_error *err)
 {
-    char lower[PLAN_MAX_LOWER * (LAYER_NAME_MAX + 8)];
-    char upper[128];
-    char work[128];
-    size_t used = 0;
-    size_t space = mount->source + mount->n_lower;
+    return act_as(plan->uid, plan->gid, err);
+}
 
-    for (size_t i = mount->source; i <= space; i++) {
-        int r = attach_layer(plan, i, mount_fds, scratch, err);
+int overlay_as_init(const struct plan *plan, struct carrel_error *err)
+{
+    return act_as(plan->init_uid, plan->init_gid, err);
+}
+
+/* Attaches all layers in a new directory of `scratch`; the one that is written to as "0". */
+static int attach_layers(const struct plan *plan, const struct plan_mount *mount,
+        const int *mount_fds, int scratch, char lower[static OPTION_MAX],
+        struct carrel_error *err)
+{
+    char place[24];
+    char name[3];
+    size_t used = 0;
+
+    (void)snprintf(place, sizeof(place), "layers-%zu", mount->source);
+    AUTO(fd_close)
+    int dir = mkdirat(scratch, place, 0700) < 0
+                      ? -1
+                      : openat(scratch, place, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return err_set_errno(err, -errno, "make a place for layers");
+    for (size_t i = 0; i < mount->n_lower; i++) {
+        name_layer(i, name);
+        int r = attach_layer(plan, mount->source + i, mount_fds, dir, name, err);
         if (r < 0)
             return r;
+        used += (size_t)snprintf(
+                lower + used, OPTION_MAX - used, "%s%s", used ? ":" : "", name);
     }
-    for (size_t i = mount->source; i < space; i++)
-        used += (size_t)snprintf(lower + used, sizeof(lower) - used, "%s%s/l%zu",
-                used ? ":" : "", scratch_path, i);
-    (void)snprintf(upper, sizeof(upper), "%s/l%zu/%s", scratch_path, space, mount->upper);
-    (void)snprintf(work, sizeof(work), "%s/l%zu/%s", scratch_path, space, mount->work);
+    if (mount->n_lower == 0) { /* an overlay wants one */
+        (void)snprintf(lower, OPTION_MAX, "none");
+        if (mkdirat(dir, lower, 0755) < 0)
+            return err_set_errno(err, -errno, "make an empty layer");
+    }
+    int r = attach_layer(plan, mount->source + mount->n_lower, mount_fds, dir, "0", err);
+    if (r == 0 && fchdir(dir) < 0)
+        r = err_set_errno(err, -errno, "enter the place of the layers");
+    return r;
+}
 
+int overlay_make(const struct plan *plan, const struct plan_mount *mount, const int *mount_fds,
+        int scratch, struct carrel_error *err)
+{
+    char lower[OPTION_MAX];
+    char upper[OPTION_MAX + 2];
+    char work[OPTION_MAX + 2];
+
+    (void)snprintf(upper, sizeof(upper), "0/%s", mount->upper);
+    (void)snprintf(work, sizeof(work), "0/%s", mount->work);
+    int r = attach_layers(plan, mount, mount_fds, scratch, lower, err);
+    if (r < 0)
+        return r;
     const struct mount_option options[] = {
         { "lowerdir", lower },
         { "upperdir", upper },
@@ -94,12 +145,12 @@ int overlay_make(const struct plan *plan, const struct plan_mount *mount, const 
         { "xino", "off" },
         { "volatile", NULL },
     };
-    int r = act_as(plan->uid, plan->gid, err);
+    r = overlay_as_user(plan, err);
     if (r < 0)
         return r;
     int made = mounts_make(
             "overlay", options, ARRAY_LEN(options), MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, err);
-    r = act_as(plan->init_uid, plan->init_gid, err);
+    r = overlay_as_init(plan, err);
     if (made >= 0 && r < 0) {
         fd_close(made);
         return r;

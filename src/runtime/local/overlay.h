@@ -6,10 +6,18 @@ struct plan;
 struct plan_mount;
 
 /*
- * Makes the overlay of `mount`, detached. `scratch` is the top of the private space, which the
- * child has at `scratch_path`: the layers are attached there, each under a name of its own, and
- * lose their path when the host's root goes. mount_fds as for apply_plan(). Allocates nothing.
+ * Makes the overlay of `mount`, detached. `scratch` is the top of the private space: the layers
+ * are attached there, in a directory of their own, and lose their path when the host's root
+ * goes. mount_fds as for apply_plan(). Changes the working directory. Allocates nothing.
  * Returns a descriptor.
  */
 int overlay_make(const struct plan *plan, const struct plan_mount *mount, const int *mount_fds,
-        int scratch, const char *scratch_path, struct carrel_error *err);
+        int scratch, struct carrel_error *err);
+
+/*
+ * Whoever creates something in an overlay must be the one id that the layers know, which is the
+ * program's, not init's; init keeps its capabilities, which reach no further than this
+ * namespace.
+ */
+int overlay_as_user(const struct plan *plan, struct carrel_error *err);
+int overlay_as_init(const struct plan *plan, struct carrel_error *err);

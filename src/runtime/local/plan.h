@@ -23,6 +23,10 @@ enum step_kind {
     STEP_FILE,      /* a file that holds `source` */
     STEP_COVER,     /* the same, laid over a file of another root, if that has one there */
     STEP_SPACE,     /* a private writable directory, of the program's user */
+    STEP_KEPT,      /* the same on disk: the directory `source` of the space, mounted there */
+    STEP_POINT,     /* of a root on disk: a directory that something is mounted on, no link */
+    STEP_ENSURE,    /* of a root on disk: a directory of the program's, or a link to one */
+    STEP_DEV,       /* of a root on disk: lays the skeleton's /dev over its own */
     STEP_BIND,      /* `source` of the host, read-only */
     STEP_DEVICE,    /* the host's device node `source` */
     STEP_DEVPTS,    /* own terminals */
@@ -56,8 +60,9 @@ struct plan_source {
 struct plan_mount {
     char *target; /* relative to the new root */
     bool is_writable;
-    size_t source;  /* index of what is mounted; of an overlay's topmost lower directory */
-    size_t n_lower; /* 0: not an overlay; else the source behind the lower ones holds ... */
+    size_t source; /* index of what is mounted; of an overlay's topmost lower directory */
+    bool is_overlay;
+    size_t n_lower; /* of an overlay; the source behind the lower ones holds ... */
     char *upper;    /* ... these two */
     char *work;
 };
@@ -75,7 +80,10 @@ struct plan {
     size_t n_mounts;
     struct plan_source *sources; /* directories and files of the host behind the mounts */
     size_t n_sources;
-    const char **writable; /* absolute paths that programs may write to; NULL-terminated */
+    /* What the disk has of it: nothing, the program's own places, or the root itself. */
+    enum { DISK_IS_UNUSED, DISK_HAS_PLACES, DISK_IS_ROOT } disk_use;
+    struct plan_mount disk; /* that overlay */
+    const char **writable;  /* absolute paths that programs may write to; NULL-terminated */
 
     /* Ids as the sandbox sees them. */
     uid_t init_uid;
@@ -99,7 +107,7 @@ struct plan {
     size_t n_memory;
 };
 
-#define PLAN_MAX_LOWER 16U /* directories of one overlay */
+#define PLAN_MAX_LOWER 80U /* directories of one overlay; see overlay.c */
 #define PLAN_RANGE 65536U  /* ids in a range */
 #define PLAN_USER 1000U    /* the programs' user when ids come from a range */
 #define PLAN_HOME "/home/agent"

@@ -302,6 +302,103 @@ TEST(in_an_overlay_no_file_becomes_larger_than_the_disk_limit_that_was_asked_for
     CHECK_EQ(file_size_limit(&spec), 0);
 }
 
+/* Do two plans have the same skeleton? */
+static bool share(const struct plan *a, const struct plan *b)
+{
+    size_t j = 0;
+
+    for (size_t i = 0; i < a->n_steps; i++) {
+        if (!step_is_skeleton(a->steps[i].kind))
+            continue;
+        while (j < b->n_steps && !step_is_skeleton(b->steps[j].kind))
+            j++;
+        if (j == b->n_steps || strcmp(a->steps[i].path, b->steps[j].path) != 0)
+            return false;
+        j++;
+    }
+    while (j < b->n_steps && !step_is_skeleton(b->steps[j].kind))
+        j++;
+    return j == b->n_steps;
+}
+
+TEST(places_on_disk_are_the_programs_own_and_nothing_else)
+{
+    static const char *const kept[] = { "tmp", "home/agent", "workspace" };
+    const char *const none[] = { NULL };
+    const struct sandbox_overlay space = {
+        .lower = none, .space = "/layer", .upper = "upper", .work = "work"
+    };
+    struct sandbox_spec spec = spec_of();
+    struct host host = host_of(0);
+    AUTO(plan_free) struct plan *before = make(&spec, &host);
+    spec.space = &space;
+    AUTO(plan_free) struct plan *plan = make(&spec, &host);
+
+    for (size_t i = 0; i < ARRAY_LEN(kept); i++) {
+        CHECK(find(plan, STEP_KEPT, kept[i]) >= 0);
+        CHECK_EQ(find(plan, STEP_SPACE, kept[i]), -1);
+    }
+    CHECK(find(plan, STEP_SPACE, "run") >= 0);
+    CHECK(find(plan, STEP_SPACE, "dev/shm") >= 0);
+    CHECK_EQ(plan->disk.n_lower, 0);
+    CHECK_EQ(plan->n_sources, 1);
+    CHECK_STR(plan->sources[plan->disk.source].path, "/layer");
+    CHECK(plan->sources[plan->disk.source].is_writable);
+    CHECK(plan->shares_skeleton);
+    CHECK(share(plan, before)); /* one for both */
+}
+
+TEST(a_root_on_disk_has_its_directories_before_anything_is_mounted)
+{
+    const char *const lower[] = { "/image", NULL };
+    const struct sandbox_overlay root = {
+        .lower = lower, .space = "/layer", .upper = "upper", .work = "work"
+    };
+    struct sandbox_spec spec = spec_of();
+    spec.root_overlay = &root;
+    struct host host = host_of(0);
+    host.n_entries = 0;
+    AUTO(plan_free) struct plan *plan = make(&spec, &host);
+    int last = -1;
+
+    for (size_t i = 0; i < plan->n_steps; i++) {
+        enum step_kind kind = plan->steps[i].kind;
+        CHECK(kind != STEP_BIND && kind != STEP_KEPT);
+        if (kind == STEP_POINT || kind == STEP_ENSURE) {
+            CHECK_EQ((int)i, last + 1);
+            last = (int)i;
+        }
+        if (step_is_skeleton(kind))
+            CHECK_EQ(strncmp(plan->steps[i].path, "dev", 3), 0);
+    }
+    CHECK(find(plan, STEP_POINT, "proc") < find(plan, STEP_PROC, "proc"));
+    CHECK(find(plan, STEP_DEV, "dev") < find(plan, STEP_DEVICE, "dev/null"));
+    CHECK(find(plan, STEP_COVER, "etc/hosts") >= 0);
+    CHECK_EQ(find(plan, STEP_COVER, "etc/passwd"), -1);
+    CHECK_STR(plan->writable[0], "/");
+    CHECK(!plan->writable[1]);
+    CHECK(plan->shares_skeleton);
+}
+
+TEST(as_many_layers_as_one_option_can_name)
+{
+    const char *lower[PLAN_MAX_LOWER + 2] = { NULL };
+    const struct sandbox_overlay root = {
+        .lower = lower, .space = "/layer", .upper = "upper", .work = "work"
+    };
+    struct sandbox_spec spec = spec_of();
+    struct host host = host_of(1000);
+    struct plan *plan = NULL;
+    struct carrel_error err = { 0 };
+
+    for (size_t i = 0; i < PLAN_MAX_LOWER; i++)
+        lower[i] = "/image";
+    spec.root_overlay = &root;
+    plan_free(make(&spec, &host));
+    lower[PLAN_MAX_LOWER] = "/image";
+    CHECK_EQ(plan_make(&spec, &host, &plan, &err), -E2BIG);
+}
+
 TEST(mounts_come_last_and_outer_ones_first)
 {
     const struct sandbox_mount mounts[] = {

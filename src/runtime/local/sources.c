@@ -26,20 +26,30 @@ static int canonical(int fd, const char *given, char **path, struct carrel_error
     return *path ? 0 : err_set_errno(err, -ENOMEM, "mount source '%s'", given);
 }
 
+/* The last map: layers of a stack have one owner, and a map costs a process. */
+struct owner_map {
+    int ns;
+    uid_t uid;
+    gid_t gid;
+};
+
 /*
  * Lets the source's owner appear as the program's user. A read-only source on a file system
  * that cannot do this is shown as it is, which gives the program less, never more.
  */
 static int map_owner(int mount, const struct plan_source *m, const struct stat *st,
-        const struct plan *plan, uint32_t base, struct carrel_error *err)
+        const struct plan *plan, uint32_t base, struct owner_map *map, struct carrel_error *err)
 {
-    AUTO(fd_close)
-    int ns = idmap_open(st->st_uid, base + plan->uid, st->st_gid, base + plan->gid, err);
-    if (ns < 0)
-        return ns;
+    if (map->ns < 0 || map->uid != st->st_uid || map->gid != st->st_gid) {
+        int ns = idmap_open(st->st_uid, base + plan->uid, st->st_gid, base + plan->gid, err);
+        if (ns < 0)
+            return ns;
+        fd_close(map->ns);
+        *map = (struct owner_map){ .ns = ns, .uid = st->st_uid, .gid = st->st_gid };
+    }
     struct mount_attr attr = {
         .attr_set = MOUNT_ATTR_IDMAP,
-        .userns_fd = (unsigned)ns,
+        .userns_fd = (unsigned)map->ns,
     };
     if (mount_setattr(mount, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof(attr)) == 0)
         return 0;
@@ -53,7 +63,7 @@ static int map_owner(int mount, const struct plan_source *m, const struct stat *
 }
 
 static int open_mount(int fd, const struct plan_source *m, const struct plan *plan,
-        uint32_t base, struct carrel_error *err)
+        uint32_t base, struct owner_map *map, struct carrel_error *err)
 {
     struct stat st;
     AUTO(fd_close)
@@ -62,12 +72,12 @@ static int open_mount(int fd, const struct plan_source *m, const struct plan *pl
                     AT_NO_AUTOMOUNT);
     if (mount < 0 || fstat(fd, &st) < 0)
         return err_set_errno(err, -errno, "mount source '%s'", m->path);
-    int r = map_owner(mount, m, &st, plan, base, err);
+    int r = map_owner(mount, m, &st, plan, base, map, err);
     return r < 0 ? r : fd_steal(&mount);
 }
 
-static int open_one(
-        struct plan *plan, size_t i, uint32_t base, int *out, struct carrel_error *err)
+static int open_one(struct plan *plan, size_t i, uint32_t base, struct owner_map *map, int *out,
+        struct carrel_error *err)
 {
     const struct plan_source *m = &plan->sources[i];
     struct stat st;
@@ -80,7 +90,7 @@ static int open_one(
         return err_set(
                 err, -EINVAL, "mount source '%s' is neither a directory nor a file", m->path);
     if (plan->has_range) {
-        *out = open_mount(fd, m, plan, base, err);
+        *out = open_mount(fd, m, plan, base, map, err);
         return *out < 0 ? *out : 0;
     }
     int r = canonical(fd, m->path, &path, err);
@@ -97,12 +107,12 @@ int sources_open(
         return err_set_errno(err, -ENOMEM, "mounts");
     for (; sources->n < plan->n_sources; sources->n++)
         sources->fds[sources->n] = -1;
-    for (size_t i = 0; i < plan->n_sources; i++) {
-        int r = open_one(plan, i, base, &sources->fds[i], err);
-        if (r < 0)
-            return r;
-    }
-    return 0;
+    struct owner_map map = { .ns = -1 };
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < plan->n_sources; i++)
+        r = open_one(plan, i, base, &map, &sources->fds[i], err);
+    fd_close(map.ns);
+    return r;
 }
 
 void sources_close(struct sources *sources)

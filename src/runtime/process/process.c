@@ -94,8 +94,10 @@ static int check_spec(const struct sandbox_spec *spec, struct carrel_error *err)
 {
     const unsigned demanded = spec->limits.demanded & ~spec->limits.best_effort;
 
-    if (spec->root)
+    if (spec->root || spec->root_overlay)
         return refuse("other root filesystem", err);
+    if (spec->space)
+        return refuse("private space that is kept", err);
     if (spec->network != NETWORK_HOST)
         return refuse("network of its own", err);
     if (spec->hostname)

@@ -1,0 +1,27 @@
+/* plan_build.h - what the parts of the plan are made with; for plan.c and plan_mounts.c alone.
+ */
+#pragma once
+#include "runtime/local/plan.h"
+
+struct sandbox_overlay;
+
+/* The steps grow in a builder that remembers whether memory ran out, so that each line of the
+ * plan is one decision. */
+struct builder {
+    struct plan *plan;
+    size_t room;
+    size_t n_writable;
+    bool is_short;
+};
+
+/* Text that lives as long as the plan. NULL when memory is gone. */
+char *plan_text(struct plan *plan, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+void plan_add(struct builder *b, struct step step);
+void plan_writable(struct builder *b, const char *path); /* absolute */
+
+/* The overlay that is not a mount of the caller's: the places on disk, or the root. */
+int plan_disk(struct builder *b, const struct sandbox_spec *spec, struct carrel_error *err);
+
+/* The caller's mounts, as steps. */
+int plan_mounts(struct builder *b, const struct sandbox_spec *spec, struct carrel_error *err);
