@@ -1,0 +1,97 @@
+/*
+ * image.h - root filesystems that sandboxes are made from.
+ *
+ *   <state>/images/<name>.json          an image: its layers and its settings
+ *   <state>/images/layers/<id>/tree     a layer, unpacked once, never changed; <id>: the
+ * SHA-256 of its tar (OCI's diff id) <state>/images/layers/<id>/lock     held (OFD, shared) by
+ * whoever uses the layer <state>/images/.new/<unique>        an import in progress; its lock is
+ * held
+ *
+ * A layer gets its name when it is complete, and an image when all its layers have theirs. The
+ * gate is a flock on .new: shared from the moment an import counts on a layer until its image
+ * names it, exclusive while layers that nobody names are removed.
+ */
+#pragma once
+#include "archive/unpack.h"
+#include "base/auto.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct carrel_error;
+
+#define IMAGE_NAME_MAX 128
+#define IMAGE_MAX_LAYERS 128
+
+/* Letters, digits and . _ - : / @ after a letter or digit: "debian", "docker.io/library/x:1".
+ */
+bool image_is_name(const char *text);
+
+/* What an image says about programs that run in it. Lists end with NULL and are never NULL. */
+struct image_settings {
+    const char *const *env; /* "K=V" */
+    const char *const *entrypoint;
+    const char *const *cmd;
+    const char *workdir; /* absolute; "" when there is none */
+    const char *user;    /* "name", "name:group", "1000:1000"; "" when there is none */
+};
+
+struct image {
+    const char *name;
+    const char *source;        /* what it was imported from, as it was named then */
+    const char *kind;          /* "directory", "tar", "oci" or "docker" */
+    const char *digest;        /* of the manifest or config: "sha256:..."; "" of a plain tree */
+    uint64_t created;          /* seconds since 1970: when it was imported */
+    uint64_t bytes;            /* of the files in its layers */
+    const char *const *layers; /* ids, topmost first; NULL-terminated */
+    size_t n_layers;
+    struct image_settings settings;
+
+    /* Filled by image_open() alone: */
+    const char *const *trees; /* absolute paths of the layers, topmost first; NULL-terminated */
+    int *locks;               /* n_layers descriptors: the layers stay as long as one is open */
+};
+void image_free(struct image *image); /* NULL is fine; gives the locks back */
+DEFINE_AUTO(struct image *, image_free)
+
+/* What there is of it, without the right to use its layers. -ENOENT with a message. */
+int image_read(
+        const char *state, const char *name, struct image **out, struct carrel_error *err);
+
+/* The same, with trees and locks: its layers stay until image_free(), also after
+ * image_remove(). */
+int image_open(
+        const char *state, const char *name, struct image **out, struct carrel_error *err);
+
+/* Calls `each` for every image in the order of names; stops at the first that is not 0. */
+int image_list(const char *state, int (*each)(const struct image *image, void *arg), void *arg,
+        struct carrel_error *err);
+
+/* Layers that no other image names and no sandbox uses go with it; the others go later. */
+int image_remove(const char *state, const char *name, struct carrel_error *err);
+
+/* What dead imports left, and layers that nobody names or uses. Returns how many were removed.
+ */
+int image_sweep(const char *state, struct carrel_error *err);
+
+struct image_import {
+    const char *source; /* directory, tar, OCI layout or docker archive; "-": standard input */
+    const char *name;   /* the new image; one of that name is replaced */
+    const char *tag; /* which of several in the source; NULL: the only one, or this machine's */
+    const char *called;       /* what `source` is called in the record; NULL: by its own name */
+    struct tar_limits limits; /* zeroes: TAR_LIMITS; for all layers together */
+};
+
+struct image_imported {
+    struct unpacked total; /* of the layers that were unpacked now */
+    size_t n_layers;
+    size_t n_shared; /* of them: were there already */
+    bool is_replaced;
+};
+
+/*
+ * All or nothing: the image is there, whole and with verified digests, or nothing has changed.
+ * (In the program only: see archive/tar.h.)
+ */
+int image_import(const char *state, const struct image_import *import,
+        struct image_imported *out, struct carrel_error *err);
