@@ -6,7 +6,8 @@
  * directory. What a reader cannot know is what lies at that name already: open the way to it
  * with RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS, as archive/unpack.c does.
  *
- * This is what of carrel needs libarchive; the program has it, libcarrel.so has not.
+ * Reading needs libarchive: the program has it, libcarrel.so has not. Writing is our own; all
+ * that libarchive has would come with its writer.
  */
 #pragma once
 #include "base/auto.h"
@@ -46,7 +47,7 @@ struct tar_limits {
     }
 #define TAR_PATH_MAX 4095
 
-/* How the bytes around the tar may be packed. A reader recognises it, a writer is told. */
+/* How the bytes around the tar may be packed. */
 enum tar_packing { TAR_PLAIN, TAR_GZIP, TAR_ZSTD, TAR_XZ };
 
 /* "plain", "gzip", "zstd", "xz" from the first bytes of a file; six tell all of them apart. */
@@ -88,9 +89,8 @@ DEFINE_AUTO(struct tar_reader *, tar_reader_free)
 
 struct tar_writer;
 
-/* Writes to `fd`, which stays the caller's; a pipe is fine. -EPIPE where nobody reads. */
-int tar_writer_open(
-        int fd, enum tar_packing packing, struct tar_writer **out, struct carrel_error *err);
+/* Writes a plain tar to `fd`, which stays the caller's; a pipe is fine. */
+int tar_writer_open(int fd, struct tar_writer **out, struct carrel_error *err);
 
 /* Begins an entry; a TAR_FILE is followed by exactly `bytes` bytes of data, or the next call
  * fails with -EIO. Owners are 0:0 without names: they mean nothing elsewhere. */
