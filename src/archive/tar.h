@@ -48,7 +48,7 @@ struct tar_limits {
 #define TAR_PATH_MAX 4095
 
 /* How the bytes around the tar may be packed. */
-enum tar_packing { TAR_PLAIN, TAR_GZIP, TAR_ZSTD, TAR_XZ };
+enum tar_packing { TAR_PLAIN, TAR_GZIP, TAR_ZSTD, TAR_XZ, TAR_ANY /* whichever it is */ };
 
 /* "plain", "gzip", "zstd", "xz" from the first bytes of a file; six tell all of them apart. */
 enum tar_packing tar_packing_of(const void *head, size_t len);
@@ -64,16 +64,15 @@ int tar_clean_path(const char *path, unsigned max_depth, char out[static TAR_PAT
 struct tar_reader;
 
 /*
- * Reads from `fd`, which stays the caller's; a pipe is fine. TAR_PLAIN takes tar only, the
- * others (each stands for all of them) take a packed one too. `limits` NULL: TAR_LIMITS.
+ * Reads from `fd`, which stays the caller's; a pipe is fine. TAR_PLAIN or TAR_ANY. `limits`
+ * NULL: TAR_LIMITS.
  */
 int tar_reader_open(int fd, enum tar_packing packing, const struct tar_limits *limits,
         struct tar_reader **out, struct carrel_error *err);
 
 /*
  * 1 and the next entry, 0 at the end. Its strings are good until the next call. What was not
- * read of the entry before is skipped. -EBADMSG: this is no tar, or a broken one; also one that
- * has no entry and no end.
+ * read of the entry before is skipped. -EBADMSG: the archive is broken.
  */
 int tar_reader_next(struct tar_reader *reader, struct tar_entry *out, struct carrel_error *err);
 

@@ -26,9 +26,10 @@ int unpack_tree(int fd, int dir, const struct tar_limits *limits, struct unpacke
         struct carrel_error *err);
 
 /*
- * The same, with a file of any packing, by two processes of their own that can do nothing else:
+ * The same, with a tar of any packing, by two processes of their own that can do nothing else:
  * one unpacks the bytes, the other makes the files. What passes between them is hashed here, so
- * `diff_id` (hex) is that of the tar whatever those two are made to do.
+ * `diff_id` (hex) is that of the tar whatever those two are made to do. A pipe is fine; one
+ * that is known to hold a plain tar is TAR_PLAIN.
  */
-int unpack_apart(int fd, int dir, const struct tar_limits *limits, struct unpacked *out,
-        char diff_id[static 65], struct carrel_error *err);
+int unpack_apart(int fd, enum tar_packing packing, int dir, const struct tar_limits *limits,
+        struct unpacked *out, char diff_id[static 65], struct carrel_error *err);

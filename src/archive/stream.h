@@ -1,0 +1,19 @@
+/* stream.h - bytes of a descriptor for libarchive, and its complaints for us. */
+#pragma once
+#include <archive.h>
+#include <stddef.h>
+
+struct carrel_error;
+
+struct stream {
+    int fd;
+    char data[1U << 16];
+};
+
+/* Begins to read. Filters and formats are set already. */
+int stream_open(struct archive *archive, struct stream *stream, struct carrel_error *err);
+
+/* What libarchive says, as an error: -EBADMSG unless the system said something else. */
+int stream_error(struct archive *archive, struct carrel_error *err);
+
+void stream_free(struct archive *archive); /* NULL is fine */
