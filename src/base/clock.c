@@ -4,12 +4,22 @@
 #include <stdio.h>
 #include <time.h>
 
-uint64_t clock_ns(void)
+static uint64_t read_clock(clockid_t clock)
 {
     struct timespec now;
 
-    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail with this clock */
+    (void)clock_gettime(clock, &now); /* cannot fail with these clocks */
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+uint64_t clock_ns(void)
+{
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+uint64_t clock_boot_ns(void)
+{
+    return read_clock(CLOCK_BOOTTIME);
 }
 
 int clock_poll_ms(uint64_t deadline_ns)

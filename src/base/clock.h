@@ -4,7 +4,8 @@
 
 #define CLOCK_NEVER UINT64_MAX
 
-uint64_t clock_ns(void); /* CLOCK_MONOTONIC */
+uint64_t clock_ns(void);      /* CLOCK_MONOTONIC */
+uint64_t clock_boot_ns(void); /* CLOCK_BOOTTIME: goes on while the machine sleeps */
 
 /* Milliseconds until `deadline_ns`, rounded up, as poll() takes them; -1 for CLOCK_NEVER. */
 int clock_poll_ms(uint64_t deadline_ns);

@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 void fd_close(int fd)
@@ -163,4 +164,21 @@ int fd_replace_file(
     if (sync < 0 || fsync(sync) < 0)
         return err_set_errno(err, -errno, "sync the directory of '%s'", path);
     return 0;
+}
+
+void fd_close_all_but(const int *keep, size_t n)
+{
+    unsigned from = 0;
+
+    for (;;) { /* the gap up to the next that is kept */
+        unsigned next = UINT_MAX;
+        for (size_t i = 0; i < n; i++)
+            if (keep[i] >= 0 && (unsigned)keep[i] >= from && (unsigned)keep[i] < next)
+                next = (unsigned)keep[i];
+        if (next > from)
+            (void)syscall(SYS_close_range, from, next == UINT_MAX ? next : next - 1, 0U);
+        if (next == UINT_MAX)
+            return;
+        from = next + 1;
+    }
 }

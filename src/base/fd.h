@@ -36,6 +36,9 @@ int fd_add_file(int dir, const char *path, struct buf *text, struct carrel_error
 
 int fd_set_nonblocking(int fd);
 
+/* Closes every descriptor that is not in `keep`; -1 in it is fine. */
+void fd_close_all_but(const int *keep, size_t n);
+
 /*
  * Replaces the file `path` whole: temporary file beside it, fsync, rename, fsync the directory.
  * On failure the old file is untouched and nothing is left behind.

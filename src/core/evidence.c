@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/sha256.h"
 #include "core/artifacts.h"
+#include "core/evidence_record.h"
 #include "core/outcome.h"
 #include "core/permit.h"
 #include "core/result.h"
@@ -18,8 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define ARGV_MAX (32U << 10) /* bytes of the command line in a record; the hash covers all */
-#define NAMES_MAX 256U       /* variables and mounts in a record */
+#define NAMES_MAX 256U /* variables and mounts in a record */
 #define TEXT_MAX (4U << 10)
 
 void evidence_finish(struct evidence evidence)
@@ -28,8 +28,7 @@ void evidence_finish(struct evidence evidence)
     journal_key_free(evidence.key);
 }
 
-/* NULL where nothing is to be recorded. */
-static struct json *begin(struct evidence *evidence, const char *event)
+struct json *evidence_record_begin(struct evidence *evidence, const char *event)
 {
     if (!evidence->journal)
         return NULL;
@@ -37,7 +36,7 @@ static struct json *begin(struct evidence *evidence, const char *event)
     return journal_begin(evidence->journal, event);
 }
 
-static int add(struct evidence *evidence, struct carrel_error *err)
+int evidence_record_add(struct evidence *evidence, struct carrel_error *err)
 {
     int r = journal_add(evidence->journal, err);
 
@@ -123,7 +122,7 @@ static int open_journal(struct evidence *evidence, const char *task, const char 
 static int record_egress(
         struct evidence *evidence, const struct carrel_run_options *o, struct carrel_error *err)
 {
-    struct json *json = begin(evidence, "egress_decision");
+    struct json *json = evidence_record_begin(evidence, "egress_decision");
     bool is_host = o->network == CARREL_NETWORK_HOST ||
                    (o->network == CARREL_NETWORK_DEFAULT &&
                            policy_runtime_isolation(o->runtime) == POLICY_ISOLATION_NONE);
@@ -131,7 +130,7 @@ static int record_egress(
     json_str(json, "decision", is_host ? "allow" : "deny");
     json_str(json, "network", is_host ? "host" : "none");
     json_str(json, "destination", "*");
-    return add(evidence, err);
+    return evidence_record_add(evidence, err);
 }
 
 /* Code is named by its hash: the journal says which it was, artifacts hold it. */
@@ -159,14 +158,14 @@ int evidence_begin(struct evidence *evidence, const struct carrel_run_result *re
     int r = open_journal(evidence, result->task, result->run, policy, err);
     if (r < 0)
         return err_wrap(err, r, "nothing is run unrecorded");
-    struct json *json = begin(
+    struct json *json = evidence_record_begin(
             evidence, o->workspace && o->workspace->resume ? "run_resumed" : "run_started");
     json_str(json, "carrel", CARREL_VERSION);
     json_str(json, "task", result->task[0] ? result->task : NULL);
     json_u64(json, "uid", geteuid());
     json_u64(json, "pid", (uint64_t)getpid());
     json_str(json, "policy_sha256", policy_hash(policy));
-    journal_words(json, "argv", code ? code->argv : o->argv, ARGV_MAX);
+    journal_words(json, "argv", code ? code->argv : o->argv, EVIDENCE_ARGV_MAX);
     if (code && code->text)
         write_code(json, code);
     json_str(json, "cwd", o->cwd);
@@ -184,7 +183,7 @@ int evidence_begin(struct evidence *evidence, const struct carrel_run_result *re
     json_str(json, "require", o->require);
     json_str(json, "best_effort", o->best_effort);
     json_end_object(json);
-    r = add(evidence, err);
+    r = evidence_record_add(evidence, err);
     return r < 0 ? r : record_egress(evidence, o, err);
 }
 
@@ -200,33 +199,33 @@ int evidence_reopen(struct evidence *evidence, const char *task, const char *run
 int evidence_landed(struct evidence *evidence, const char *event, const char *branch,
         const char *commit, struct carrel_error *err)
 {
-    struct json *json = begin(evidence, event);
+    struct json *json = evidence_record_begin(evidence, event);
 
     if (!json)
         return 0;
     json_str(json, "branch", branch);
     json_str(json, "commit", commit);
-    int r = add(evidence, err);
+    int r = evidence_record_add(evidence, err);
     return r < 0 ? r : evidence_seal(evidence, event, err);
 }
 
 int evidence_fallback(struct evidence *evidence, const char *from, const char *to,
         const char *why, struct carrel_error *err)
 {
-    struct json *json = begin(evidence, "fallback_taken");
+    struct json *json = evidence_record_begin(evidence, "fallback_taken");
 
     if (!json)
         return 0;
     json_str(json, "from", from);
     json_str(json, "to", to);
     json_str(json, "why", why);
-    return add(evidence, err);
+    return evidence_record_add(evidence, err);
 }
 
 int evidence_workspace(
         struct evidence *evidence, const struct workplace *place, struct carrel_error *err)
 {
-    struct json *json = begin(evidence, "workspace_made");
+    struct json *json = evidence_record_begin(evidence, "workspace_made");
     const struct workspace *ws = place->ws;
 
     if (!json)
@@ -236,13 +235,13 @@ int evidence_workspace(
     json_str(json, "branch", ws->branch[0] ? ws->branch : NULL);
     json_str(json, "base", ws->base);
     json_str(json, "tree", workspace_mode_name(ws->mode));
-    return add(evidence, err);
+    return evidence_record_add(evidence, err);
 }
 
 int evidence_sandbox(struct evidence *evidence, const struct carrel_run_result *result,
         struct carrel_error *err)
 {
-    struct json *json = begin(evidence, "sandbox_made");
+    struct json *json = evidence_record_begin(evidence, "sandbox_made");
 
     if (!json)
         return 0;
@@ -250,17 +249,17 @@ int evidence_sandbox(struct evidence *evidence, const struct carrel_run_result *
     json_str(json, "isolation", isolation_name(result->isolation));
     result_write_protections(result, json);
     result_write_limits(result, json);
-    return add(evidence, err);
+    return evidence_record_add(evidence, err);
 }
 
 int evidence_start(struct evidence *evidence, const char *program, struct carrel_error *err)
 {
-    struct json *json = begin(evidence, "process_started");
+    struct json *json = evidence_record_begin(evidence, "process_started");
 
     if (!json)
         return 0;
     journal_text(json, "program", program, strlen(program), TEXT_MAX);
-    return add(evidence, err);
+    return evidence_record_add(evidence, err);
 }
 
 /* The limit that a reason speaks of; NULL: none. */
@@ -285,26 +284,26 @@ int evidence_end(struct evidence *evidence, const struct carrel_run_result *resu
     if (!evidence->journal)
         return 0;
     if (limit) {
-        json = begin(evidence, "limit_hit");
+        json = evidence_record_begin(evidence, "limit_hit");
         json_str(json, "limit", limit);
         json_str(json, "message", result->message);
-        int r = add(evidence, err);
+        int r = evidence_record_add(evidence, err);
         if (r < 0)
             return r;
     }
     if (result->warning[0]) {
-        json = begin(evidence, "threshold_passed");
+        json = evidence_record_begin(evidence, "threshold_passed");
         json_str(json, "warning", result->warning);
-        int r = add(evidence, err);
+        int r = evidence_record_add(evidence, err);
         if (r < 0)
             return r;
     }
-    json = begin(evidence, "process_ended");
+    json = evidence_record_begin(evidence, "process_ended");
     json_str(json, "reason", reason_name(result->reason));
     result_write_status(result, json);
     json_u64(json, "duration_ms", result->duration_ms);
     result_write_usage(result, json);
-    return add(evidence, err);
+    return evidence_record_add(evidence, err);
 }
 
 int evidence_outcome(
@@ -315,20 +314,20 @@ int evidence_outcome(
     if (!evidence->journal)
         return 0;
     (void)snprintf(event, sizeof(event), "workspace_%s", outcome->state);
-    struct json *json = begin(evidence, event);
+    struct json *json = evidence_record_begin(evidence, event);
     json_str(json, "branch", outcome->branch[0] ? outcome->branch : NULL);
     json_str(json, "base", outcome->base);
     json_str(json, "snapshot", outcome->snapshot);
     json_u64(json, "changed", outcome->summary.n_files);
     json_u64(json, "commits", outcome->summary.n_commits);
     json_u64(json, "sensitive", outcome->summary.n_sensitive);
-    return add(evidence, err);
+    return evidence_record_add(evidence, err);
 }
 
 int evidence_artifacts(struct evidence *evidence, const struct artifact *artifacts, size_t n,
         struct carrel_error *err)
 {
-    struct json *json = n ? begin(evidence, "artifacts_stored") : NULL;
+    struct json *json = n ? evidence_record_begin(evidence, "artifacts_stored") : NULL;
 
     if (!json)
         return 0;
@@ -341,7 +340,7 @@ int evidence_artifacts(struct evidence *evidence, const struct artifact *artifac
         json_end_object(json);
     }
     json_end_array(json);
-    return add(evidence, err);
+    return evidence_record_add(evidence, err);
 }
 
 int evidence_seal(struct evidence *evidence, const char *reason, struct carrel_error *err)
@@ -357,26 +356,27 @@ int evidence_seal(struct evidence *evidence, const char *reason, struct carrel_e
 int evidence_close(struct evidence *evidence, const struct carrel_run_result *result,
         struct carrel_error *err)
 {
-    struct json *json = begin(evidence, "run_ended");
+    struct json *json = evidence_record_begin(evidence, "run_ended");
 
     if (!json)
         return 0;
     json_str(json, "reason", reason_name(result->reason));
     json_i64(json, "status", carrel_run_result_status(result));
     json_str(json, "message", result->message);
-    int r = add(evidence, err);
+    int r = evidence_record_add(evidence, err);
     return r < 0 ? r : evidence_seal(evidence, reason_name(result->reason), err);
 }
 
 void evidence_abandon(struct evidence *evidence, const struct carrel_error *why)
 {
-    struct json *json = evidence->is_failed ? NULL : begin(evidence, "run_ended");
+    struct json *json =
+            evidence->is_failed ? NULL : evidence_record_begin(evidence, "run_ended");
 
     if (json) {
         json_str(json, "reason", reason_name(CARREL_INFRASTRUCTURE));
         json_null(json, "status");
         json_str(json, "message", why->message);
-        (void)add(evidence, NULL);
+        (void)evidence_record_add(evidence, NULL);
     }
     /* Also one that is full takes a seal; any other that failed stays unsealed, and is told. */
     (void)evidence_seal(evidence, reason_name(CARREL_INFRASTRUCTURE), NULL);

@@ -9,10 +9,12 @@
 #include "base/auto.h"
 #include "journal/journal.h"
 #include <stdbool.h>
+#include <stdint.h>
 
 struct artifact;
 struct artifact_code;
 struct carrel_error;
+struct carrel_run_options;
 struct carrel_run_result;
 struct outcome;
 struct permit;
@@ -52,6 +54,22 @@ int evidence_workspace(
 int evidence_sandbox(struct evidence *evidence, const struct carrel_run_result *result,
         struct carrel_error *err);
 int evidence_start(struct evidence *evidence, const char *program, struct carrel_error *err);
+
+/*
+ * One of the programs of a sandbox that stays, counted from 1: before it starts, when it could
+ * not, and when it has ended.
+ */
+int evidence_exec(struct evidence *evidence, uint32_t number,
+        const struct carrel_run_options *options, bool is_detached, struct carrel_error *err);
+int evidence_exec_failed(
+        struct evidence *evidence, uint32_t number, const struct carrel_error *why);
+int evidence_exec_ended(struct evidence *evidence, uint32_t number, int wait_status,
+        uint64_t duration_ms, bool is_timeout, struct carrel_error *err);
+
+/* Something was done to a sandbox that stays: "paused", "lease_renewed" ...; `detail` is JSON
+ * text of an object, or NULL. */
+int evidence_note(struct evidence *evidence, const char *event, const char *detail,
+        struct carrel_error *err);
 
 /* The program is gone: which limit it met, and how it ended. */
 int evidence_end(struct evidence *evidence, const struct carrel_run_result *result,

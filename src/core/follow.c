@@ -41,9 +41,12 @@ static void on_signal(struct follow *f)
         return;
     if (info.ssi_signo != SIGWINCH) {
         f->cancel_signal = (int)info.ssi_signo;
-        if (f->is_ending)
-            f->is_over = true; /* asked twice */
-        begin_end(f, CARREL_CANCELLED);
+        if (f->is_ending || f->is_visitor)
+            f->is_over = true; /* asked twice, or nothing to wait for */
+        if (f->is_visitor)
+            f->reason = CARREL_CANCELLED;
+        else
+            begin_end(f, CARREL_CANCELLED);
     } else if (o->has_tty && ioctl(o->stdin_fd, TIOCGWINSZ, &size) == 0) {
         (void)ioctl(f->process->stdin_fd, TIOCSWINSZ, &size); /* a wrong size harms nobody */
     }
@@ -150,7 +153,8 @@ void follow_flush(struct follow *f)
     while (!pump_is_done(&f->pumps[1]) || !pump_is_done(&f->pumps[2])) {
         for (int i = 0; i < 2; i++)
             pump_watch(&f->pumps[1 + i], &watch[i]);
-        int n = poll(watch, 2, clock_poll_ms(deadline));
+        bool is_empty = pump_is_empty(&f->pumps[1]) && pump_is_empty(&f->pumps[2]);
+        int n = poll(watch, 2, f->may_linger && is_empty ? 0 : clock_poll_ms(deadline));
         if (n == 0 || (n < 0 && errno != EINTR))
             return;
         for (int i = 0; n > 0 && i < 2; i++)

@@ -19,6 +19,8 @@ struct follow {
     struct disk_watch *watch;
     struct capture *out, *err;
     uint64_t deadline_ns; /* of the program; then of its grace */
+    bool is_visitor;      /* the program is not ours to end: a signal to us ends the visit */
+    bool may_linger;      /* others may hold its streams when it has ended */
     /* what came of it */
     enum carrel_reason reason; /* when it was we who ended it */
     bool has_status;
@@ -36,6 +38,9 @@ void follow_begin(struct follow *follow);
 /* Until the program has ended or must end now. */
 int follow_to_end(struct follow *follow, struct carrel_error *err);
 
-/* The sandbox is gone; passes on what it wrote and is still in the pipes. */
+/*
+ * The sandbox is gone; passes on what it wrote and is still in the pipes. Where others may
+ * linger: what is in them now.
+ */
 void follow_flush(struct follow *follow);
 void follow_finish(struct follow *follow);

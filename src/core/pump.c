@@ -32,6 +32,11 @@ bool pump_is_done(const struct pump *p)
     return p->from < 0 && p->begin == p->end;
 }
 
+bool pump_is_empty(const struct pump *p)
+{
+    return p->begin == p->end;
+}
+
 void pump_watch(const struct pump *p, struct pollfd *watch)
 {
     bool is_waiting_to_write = p->begin < p->end;

@@ -32,6 +32,9 @@ void pump_init(struct pump *pump, int from, int to, struct capture *capture);
 /* Nothing will come any more and nothing waits. */
 bool pump_is_done(const struct pump *pump);
 
+/* Nothing that was read waits to be written. */
+bool pump_is_empty(const struct pump *pump);
+
 /* Fills in one pollfd: what this pump waits for now. */
 void pump_watch(const struct pump *pump, struct pollfd *watch);
 

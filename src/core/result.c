@@ -67,6 +67,21 @@ static enum carrel_reason find_reason(const struct carrel_run_result *r)
     return CARREL_EXITED;
 }
 
+struct carrel_run_result *result_new(void)
+{
+    struct carrel_run_result *result = calloc(1, sizeof(*result));
+
+    if (!result)
+        return NULL;
+    result->usage = USAGE_INIT;
+    result->stdout_text = result->stderr_text = BUF_INIT(SIZE_MAX / 4);
+    result->stderr_end = BUF_INIT(CAPTURE_END);
+    result->json = BUF_INIT(SIZE_MAX / 4);
+    result->guest = GUEST_ANSWER_INIT;
+    result->summary = BUF_INIT(64U << 10);
+    return result;
+}
+
 void result_judge(struct carrel_run_result *r)
 {
     char size[32];
@@ -227,6 +242,7 @@ int result_write_json(struct carrel_run_result *r)
     json_object(&json, NULL);
     json_str(&json, "run", r->run[0] ? r->run : NULL);
     json_str(&json, "task", r->task[0] ? r->task : NULL);
+    json_str(&json, "sandbox", r->sandbox[0] ? r->sandbox : NULL);
     json_bool(&json, "ok", result_is_ok(r));
     json_str(&json, "reason", reason_name(r->reason));
     result_write_status(r, &json);

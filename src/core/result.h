@@ -25,8 +25,9 @@ struct guest_answer {
     }
 
 struct carrel_run_result {
-    char run[NAME_ID_MAX + 1];  /* empty: there was no run */
-    char task[NAME_ID_MAX + 1]; /* empty: none */
+    char run[NAME_ID_MAX + 1];     /* empty: there was no run */
+    char task[NAME_ID_MAX + 1];    /* empty: none */
+    char sandbox[NAME_ID_MAX + 1]; /* the living one it was in; empty: one of its own */
     enum carrel_reason reason;
     bool has_status;
     int wait_status; /* as waitpid() gives it */
@@ -66,6 +67,9 @@ struct carrel_run_result {
     char note[256];
     struct buf json;
 };
+
+/* Nothing is known yet. NULL: no memory. */
+struct carrel_run_result *result_new(void);
 
 /* It exited by itself, with 0. */
 bool result_is_ok(const struct carrel_run_result *result);

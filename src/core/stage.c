@@ -217,17 +217,8 @@ int stage_init(struct stage *stage, const struct run_request *request, struct ca
         .watch = DISK_WATCH_INIT,
     };
     stage->options = &stage->permit.options;
-    struct carrel_run_result *result = calloc(1, sizeof(*result));
-    if (!result)
-        return err_set_errno(err, -ENOMEM, "run");
-    result->usage = USAGE_INIT;
-    result->stdout_text = result->stderr_text = BUF_INIT(SIZE_MAX / 4);
-    result->stderr_end = BUF_INIT(CAPTURE_END);
-    result->json = BUF_INIT(SIZE_MAX / 4);
-    result->guest = GUEST_ANSWER_INIT;
-    result->summary = BUF_INIT(64U << 10);
-    stage->result = result;
-    return 0;
+    stage->result = result_new();
+    return stage->result ? 0 : err_set_errno(err, -ENOMEM, "run");
 }
 
 void stage_finish(struct stage *stage)

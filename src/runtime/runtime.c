@@ -152,6 +152,8 @@ static void forget(struct carrel_error *err)
 
 int front_fail(const struct runtime_ops *ops, int r, struct carrel_error *err)
 {
+    if (!ops->name) /* it speaks for another process, which has said whose words these are */
+        return r;
     if (err && !err->message[0])
         return err_set_errno(err, r, "runtime %s", ops->name);
     return err_wrap(err, r, "runtime %s", ops->name);

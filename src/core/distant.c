@@ -1,0 +1,240 @@
+/* distant.c - requests to a keeper, one after the other. */
+#include "core/distant.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/payload.h"
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static struct distant *distant_of(struct sandbox *box);
+
+static void close_all(int *fds, int n)
+{
+    for (int i = 0; i < n; i++)
+        fd_close(fd_steal(&fds[i]));
+}
+
+int distant_ask(struct distant *distant, struct keeper_message *message, const int *given,
+        size_t n_given, int *fds, struct carrel_error *err)
+{
+    int own[KEEPER_MAX_FDS];
+    int *got = fds ? fds : own;
+
+    int r = keeper_send(distant->sock, message, given, n_given, 0);
+    int n = r < 0 ? r : keeper_receive(distant->sock, message, got, 0);
+    if (n == -EPIPE || n == -ECONNRESET)
+        return err_set(err, -ESRCH, "the sandbox has ended");
+    if (n < 0)
+        return err_set_errno(err, n, "talk to the keeper of the sandbox");
+    if (message->kind == KEEPER_DONE) {
+        if (!fds)
+            close_all(own, n);
+        return n;
+    }
+    close_all(got, n);
+    if (message->kind != KEEPER_FAILED)
+        return err_set(err, -EPROTO, "unexpected answer %u of the keeper", message->kind);
+    int code = message->error.code < 0 ? message->error.code : -EIO;
+    return err_set(err, code, "%s", message->error.message);
+}
+
+/* The answer's descriptors in the order in which the keeper has them. */
+static void take_streams(const struct keeper_message *answer, int *fds, int n, bool has_tty,
+        struct process *process)
+{
+    int at = 0;
+
+    if (answer->flags & KEEPER_STDIN && at < n)
+        process->stdin_fd = fd_steal(&fds[at++]);
+    if (at < n)
+        process->stdout_fd = fd_steal(&fds[at++]);
+    if (!has_tty && at < n)
+        process->stderr_fd = fd_steal(&fds[at++]);
+}
+
+static int start(struct sandbox *box, const struct process_spec *spec, struct process *out,
+        struct carrel_error *err)
+{
+    struct distant *distant = distant_of(box);
+    struct keeper_message message = {
+        .kind = KEEPER_START,
+        .flags = (spec->has_tty ? KEEPER_TTY : 0U) | (spec->has_stdin ? KEEPER_STDIN : 0U) |
+                 (spec->has_user ? KEEPER_USER : 0U) |
+                 (distant->is_detaching ? KEEPER_DETACH : 0U),
+        .rows = spec->rows,
+        .cols = spec->cols,
+        .uid = spec->uid,
+        .gid = spec->gid,
+        .timeout_ms = distant->timeout_ms,
+    };
+    int fds[KEEPER_MAX_FDS];
+
+    AUTO(fd_close)
+    int payload = payload_make(spec->cwd ? spec->cwd : "", spec->argv, spec->env, err);
+    if (payload < 0)
+        return payload;
+    int n = distant_ask(distant, &message, &payload, 1, fds, err);
+    if (n < 0)
+        return n;
+    out->id = message.process;
+    distant->timeout_ms = message.timeout_ms;
+    if (!distant->is_detaching)
+        take_streams(&message, fds, n, spec->has_tty, out);
+    close_all(fds, n);
+    return 0;
+}
+
+static int next_event(
+        struct sandbox *box, struct sandbox_event *event, struct carrel_error *err)
+{
+    struct distant *distant = distant_of(box);
+    struct keeper_message message;
+    int fds[KEEPER_MAX_FDS];
+
+    *event = (struct sandbox_event){ .kind = EVENT_NONE };
+    int n = keeper_receive(box->event_fd, &message, fds, MSG_DONTWAIT);
+    if (n == -EAGAIN)
+        return 0;
+    if (n == -EPIPE) {
+        event->kind = EVENT_GONE;
+        return 0;
+    }
+    if (n < 0)
+        return err_set_errno(err, n, "read from the keeper of the sandbox");
+    close_all(fds, n);
+    if (message.kind != KEEPER_EXITED)
+        return err_set(err, -EPROTO, "unexpected report %u of the keeper", message.kind);
+    distant->oom_kills = message.oom_kills;
+    distant->pids_refused = message.pids_refused;
+    *event = (struct sandbox_event){
+        .kind = EVENT_EXITED,
+        .process = message.process,
+        .wait_status = message.value,
+    };
+    return 0;
+}
+
+static int send_signal(
+        struct sandbox *box, uint32_t process, int signal, struct carrel_error *err)
+{
+    const struct keeper_message message = {
+        .kind = KEEPER_SIGNAL,
+        .process = process,
+        .value = signal,
+    };
+
+    int r = keeper_send(distant_of(box)->sock, &message, NULL, 0, 0);
+    return r < 0 && r != -EPIPE ? err_set_errno(err, r, "send a signal") : 0;
+}
+
+static int file(struct sandbox *box, const struct file_request *request,
+        struct file_answer *answer, struct carrel_error *err)
+{
+    struct keeper_message message = { .kind = KEEPER_FILE, .file = *request };
+    const char *const other[] = { request->other, NULL };
+    int given[3];
+    size_t n_given = 0;
+    int fds[KEEPER_MAX_FDS];
+
+    AUTO(fd_close) int payload = payload_make(request->path, other, NULL, err);
+    if (payload < 0)
+        return payload;
+    given[n_given++] = payload;
+    if (request->dir >= 0) {
+        given[n_given++] = request->dir;
+        message.flags |= KEEPER_HAS_DIR;
+    }
+    if (request->watch >= 0) {
+        given[n_given++] = request->watch;
+        message.flags |= KEEPER_HAS_WATCH;
+    }
+    int n = distant_ask(distant_of(box), &message, given, n_given, fds, err);
+    if (n < 0)
+        return n;
+    *answer = message.file_answer;
+    answer->fd = n > 0 ? fd_steal(&fds[0]) : -1;
+    close_all(fds, n);
+    return 0;
+}
+
+static int stop(struct sandbox *box, struct sandbox_usage *usage, struct carrel_error *err)
+{
+    struct distant *distant = distant_of(box);
+
+    (void)usage;
+    (void)err;
+    fd_close(fd_steal(&distant->sock));
+    fd_close(fd_steal(&box->event_fd));
+    return 0;
+}
+
+static void free_box(struct sandbox *box)
+{
+    (void)stop(box, NULL, NULL);
+    free(distant_of(box));
+}
+
+static const struct runtime_ops ops = {
+    .isolation = ISOLATION_KERNEL,
+    .start = start,
+    .next_event = next_event,
+    .signal = send_signal,
+    .stop = stop,
+    .free = free_box,
+    .file = file,
+};
+
+static struct distant *distant_of(struct sandbox *box)
+{
+    assert(box->ops == &ops);
+    return container_of(box, struct distant, base);
+}
+
+static int say_hello(struct distant *distant, struct carrel_error *err)
+{
+    struct keeper_message message = { .kind = KEEPER_HELLO };
+    int events[2];
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, events) < 0)
+        return err_set_errno(err, -errno, "socketpair");
+    distant->base.event_fd = events[0];
+    int r = distant_ask(distant, &message, &events[1], 1, NULL, err);
+    fd_close(events[1]);
+    if (r < 0)
+        return r;
+    distant->facts = message.facts;
+    distant->base.protections = distant->facts.protections;
+    memcpy(distant->base.held_by, distant->facts.held_by, sizeof(distant->base.held_by));
+    distant->base.workspace = "/workspace";
+    return 0;
+}
+
+int distant_open(int sock, struct distant **out, struct carrel_error *err)
+{
+    struct distant *distant = calloc(1, sizeof(*distant));
+
+    if (!distant) {
+        fd_close(sock);
+        return err_set_errno(err, -ENOMEM, "sandbox");
+    }
+    distant->base.ops = &ops;
+    distant->base.event_fd = -1;
+    distant->sock = sock;
+    int r = say_hello(distant, err);
+    if (r < 0) {
+        distant_free(distant);
+        return r;
+    }
+    *out = distant;
+    return 0;
+}
+
+void distant_free(struct distant *distant)
+{
+    if (distant)
+        sandbox_free(&distant->base);
+}

@@ -1,0 +1,33 @@
+/*
+ * distant.h - a living sandbox as a struct sandbox: its operations are requests to its keeper.
+ *
+ * Stopping it lets go of it: the sandbox stays, and what was started through this connection
+ * and not detached ends.
+ */
+#pragma once
+#include "core/keeper_wire.h"
+#include "runtime/runtime.h"
+
+struct carrel_error;
+
+struct distant {
+    struct sandbox base;
+    int sock; /* requests and answers; base.event_fd has the reports */
+    struct keeper_facts facts;
+    bool is_detaching;   /* of the next start */
+    uint64_t timeout_ms; /* of the next start; 0: the keeper's. Then: what it got */
+    uint64_t oom_kills;  /* of the process whose end was reported last */
+    uint64_t pids_refused;
+};
+
+/* Takes over `sock`, connected to a keeper, also on failure. */
+int distant_open(int sock, struct distant **out, struct carrel_error *err);
+void distant_free(struct distant *distant); /* NULL is fine */
+DEFINE_AUTO(struct distant *, distant_free)
+
+/*
+ * Asks, and waits for the answer. `fds` has KEEPER_MAX_FDS slots for what comes with it, or is
+ * NULL where nothing is expected; the caller closes them. Returns how many came.
+ */
+int distant_ask(struct distant *distant, struct keeper_message *message, const int *given,
+        size_t n_given, int *fds, struct carrel_error *err);

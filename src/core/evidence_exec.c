@@ -1,0 +1,66 @@
+/* evidence_exec.c - the records of a sandbox that stays, and of the programs in it. */
+#include "base/err.h"
+#include "core/evidence.h"
+#include "core/evidence_record.h"
+#include <carrel/run.h>
+#include <string.h>
+#include <sys/wait.h>
+
+int evidence_exec(struct evidence *evidence, uint32_t number,
+        const struct carrel_run_options *options, bool is_detached, struct carrel_error *err)
+{
+    struct json *json = evidence_record_begin(evidence, "exec_started");
+
+    if (!json)
+        return 0;
+    json_u64(json, "exec", number);
+    journal_words(json, "argv", options->argv, EVIDENCE_ARGV_MAX);
+    json_str(json, "cwd", options->cwd);
+    json_bool(json, "detached", is_detached);
+    return evidence_record_add(evidence, err);
+}
+
+int evidence_exec_failed(
+        struct evidence *evidence, uint32_t number, const struct carrel_error *why)
+{
+    struct json *json = evidence_record_begin(evidence, "exec_failed");
+
+    if (!json)
+        return 0;
+    json_u64(json, "exec", number);
+    json_str(json, "message", why->message);
+    return evidence_record_add(evidence, NULL);
+}
+
+int evidence_exec_ended(struct evidence *evidence, uint32_t number, int wait_status,
+        uint64_t duration_ms, bool is_timeout, struct carrel_error *err)
+{
+    struct json *json = evidence_record_begin(evidence, "exec_ended");
+
+    if (!json)
+        return 0;
+    json_u64(json, "exec", number);
+    if (WIFEXITED(wait_status))
+        json_i64(json, "exit_code", WEXITSTATUS(wait_status));
+    else
+        json_null(json, "exit_code");
+    if (WIFSIGNALED(wait_status))
+        json_i64(json, "signal", WTERMSIG(wait_status));
+    else
+        json_null(json, "signal");
+    json_bool(json, "timeout", is_timeout);
+    json_u64(json, "duration_ms", duration_ms);
+    return evidence_record_add(evidence, err);
+}
+
+int evidence_note(struct evidence *evidence, const char *event, const char *detail,
+        struct carrel_error *err)
+{
+    struct json *json = evidence_record_begin(evidence, event);
+
+    if (!json)
+        return 0;
+    if (detail)
+        json_raw(json, "detail", detail, strlen(detail));
+    return evidence_record_add(evidence, err);
+}

@@ -1,0 +1,11 @@
+/* evidence_record.h - one record of a run's journal, for those who write its kinds. */
+#pragma once
+#include "core/evidence.h"
+
+struct json;
+
+#define EVIDENCE_ARGV_MAX (32U << 10) /* bytes of the command line; the hash covers all */
+
+/* NULL where nothing is to be recorded. */
+struct json *evidence_record_begin(struct evidence *evidence, const char *event);
+int evidence_record_add(struct evidence *evidence, struct carrel_error *err);

@@ -1,0 +1,304 @@
+/* keeper.c - the life of a sandbox that stays: making it, one loop, and its end. */
+#include "core/keeper.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "core/disk_watch.h"
+#include "core/keeper_wire.h"
+#include "core/outcome.h"
+#include "registry/registry.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define NS_PER_MS UINT64_C(1000000)
+#define FIRST_CLIENT 3 /* in the list of what is watched: before come the three below */
+
+static void publish_status(struct keeper *keeper)
+{
+    unsigned n_clients = 0;
+
+    for (size_t i = 0; i < keeper->n_clients; i++)
+        n_clients += keeper->clients[i].sock >= 0;
+    const struct registry_status status = {
+        .state = keeper->end != KEEPER_GOES_ON ? REGISTRY_ENDING
+                 : keeper->is_paused           ? REGISTRY_PAUSED
+                                               : REGISTRY_RUNNING,
+        .pid = getpid(),
+        .lease_end_ns = keeper->lease_end_ns,
+        .idle_ms = keeper->idle_ms,
+        .n_processes = keeper_count_running(keeper),
+        .n_clients = n_clients,
+    };
+    (void)registry_set_status(keeper->entry, &status, NULL); /* only what others see of us */
+    keeper->is_changed = false;
+}
+
+static void accept_client(struct keeper *keeper)
+{
+    AUTO(fd_close)
+    int sock = accept4(keeper->entry->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    size_t i = 0;
+
+    if (sock < 0)
+        return; /* it went away again */
+    while (i < keeper->n_clients && keeper->clients[i].sock >= 0)
+        i++;
+    if (i == KEEPER_MAX_CLIENTS) {
+        struct keeper_message full = { .kind = KEEPER_FAILED };
+        (void)err_set(
+                &full.error, -EAGAIN, "%d clients are connected already", KEEPER_MAX_CLIENTS);
+        (void)keeper_send(sock, &full, NULL, 0, MSG_DONTWAIT);
+        return;
+    }
+    keeper->n_clients = i == keeper->n_clients ? i + 1 : keeper->n_clients;
+    keeper->clients[i] = (struct keeper_client){ .sock = fd_steal(&sock), .events = -1 };
+    keeper->is_changed = true;
+}
+
+static int on_event(struct keeper *keeper, struct carrel_error *err)
+{
+    static const enum keeper_end ends[] = {
+        [GONE_OWN] = KEEPER_LOST,
+        [GONE_LEASE] = KEEPER_LEASE,
+        [GONE_IDLE] = KEEPER_IDLE,
+    };
+    struct sandbox_event event;
+
+    int r = sandbox_next_event(keeper->stage.box, &event, err);
+    if (r < 0)
+        return r;
+    if (event.kind == EVENT_EXITED)
+        return keeper_on_exit(keeper, &event, err);
+    if (event.kind == EVENT_GONE)
+        keeper->end = ends[event.why];
+    return 0;
+}
+
+static void on_signal(struct keeper *keeper)
+{
+    struct signalfd_siginfo info;
+
+    if (read(keeper->signal_fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
+        return;
+    keeper->stage.result->cancel_signal = (int)info.ssi_signo;
+    keeper->end = KEEPER_SIGNALLED;
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+#define MAX_WATCHED (FIRST_CLIENT + KEEPER_MAX_CLIENTS + 2 * KEEPER_MAX_PROCESSES)
+
+static int turn(struct keeper *keeper, struct pollfd *watch, struct carrel_error *err)
+{
+    bool has_backlog = keeper_report(keeper);
+    size_t n_clients = keeper->n_clients;
+
+    watch[0] = (struct pollfd){ .fd = keeper->entry->listen_fd, .events = POLLIN };
+    watch[1] = (struct pollfd){ .fd = keeper->stage.box->event_fd, .events = POLLIN };
+    watch[2] = (struct pollfd){ .fd = keeper->signal_fd, .events = POLLIN };
+    for (size_t i = 0; i < n_clients; i++)
+        watch[FIRST_CLIENT + i] =
+                (struct pollfd){ .fd = keeper->clients[i].sock, .events = POLLIN };
+    struct pollfd *streams = &watch[FIRST_CLIENT + n_clients];
+    size_t n_streams = keeper_watch_streams(keeper, streams, 2 * KEEPER_MAX_PROCESSES);
+    uint64_t wake_ns = earlier(keeper_next_deadline(keeper), keeper->stage.watch.next_ns);
+    if (has_backlog)
+        wake_ns = earlier(wake_ns, clock_ns() + 10 * NS_PER_MS);
+
+    int n = poll(watch, FIRST_CLIENT + n_clients + n_streams, clock_poll_ms(wake_ns));
+    if (n < 0)
+        return errno == EINTR ? 0 : err_set_errno(err, -errno, "poll");
+    keeper_take_output(keeper, streams, n_streams);
+    int r = watch[1].revents ? on_event(keeper, err) : 0;
+    if (r < 0)
+        return r;
+    if (watch[2].revents)
+        on_signal(keeper);
+    for (size_t i = 0; i < n_clients; i++)
+        if (watch[FIRST_CLIENT + i].revents)
+            keeper_serve(keeper, i);
+    if (watch[0].revents)
+        accept_client(keeper);
+    keeper_enforce(keeper);
+    if (clock_ns() >= keeper->stage.watch.next_ns && disk_watch_is_over(&keeper->stage.watch))
+        keeper->end = KEEPER_DISK; /* at once: every moment costs the host */
+    if (keeper->stage.evidence.is_failed)
+        return err_set(err, -EIO, "the journal takes no more records");
+    if (keeper->is_changed)
+        publish_status(keeper);
+    return 0;
+}
+
+static int live(struct keeper *keeper, struct carrel_error *err)
+{
+    struct pollfd *watch = calloc(MAX_WATCHED, sizeof(*watch));
+    int r = watch ? 0 : err_set_errno(err, -ENOMEM, "keeper");
+
+    while (r == 0 && keeper->end == KEEPER_GOES_ON)
+        r = turn(keeper, watch, err);
+    free(watch);
+    return r;
+}
+
+/* --- the end --- */
+
+/* How the sandbox ended, in the words of a run's result. */
+static void judge(struct keeper *keeper)
+{
+    static const struct {
+        enum carrel_reason reason;
+        const char *message;
+    } ends[] = {
+        [KEEPER_GOES_ON] = { CARREL_INFRASTRUCTURE, "The keeper of the sandbox failed" },
+        [KEEPER_DESTROYED] = { CARREL_EXITED, "" },
+        [KEEPER_LEASE] = { CARREL_TIMEOUT, "The lease of the sandbox ran out" },
+        [KEEPER_IDLE] = { CARREL_TIMEOUT, "Nobody used the sandbox for its idle time" },
+        [KEEPER_DISK] = { CARREL_DISK_LIMIT, "Disk limit reached: the sandbox was ended" },
+        [KEEPER_SIGNALLED] = { CARREL_CANCELLED, "The keeper of the sandbox got a signal" },
+        [KEEPER_LOST] = { CARREL_INFRASTRUCTURE, "The sandbox was killed from outside" },
+    };
+    struct carrel_run_result *result = keeper->stage.result;
+
+    result->reason = ends[keeper->end].reason;
+    result->has_status = keeper->end == KEEPER_DESTROYED;
+    result->wait_status = 0;
+    (void)snprintf(result->message, sizeof(result->message), "%s", ends[keeper->end].message);
+}
+
+static int finish(struct keeper *keeper, struct carrel_error *err)
+{
+    struct stage *stage = &keeper->stage;
+    struct carrel_run_result *result = stage->result;
+
+    result->usage = USAGE_INIT;
+    int r = sandbox_stop(stage->box, &result->usage, err);
+    if (r < 0)
+        return r;
+    judge(keeper);
+    r = evidence_end(&stage->evidence, result, err);
+    if (r == 0)
+        r = stage_end_place(stage, err);
+    if (r == 0)
+        r = evidence_close(&stage->evidence, result, err);
+    return r;
+}
+
+/* The one who asked for the end hears how it went, when nothing is left. */
+static void tell_end(struct keeper *keeper, int code, const struct carrel_error *err)
+{
+    const struct buf *summary = &keeper->stage.result->summary;
+    struct keeper_message answer = { .kind = code < 0 ? KEEPER_FAILED : KEEPER_DONE };
+    AUTO(fd_close) int text = -1;
+
+    if (keeper->destroyer < 0)
+        return;
+    if (code < 0)
+        answer.error = *err;
+    else
+        text = keeper_text_make(summary->data ? summary->data : "", summary->len, NULL);
+    (void)keeper_send(
+            keeper->clients[keeper->destroyer].sock, &answer, &text, text >= 0, MSG_DONTWAIT);
+}
+
+static void end(struct keeper *keeper, struct carrel_error *why)
+{
+    struct carrel_error err = { 0 };
+    int r = why->code < 0 ? why->code : 0;
+
+    publish_status(keeper);
+    if (r == 0) {
+        r = finish(keeper, &err);
+        *why = err;
+    }
+    if (r < 0) { /* what can still be done is done */
+        (void)sandbox_stop(keeper->stage.box, NULL, NULL);
+        stage_abandon(&keeper->stage, why);
+    }
+    (void)registry_remove(keeper->entry, NULL); /* else swept */
+    tell_end(keeper, r, why);
+}
+
+/* --- the beginning --- */
+
+/* Nothing of the caller's stays: its terminal, its directory, its signals. */
+static int leave_caller(struct keeper *keeper, struct carrel_error *err)
+{
+    sigset_t set;
+
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null < 0)
+        return err_set_errno(err, -errno, "open '/dev/null'");
+    for (int fd = 0; fd <= 2; fd++)
+        (void)dup2(null, fd);
+    if (null > 2)
+        fd_close(null);
+    (void)chdir("/");
+    (void)prctl(PR_SET_NAME, "carrel-keeper");
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGTERM);
+    (void)sigaddset(&set, SIGINT);
+    (void)sigaddset(&set, SIGHUP);
+    (void)sigaddset(&set, SIGQUIT);
+    (void)sigprocmask(SIG_SETMASK, &set, NULL);
+    keeper->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return keeper->signal_fd < 0 ? err_set_errno(err, -errno, "signalfd") : 0;
+}
+
+static int make(struct keeper *keeper, struct carrel_error *err)
+{
+    struct stage *stage = &keeper->stage;
+    AUTO(buf_finish) struct buf record = BUF_INIT(REGISTRY_RECORD_MAX);
+
+    stage->must_stand = true;
+    int r = stage_make(stage, err);
+    if (r < 0)
+        return r;
+    keeper->processes = calloc(KEEPER_MAX_PROCESSES, sizeof(*keeper->processes));
+    if (!keeper->processes)
+        return err_set_errno(err, -ENOMEM, "keeper");
+    if (keeper->lease_ms)
+        keeper->lease_end_ns = clock_boot_ns() + keeper->lease_ms * NS_PER_MS;
+    r = sandbox_set_lease(stage->box, keeper->lease_end_ns, keeper->idle_ms, err);
+    if (r == 0)
+        r = leave_caller(keeper, err);
+    if (r < 0)
+        return r;
+    clock_stamp_now(keeper->created);
+    keeper_write_record(keeper, &record);
+    if (record.is_short)
+        return err_set_errno(err, -ENOMEM, "record");
+    publish_status(keeper);
+    return registry_publish(keeper->entry, record.data, record.len, err);
+}
+
+int keeper_main(struct keeper *keeper, int report)
+{
+    struct carrel_error err = { 0 };
+
+    keeper->destroyer = keeper->signal_fd = -1;
+    int r = make(keeper, &err);
+    if (r < 0) {
+        (void)stage_drop(&keeper->stage, r);
+        stage_abandon(&keeper->stage, &err);
+        (void)registry_remove(keeper->entry, NULL); /* else swept */
+    }
+    (void)fd_write_all(report, &err, sizeof(err)); /* whoever asked may be gone */
+    fd_close(report);
+    if (r < 0)
+        return 1;
+    r = live(keeper, &err);
+    end(keeper, &err);
+    return r < 0;
+}

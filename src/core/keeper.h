@@ -1,0 +1,134 @@
+/*
+ * keeper.h - the process that owns a living sandbox.
+ *
+ * There is one for each. It made the sandbox, holds its journal, its workspace and its place in
+ * the registry, watches its disk, and does what clients ask for. It has one thread and one
+ * loop; nothing that a client or a program does makes it wait for them. When it dies, however
+ * that happens, init ends the sandbox; when the sandbox ends, it writes down why, removes what
+ * is left and goes.
+ */
+#pragma once
+#include "base/clock.h"
+#include "core/capture.h"
+#include "core/stage.h"
+#include "runtime/runtime.h"
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct carrel_error;
+struct keeper_message;
+struct registry_entry;
+
+#define KEEPER_MAX_CLIENTS 512
+#define KEEPER_MAX_PROCESSES 1024     /* running, or ended and not yet attached to */
+#define KEEPER_MAX_ENDED 64           /* of the latter */
+#define KEEPER_KEPT_BYTES (64U << 10) /* of each stream of a detached process */
+
+struct keeper_client {
+    int sock;   /* -1: free */
+    int events; /* where ends are reported; -1: it has not said hello */
+};
+
+struct keeper_process {
+    uint32_t id;      /* as the sandbox has it; 0: free */
+    uint32_t number;  /* of this start, in the journal */
+    int client;       /* who hears of its end; -1: nobody */
+    bool is_detached; /* it stays when the client goes */
+    bool is_ending;   /* its time is over, and it was told so */
+    bool has_ended;
+    bool is_reported;
+    int wait_status;
+    uint64_t begun_ns;
+    uint64_t ended_ns;
+    uint64_t deadline_ns; /* of a detached one, or of its grace */
+    uint64_t oom_kills;
+    uint64_t pids_refused;
+    struct process streams; /* ours, of a detached one */
+    struct capture kept[2];
+    char *program;
+};
+
+enum keeper_end {
+    KEEPER_GOES_ON,
+    KEEPER_DESTROYED,
+    KEEPER_LEASE,
+    KEEPER_IDLE,
+    KEEPER_DISK,
+    KEEPER_SIGNALLED,
+    KEEPER_LOST
+};
+
+struct keeper {
+    struct stage stage;
+    struct registry_entry *entry;
+    const char *name; /* "": none */
+    const char *const *labels;
+    uint64_t lease_ms;     /* 0: none */
+    uint64_t idle_ms;      /* 0: none */
+    uint64_t lease_end_ns; /* CLOCK_BOOTTIME; 0: none */
+    char created[CLOCK_STAMP];
+    bool is_paused;
+    bool is_changed; /* what the registry shows is out of date */
+    enum keeper_end end;
+    int destroyer; /* the client that waits for the end; -1: none */
+    int signal_fd;
+    uint64_t oom_kills; /* that were accounted for */
+    uint64_t pids_refused;
+    uint32_t n_starts;
+    struct keeper_client clients[KEEPER_MAX_CLIENTS];
+    size_t n_clients; /* slots ever used */
+    struct keeper_process *processes;
+    size_t n_processes; /* slots ever used */
+};
+
+/* --- keeper_serve.c --- */
+
+/* Does what the client asks for, if it asked; one that is gone is let go. */
+void keeper_serve(struct keeper *keeper, size_t client);
+void keeper_drop_client(struct keeper *keeper, size_t client);
+
+/* --- keeper_process.c --- */
+
+int keeper_start(struct keeper *keeper, size_t client, const struct keeper_message *request,
+        const int *fds, int n_fds, struct carrel_error *err);
+int keeper_attach(struct keeper *keeper, size_t client, const struct keeper_message *request,
+        struct carrel_error *err);
+
+/* One has ended: it is written down, and told to its client. */
+int keeper_on_exit(
+        struct keeper *keeper, const struct sandbox_event *event, struct carrel_error *err);
+
+/* Tells clients what they could not be told before. True: one still has no room. */
+bool keeper_report(struct keeper *keeper);
+
+/* The client is gone: what it started and did not detach ends. */
+void keeper_leave(struct keeper *keeper, size_t client);
+
+/* Adds the streams to look at; returns how many. */
+size_t keeper_watch_streams(struct keeper *keeper, struct pollfd *watch, size_t max);
+void keeper_take_output(struct keeper *keeper, const struct pollfd *watch, size_t n);
+
+/* When the next one must end; CLOCK_NEVER: none. Ends those whose time is over. */
+uint64_t keeper_next_deadline(const struct keeper *keeper);
+void keeper_enforce(struct keeper *keeper);
+
+unsigned keeper_count_running(const struct keeper *keeper);
+void keeper_process_free(struct keeper_process *process);
+
+/* --- keeper_text.c --- */
+
+struct buf;
+struct json;
+void keeper_write_record(const struct keeper *keeper, struct buf *out);
+int keeper_write_processes(struct keeper *keeper, struct buf *out, struct carrel_error *err);
+void keeper_write_state(struct keeper *keeper, struct buf *out);
+
+/* --- keeper.c --- */
+
+/*
+ * Makes the sandbox, lives as long as it does and ends with it. `stage` has its permit, `entry`
+ * its place; `report` gets one struct carrel_error: with code 0 the sandbox stands and can be
+ * found, else why not. Returns the exit status of the process.
+ */
+int keeper_main(struct keeper *keeper, int report);

@@ -1,0 +1,498 @@
+/*
+ * keeper_process.c - the processes that clients started.
+ *
+ * A process belongs to the client that started it, and ends with it, unless it was detached:
+ * then its streams stay here, what it writes is kept, head and tail, and a client that attaches
+ * gets both.
+ */
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/payload.h"
+#include "core/environment.h"
+#include "core/hint.h"
+#include "core/keeper.h"
+#include "core/keeper_wire.h"
+#include "core/run.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define NS_PER_MS UINT64_C(1000000)
+#define GRACE_MS 500
+
+void keeper_process_free(struct keeper_process *process)
+{
+    process_close(process->streams);
+    capture_finish(&process->kept[0]);
+    capture_finish(&process->kept[1]);
+    free(process->program);
+    *process = (struct keeper_process){ .client = -1 };
+}
+
+static struct keeper_process *find(struct keeper *keeper, uint32_t id)
+{
+    for (size_t i = 0; i < keeper->n_processes; i++)
+        if (keeper->processes[i].id == id)
+            return &keeper->processes[i];
+    return NULL;
+}
+
+/* A place for one more; the one that ended first and that nobody asked for makes room. */
+static struct keeper_process *find_free(struct keeper *keeper)
+{
+    struct keeper_process *oldest = NULL;
+    size_t n_ended = 0;
+
+    for (size_t i = 0; i < keeper->n_processes; i++) {
+        struct keeper_process *p = &keeper->processes[i];
+        if (!p->id)
+            return p;
+        if (p->has_ended && p->client < 0) {
+            n_ended++;
+            if (!oldest || p->ended_ns < oldest->ended_ns)
+                oldest = p;
+        }
+    }
+    if (keeper->n_processes < KEEPER_MAX_PROCESSES && n_ended < KEEPER_MAX_ENDED)
+        return &keeper->processes[keeper->n_processes++];
+    if (oldest)
+        keeper_process_free(oldest);
+    return oldest;
+}
+
+unsigned keeper_count_running(const struct keeper *keeper)
+{
+    unsigned n = 0;
+
+    for (size_t i = 0; i < keeper->n_processes; i++)
+        n += keeper->processes[i].id && !keeper->processes[i].has_ended;
+    return n;
+}
+
+/* What the sandbox may, with what this program was asked for in it. */
+static int permit_start(struct keeper *keeper, const struct keeper_message *request,
+        const struct payload *payload, struct permit *permit, const char ***env,
+        struct carrel_error *err)
+{
+    const struct run_request *made = keeper->stage.request;
+    struct carrel_run_options options = *made->options;
+    size_t n = 0;
+    size_t n_own = 0;
+
+    while (options.env && options.env[n])
+        n++;
+    while (payload->env[n_own])
+        n_own++;
+    const char **all = calloc(n + n_own + 1, sizeof(*all));
+    if (!all)
+        return err_set_errno(err, -ENOMEM, "environment");
+    *env = all;
+    if (n)
+        memcpy(all, options.env, n * sizeof(*all));
+    memcpy(all + n, payload->env, n_own * sizeof(*all));
+    options.env = all;
+    options.argv = (const char *const *)payload->argv;
+    if (payload->text[0])
+        options.cwd = payload->text;
+    if (request->timeout_ms)
+        options.timeout_ms = request->timeout_ms;
+    return permit_make(&options, made->policy, (const char *const *)environ, permit, err);
+}
+
+static int answer_started(struct keeper *keeper, size_t client,
+        const struct keeper_process *process, const struct process *streams,
+        uint64_t timeout_ms)
+{
+    struct keeper_message answer = {
+        .kind = KEEPER_DONE,
+        .process = process->id,
+        .flags = streams->stdin_fd >= 0 ? KEEPER_STDIN : 0,
+        .timeout_ms = timeout_ms,
+    };
+    int fds[3];
+    size_t n = 0;
+
+    if (process->is_detached) {
+        answer.flags |= KEEPER_DETACH;
+    } else {
+        if (streams->stdin_fd >= 0)
+            fds[n++] = streams->stdin_fd;
+        fds[n++] = streams->stdout_fd;
+        if (streams->stderr_fd >= 0)
+            fds[n++] = streams->stderr_fd;
+    }
+    return keeper_send(keeper->clients[client].sock, &answer, fds, n, MSG_DONTWAIT);
+}
+
+/* Reading must never block, whoever does it. */
+static int keep_streams(struct keeper_process *process, struct carrel_error *err)
+{
+    const int fds[] = { process->streams.stdin_fd, process->streams.stdout_fd,
+        process->streams.stderr_fd };
+
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
+        int r = fds[i] < 0 ? 0 : fd_set_nonblocking(fds[i]);
+        if (r < 0)
+            return err_set_errno(err, r, "streams");
+    }
+    for (int i = 0; process->is_detached && i < 2; i++)
+        if (capture_init(&process->kept[i], KEEPER_KEPT_BYTES, NULL, 0) < 0)
+            return err_set_errno(err, -ENOMEM, "output of a detached process");
+    return 0;
+}
+
+static int launch(struct keeper *keeper, struct keeper_process *process,
+        const struct keeper_message *request, const struct carrel_run_options *options,
+        struct carrel_error *err)
+{
+    AUTO(environment_free) char **env = NULL;
+    bool has_tty = request->flags & KEEPER_TTY;
+
+    int r = environment_make(keeper->stage.box, options->env, has_tty, &env, err);
+    if (r < 0)
+        return stage_not_the_program(r, err);
+    const struct process_spec spec = {
+        .argv = options->argv,
+        .env = (const char *const *)env,
+        .cwd = options->cwd,
+        .has_stdin = request->flags & KEEPER_STDIN,
+        .has_tty = has_tty,
+        .rows = request->rows,
+        .cols = request->cols,
+        .has_user = request->flags & KEEPER_USER,
+        .uid = request->uid,
+        .gid = request->gid,
+    };
+    process->streams = PROCESS_INIT;
+    r = sandbox_start(keeper->stage.box, &spec, &process->streams, err);
+    if (r == -ENOENT && !options->root)
+        return hint_missing_program(options->argv[0], err);
+    if (r < 0)
+        return r;
+    process->id = process->streams.id;
+    r = keep_streams(process, err);
+    if (r < 0)
+        (void)sandbox_signal(keeper->stage.box, process->id, SIGKILL, NULL);
+    return r < 0 ? stage_not_the_program(r, err) : 0;
+}
+
+static int start(struct keeper *keeper, size_t client, const struct keeper_message *request,
+        const struct carrel_run_options *options, struct carrel_error *err)
+{
+    struct keeper_process *process = find_free(keeper);
+    struct evidence *evidence = &keeper->stage.evidence;
+    uint64_t timeout_ms =
+            options->timeout_ms ? options->timeout_ms : keeper->stage.result->timeout_ms;
+
+    if (!process)
+        return err_set(err, -EAGAIN, "%d processes are running already", KEEPER_MAX_PROCESSES);
+    *process = (struct keeper_process){
+        .number = ++keeper->n_starts,
+        .client = (int)client,
+        .is_detached = request->flags & KEEPER_DETACH,
+        .begun_ns = clock_ns(),
+        .deadline_ns = CLOCK_NEVER,
+        .streams = PROCESS_INIT,
+        .kept[0].file = -1,
+        .kept[1].file = -1,
+        .program = strdup(options->argv[0]),
+    };
+    int r = evidence_exec(evidence, process->number, options, process->is_detached, err);
+    if (r == 0)
+        r = launch(keeper, process, request, options, err);
+    if (r < 0) {
+        if (!evidence->is_failed)
+            (void)evidence_exec_failed(evidence, process->number, err);
+        keeper_process_free(process);
+        return r;
+    }
+    /* A client that asked and left at once is found out by its socket's end. */
+    (void)answer_started(keeper, client, process, &process->streams, timeout_ms);
+    if (process->is_detached) {
+        process->client = -1;
+        process->deadline_ns = clock_ns() + timeout_ms * NS_PER_MS;
+    } else {
+        process_close(process->streams);
+        process->streams = PROCESS_INIT;
+    }
+    keeper->is_changed = true;
+    return 0;
+}
+
+int keeper_start(struct keeper *keeper, size_t client, const struct keeper_message *request,
+        const int *fds, int n_fds, struct carrel_error *err)
+{
+    struct payload payload = { 0 };
+    AUTO(permit_finish) struct permit permit = { 0 };
+    const char **env = NULL;
+
+    int r = n_fds == 1 ? payload_map(fds[0], &payload) : -EPROTO;
+    if (r < 0)
+        return err_set_errno(err, r == -EPROTO ? -EINVAL : r, "read the request");
+    if (!payload.argv[0] || !payload.argv[0][0])
+        r = err_set(err, -EINVAL, "no program to run");
+    if (r == 0)
+        r = permit_start(keeper, request, &payload, &permit, &env, err);
+    if (r < 0)
+        r = stage_not_the_program(r, err);
+    else
+        r = start(keeper, client, request, &permit.options, err);
+    free(env);
+    payload_unmap(&payload);
+    return r;
+}
+
+/* --- the end of a process --- */
+
+static void send_report(struct keeper *keeper, struct keeper_process *p)
+{
+    const struct keeper_message message = {
+        .kind = KEEPER_EXITED,
+        .process = p->id,
+        .value = p->wait_status,
+        .oom_kills = p->oom_kills,
+        .pids_refused = p->pids_refused,
+    };
+
+    if (p->client < 0)
+        return;
+    int r = keeper_send(keeper->clients[p->client].events, &message, NULL, 0, MSG_DONTWAIT);
+    p->is_reported = r != -EAGAIN; /* one that is gone need not hear of it */
+}
+
+static bool is_done(const struct keeper_process *p)
+{
+    return p->id && p->has_ended && p->is_reported;
+}
+
+bool keeper_report(struct keeper *keeper)
+{
+    bool has_backlog = false;
+
+    for (size_t i = 0; i < keeper->n_processes; i++) {
+        struct keeper_process *p = &keeper->processes[i];
+        if (!p->id || !p->has_ended || p->is_reported || p->client < 0)
+            continue;
+        send_report(keeper, p);
+        if (is_done(p))
+            keeper_process_free(p);
+        else
+            has_backlog = true;
+    }
+    return has_backlog;
+}
+
+/* How many of the kernel's refusals and kills are new, when it ended as if by one of them. */
+static void account(struct keeper *keeper, struct keeper_process *p)
+{
+    struct sandbox_usage usage = USAGE_INIT;
+
+    if (WIFEXITED(p->wait_status) && WEXITSTATUS(p->wait_status) == 0)
+        return;
+    if (sandbox_usage(keeper->stage.box, &usage, NULL) < 0)
+        return;
+    if (usage.oom_kills != USAGE_UNKNOWN) {
+        p->oom_kills = usage.oom_kills - keeper->oom_kills;
+        keeper->oom_kills = usage.oom_kills;
+    }
+    if (usage.pids_refused != USAGE_UNKNOWN) {
+        p->pids_refused = usage.pids_refused - keeper->pids_refused;
+        keeper->pids_refused = usage.pids_refused;
+    }
+}
+
+/* What is in the pipes of a process that nobody is attached to. */
+static void drain(struct keeper_process *p, int stream)
+{
+    int *fd = stream == 0 ? &p->streams.stdout_fd : &p->streams.stderr_fd;
+    char chunk[32U << 10];
+
+    for (int i = 0; *fd >= 0 && i < 64; i++) { /* a flood must not keep us from the others */
+        ssize_t n = read(*fd, chunk, sizeof(chunk));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EAGAIN)
+            return;
+        if (n <= 0) { /* EIO: the last of a terminal's users is gone */
+            fd_close(fd_steal(fd));
+            return;
+        }
+        capture_add(&p->kept[stream], chunk, (size_t)n);
+    }
+}
+
+int keeper_on_exit(
+        struct keeper *keeper, const struct sandbox_event *event, struct carrel_error *err)
+{
+    struct keeper_process *p = find(keeper, event->process);
+
+    if (!p)
+        return 0;
+    p->has_ended = true;
+    p->wait_status = event->wait_status;
+    p->ended_ns = clock_ns();
+    p->deadline_ns = CLOCK_NEVER;
+    keeper->is_changed = true;
+    account(keeper, p);
+    int r = evidence_exec_ended(&keeper->stage.evidence, p->number, p->wait_status,
+            (p->ended_ns - p->begun_ns) / NS_PER_MS, p->is_ending, err);
+    if (p->client >= 0) {
+        send_report(keeper, p);
+        if (is_done(p))
+            keeper_process_free(p);
+    } else if (p->is_detached) {
+        drain(p, 0);
+        drain(p, 1);
+    } else {
+        keeper_process_free(p);
+    }
+    return r;
+}
+
+/* --- detached ones --- */
+
+static int kept_text(struct keeper_process *p, int stream, struct carrel_error *err)
+{
+    AUTO(buf_finish) struct buf text = BUF_INIT(2 * KEEPER_KEPT_BYTES);
+
+    (void)capture_text(&p->kept[stream], &text);
+    if (text.is_short)
+        return err_set_errno(err, -ENOMEM, "kept output");
+    return keeper_text_make(text.data ? text.data : "", text.len, err);
+}
+
+/* From now on the client reads; what it was told is not told again. */
+static void hand_over(struct keeper_process *p, size_t client)
+{
+    p->client = (int)client;
+    for (int i = 0; i < 2; i++) {
+        capture_finish(&p->kept[i]);
+        if (capture_init(&p->kept[i], KEEPER_KEPT_BYTES, NULL, 0) < 0)
+            p->kept[i] = (struct capture){ .file = -1 }; /* a budget of nothing */
+    }
+}
+
+int keeper_attach(struct keeper *keeper, size_t client, const struct keeper_message *request,
+        struct carrel_error *err)
+{
+    struct keeper_process *p = find(keeper, request->process);
+    int fds[KEEPER_MAX_FDS];
+    size_t n = 0;
+
+    if (!p || !p->is_detached)
+        return err_set(err, -ESRCH,
+                p ? "process %u is not a detached one"
+                  : "no process %u; 'carrel ps' shows them",
+                request->process);
+    if (p->client >= 0)
+        return err_set(err, -EBUSY, "somebody is attached to process %u", request->process);
+    drain(p, 0);
+    drain(p, 1);
+    AUTO(fd_close) int out = kept_text(p, 0, err);
+    AUTO(fd_close) int errors = out < 0 ? -1 : kept_text(p, 1, err);
+    if (errors < 0)
+        return err->code;
+    struct keeper_message answer = {
+        .kind = KEEPER_DONE,
+        .process = p->id,
+        .flags = (p->has_ended ? KEEPER_ENDED : 0U) |
+                 (p->streams.stdin_fd >= 0 ? KEEPER_STDIN : 0U) |
+                 (p->streams.stdout_fd >= 0 ? KEEPER_STDOUT : 0U) |
+                 (p->streams.stderr_fd >= 0 ? KEEPER_STDERR : 0U),
+        .value = p->wait_status,
+        .oom_kills = p->oom_kills,
+        .pids_refused = p->pids_refused,
+    };
+    fds[n++] = out;
+    fds[n++] = errors;
+    if (p->streams.stdin_fd >= 0)
+        fds[n++] = p->streams.stdin_fd;
+    if (p->streams.stdout_fd >= 0)
+        fds[n++] = p->streams.stdout_fd;
+    if (p->streams.stderr_fd >= 0)
+        fds[n++] = p->streams.stderr_fd;
+    if (keeper_send(keeper->clients[client].sock, &answer, fds, n, MSG_DONTWAIT) < 0)
+        return 0; /* it is gone, and nothing was handed over */
+    if (p->has_ended)
+        keeper_process_free(p);
+    else
+        hand_over(p, client);
+    return 0;
+}
+
+void keeper_leave(struct keeper *keeper, size_t client)
+{
+    for (size_t i = 0; i < keeper->n_processes; i++) {
+        struct keeper_process *p = &keeper->processes[i];
+        if (!p->id || p->client != (int)client)
+            continue;
+        p->client = -1;
+        if (p->has_ended && !p->is_detached)
+            keeper_process_free(p);
+        else if (!p->has_ended && !p->is_detached)
+            (void)sandbox_signal(keeper->stage.box, p->id, SIGKILL, NULL);
+    }
+}
+
+size_t keeper_watch_streams(struct keeper *keeper, struct pollfd *watch, size_t max)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < keeper->n_processes && n + 2 <= max; i++) {
+        const struct keeper_process *p = &keeper->processes[i];
+        if (!p->id || !p->is_detached || p->client >= 0)
+            continue;
+        if (p->streams.stdout_fd >= 0)
+            watch[n++] = (struct pollfd){ .fd = p->streams.stdout_fd, .events = POLLIN };
+        if (p->streams.stderr_fd >= 0)
+            watch[n++] = (struct pollfd){ .fd = p->streams.stderr_fd, .events = POLLIN };
+    }
+    return n;
+}
+
+void keeper_take_output(struct keeper *keeper, const struct pollfd *watch, size_t n)
+{
+    size_t at = 0;
+
+    /* The same walk as above: nothing was started or ended in between. */
+    for (size_t i = 0; i < keeper->n_processes && at < n; i++) {
+        struct keeper_process *p = &keeper->processes[i];
+        if (!p->id || !p->is_detached || p->client >= 0)
+            continue;
+        int out = p->streams.stdout_fd;
+        int errors = p->streams.stderr_fd;
+        if (out >= 0 && at < n && watch[at++].revents)
+            drain(p, 0);
+        if (errors >= 0 && at < n && watch[at++].revents)
+            drain(p, 1);
+    }
+}
+
+uint64_t keeper_next_deadline(const struct keeper *keeper)
+{
+    uint64_t next = CLOCK_NEVER;
+
+    for (size_t i = 0; i < keeper->n_processes; i++)
+        if (keeper->processes[i].id && keeper->processes[i].deadline_ns < next)
+            next = keeper->processes[i].deadline_ns;
+    return next;
+}
+
+void keeper_enforce(struct keeper *keeper)
+{
+    uint64_t now = clock_ns();
+
+    for (size_t i = 0; i < keeper->n_processes; i++) {
+        struct keeper_process *p = &keeper->processes[i];
+        if (!p->id || p->deadline_ns > now)
+            continue;
+        (void)sandbox_signal(keeper->stage.box, p->id, p->is_ending ? SIGKILL : SIGTERM, NULL);
+        p->deadline_ns = p->is_ending ? CLOCK_NEVER : now + GRACE_MS * NS_PER_MS;
+        p->is_ending = true;
+    }
+}

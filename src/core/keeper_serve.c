@@ -1,0 +1,309 @@
+/*
+ * keeper_serve.c - what a client can ask of a keeper.
+ *
+ * Each handler either answers itself and returns 0, or returns 0 after filling in the answer,
+ * or fails with the words the client will read. Nothing waits for a client: one that does not
+ * take its answer is let go.
+ */
+#include "base/boot.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/payload.h"
+#include "core/keeper.h"
+#include "core/keeper_wire.h"
+#include "core/run.h"
+#include "registry/registry.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+/* A request, and what will be answered. */
+struct ask {
+    size_t client;
+    const struct keeper_message *request;
+    int *fds;
+    int n_fds;
+    struct keeper_message answer;
+    int answer_fd;    /* owned; -1: none */
+    bool is_answered; /* or needs no answer */
+};
+
+static int hello(struct keeper *keeper, struct ask *ask, struct carrel_error *err)
+{
+    struct keeper_client *client = &keeper->clients[ask->client];
+
+    if (ask->n_fds != 1 || client->events >= 0)
+        return err_set(err, -EPROTO, "a hello comes once, with one socket");
+    client->events = fd_steal(&ask->fds[0]);
+    const struct carrel_run_result *result = keeper->stage.result;
+    struct keeper_facts *facts = &ask->answer.facts;
+    memcpy(facts->run, result->run, sizeof(facts->run));
+    memcpy(facts->task, result->task, sizeof(facts->task));
+    (void)snprintf(facts->runtime, sizeof(facts->runtime), "%s", result->runtime);
+    facts->isolation = result->isolation;
+    facts->protections = result->protections;
+    memcpy(facts->held_by, result->held_by, sizeof(facts->held_by));
+    memcpy(facts->limits, result->limits, sizeof(facts->limits));
+    return 0;
+}
+
+static int start(struct keeper *keeper, struct ask *ask, struct carrel_error *err)
+{
+    int r = keeper_start(keeper, ask->client, ask->request, ask->fds, ask->n_fds, err);
+
+    ask->is_answered = r == 0;
+    return r;
+}
+
+static int attach(struct keeper *keeper, struct ask *ask, struct carrel_error *err)
+{
+    int r = keeper_attach(keeper, ask->client, ask->request, err);
+
+    ask->is_answered = r == 0;
+    return r;
+}
+
+static int send_signal(struct keeper *keeper, struct ask *ask, struct carrel_error *err)
+{
+    (void)err;
+    (void)sandbox_signal(keeper->stage.box, ask->request->process, ask->request->value, NULL);
+    ask->is_answered = true;
+    return 0;
+}
+
+static int file(struct keeper *keeper, struct ask *ask, struct carrel_error *err)
+{
+    struct file_request request = ask->request->file;
+    struct payload payload = { 0 };
+    int next = 1;
+
+    int r = ask->n_fds > 0 ? payload_map(ask->fds[0], &payload) : -EPROTO;
+    if (r < 0)
+        return err_set_errno(err, r == -EPROTO ? -EINVAL : r, "read the request");
+    request.path = payload.text;
+    request.other = payload.argv[0];
+    request.dir =
+            ask->request->flags & KEEPER_HAS_DIR && next < ask->n_fds ? ask->fds[next++] : -1;
+    request.watch =
+            ask->request->flags & KEEPER_HAS_WATCH && next < ask->n_fds ? ask->fds[next] : -1;
+    struct file_answer answer = FILE_ANSWER_INIT;
+    r = file_check(&request, err);
+    if (r == 0)
+        r = sandbox_file(keeper->stage.box, &request, &answer, err);
+    payload_unmap(&payload);
+    if (r < 0)
+        return r;
+    ask->answer_fd = fd_steal(&answer.fd);
+    ask->answer.file_answer = answer;
+    return 0;
+}
+
+static int give_text(struct ask *ask, const struct buf *text, struct carrel_error *err)
+{
+    if (text->is_short)
+        return err_set_errno(err, -ENOMEM, "answer");
+    ask->answer_fd = keeper_text_make(text->data, text->len, err);
+    return ask->answer_fd < 0 ? ask->answer_fd : 0;
+}
+
+static int list_processes(struct keeper *keeper, struct ask *ask, struct carrel_error *err)
+{
+    AUTO(buf_finish) struct buf text = BUF_INIT(16U << 20);
+
+    int r = keeper_write_processes(keeper, &text, err);
+    return r < 0 ? r : give_text(ask, &text, err);
+}
+
+static int inspect(struct keeper *keeper, struct ask *ask, struct carrel_error *err)
+{
+    AUTO(buf_finish) struct buf text = BUF_INIT(1U << 20);
+
+    keeper_write_state(keeper, &text);
+    return give_text(ask, &text, err);
+}
+
+static int note(
+        struct keeper *keeper, const char *event, const char *detail, struct carrel_error *err)
+{
+    keeper->is_changed = true;
+    return evidence_note(&keeper->stage.evidence, event, detail, err);
+}
+
+static int renew(struct keeper *keeper, struct ask *ask, struct carrel_error *err)
+{
+    const struct keeper_message *request = ask->request;
+    bool is_never = request->flags & KEEPER_NEVER;
+    uint64_t end = is_never ? 0 : keeper->lease_end_ns;
+    char detail[96];
+
+    if (request->lease_ms)
+        end = clock_boot_ns() + request->lease_ms * UINT64_C(1000000);
+    uint64_t idle_ms = request->idle_ms ? request->idle_ms : keeper->idle_ms;
+    int r = sandbox_set_lease(keeper->stage.box, end, idle_ms, err);
+    if (r < 0)
+        return r;
+    keeper->lease_end_ns = end;
+    keeper->idle_ms = idle_ms;
+    (void)snprintf(detail, sizeof(detail), "{\"lease_ms\":%ju,\"idle_ms\":%ju}",
+            (uintmax_t)request->lease_ms, (uintmax_t)idle_ms);
+    return note(keeper, "lease_renewed", detail, err);
+}
+
+static int pause_it(struct keeper *keeper, struct ask *ask, struct carrel_error *err)
+{
+    (void)ask;
+    int r = sandbox_pause(keeper->stage.box, err);
+    if (r < 0)
+        return r;
+    keeper->is_paused = true;
+    return note(keeper, "sandbox_paused", NULL, err);
+}
+
+static int resume_it(struct keeper *keeper, struct ask *ask, struct carrel_error *err)
+{
+    (void)ask;
+    int r = sandbox_resume(keeper->stage.box, err);
+    if (r < 0)
+        return r;
+    keeper->is_paused = false;
+    return note(keeper, "sandbox_resumed", NULL, err);
+}
+
+/* What the policy allows for a sandbox when it is made, it allows later, and no more. */
+static int permit_limits(
+        struct keeper *keeper, const struct keeper_message *request, struct carrel_error *err)
+{
+    AUTO(permit_finish) struct permit permit = { 0 };
+    const struct run_request *made = keeper->stage.request;
+    struct carrel_run_options options = *made->options;
+    static const char *const none[] = { "update", NULL };
+
+    options.argv = none;
+    if (request->limit[LIMIT_MEMORY])
+        options.memory_bytes = request->limit[LIMIT_MEMORY];
+    if (request->limit[LIMIT_CPU])
+        options.cpu_milli = request->limit[LIMIT_CPU];
+    if (request->limit[LIMIT_PIDS])
+        options.pids = request->limit[LIMIT_PIDS];
+    return permit_make(&options, made->policy, NULL, &permit, err);
+}
+
+static int update(struct keeper *keeper, struct ask *ask, struct carrel_error *err)
+{
+    static const enum limit changeable[] = { LIMIT_MEMORY, LIMIT_CPU, LIMIT_PIDS };
+    struct carrel_run_result *result = keeper->stage.result;
+    struct sandbox_limits limits = { 0 };
+    unsigned which = 0;
+    AUTO(buf_finish) struct buf detail = BUF_INIT(1024);
+    struct json json = { .out = &detail };
+
+    int r = permit_limits(keeper, ask->request, err);
+    if (r < 0)
+        return r;
+    memcpy(limits.value, result->limits, sizeof(limits.value));
+    json_object(&json, NULL);
+    for (size_t i = 0; i < ARRAY_LEN(changeable); i++) {
+        uint64_t value = ask->request->limit[changeable[i]];
+        if (value == 0)
+            continue;
+        limits.value[changeable[i]] = value;
+        which |= LIMIT_BIT(changeable[i]);
+        json_u64(&json, limit_name(changeable[i]), value);
+    }
+    json_end_object(&json);
+    r = sandbox_update(keeper->stage.box, &limits, which, err);
+    if (r < 0)
+        return r;
+    memcpy(result->limits, limits.value, sizeof(result->limits));
+    return note(keeper, "limits_changed", detail.data, err);
+}
+
+/* Answered at the very end: see keeper.c. */
+static int destroy(struct keeper *keeper, struct ask *ask, struct carrel_error *err)
+{
+    (void)err;
+    keeper->end = KEEPER_DESTROYED;
+    if (keeper->destroyer < 0)
+        keeper->destroyer = (int)ask->client;
+    ask->is_answered = true;
+    return 0;
+}
+
+static int (*const handlers[])(struct keeper *, struct ask *, struct carrel_error *) = {
+    [KEEPER_HELLO] = hello,
+    [KEEPER_START] = start,
+    [KEEPER_ATTACH] = attach,
+    [KEEPER_SIGNAL] = send_signal,
+    [KEEPER_FILE] = file,
+    [KEEPER_PROCESSES] = list_processes,
+    [KEEPER_INSPECT] = inspect,
+    [KEEPER_RENEW] = renew,
+    [KEEPER_PAUSE] = pause_it,
+    [KEEPER_RESUME] = resume_it,
+    [KEEPER_UPDATE] = update,
+    [KEEPER_DESTROY] = destroy,
+};
+
+void keeper_drop_client(struct keeper *keeper, size_t client)
+{
+    struct keeper_client *c = &keeper->clients[client];
+
+    if (c->sock < 0)
+        return;
+    keeper_leave(keeper, client);
+    if (keeper->destroyer == (int)client)
+        keeper->destroyer = -1;
+    fd_close(c->sock);
+    fd_close(c->events);
+    *c = (struct keeper_client){ .sock = -1, .events = -1 };
+    keeper->is_changed = true;
+}
+
+static int handle(struct keeper *keeper, struct ask *ask, struct carrel_error *err)
+{
+    uint32_t kind = ask->request->kind;
+
+    if (kind >= ARRAY_LEN(handlers) || !handlers[kind])
+        return err_set(err, -EPROTO, "unknown request %u", kind);
+    if (kind != KEEPER_HELLO && keeper->clients[ask->client].events < 0)
+        return err_set(err, -EPROTO, "no hello");
+    return handlers[kind](keeper, ask, err);
+}
+
+void keeper_serve(struct keeper *keeper, size_t client)
+{
+    struct keeper_message request;
+    struct carrel_error err = { 0 };
+    int fds[KEEPER_MAX_FDS];
+
+    int n = keeper_receive(keeper->clients[client].sock, &request, fds, MSG_DONTWAIT);
+    if (n == -EAGAIN)
+        return;
+    if (n < 0) {
+        keeper_drop_client(keeper, client);
+        return;
+    }
+    struct ask ask = {
+        .client = client,
+        .request = &request,
+        .fds = fds,
+        .n_fds = n,
+        .answer.kind = KEEPER_DONE,
+        .answer_fd = -1,
+    };
+    int r = handle(keeper, &ask, &err);
+    if (r < 0) {
+        ask.answer = (struct keeper_message){ .kind = KEEPER_FAILED, .error = err };
+        ask.answer.error.code = r;
+        ask.is_answered = false;
+    }
+    if (!ask.is_answered && keeper_send(keeper->clients[client].sock, &ask.answer,
+                                    &ask.answer_fd, ask.answer_fd >= 0, MSG_DONTWAIT) < 0)
+        keeper_drop_client(keeper, client);
+    fd_close(ask.answer_fd);
+    for (int i = 0; i < n; i++)
+        fd_close(fds[i]);
+}

@@ -1,0 +1,60 @@
+/* keeper_wire.c - typed messages over packets. */
+#include "core/keeper_wire.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/packet.h"
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+int keeper_send(
+        int sock, const struct keeper_message *message, const int *fds, size_t n_fds, int flags)
+{
+    return packet_send(sock, message, sizeof(*message), fds, n_fds, flags);
+}
+
+int keeper_receive(int sock, struct keeper_message *message, int *fds, int flags)
+{
+    for (size_t i = 0; i < KEEPER_MAX_FDS; i++)
+        fds[i] = -1;
+    int n = packet_receive(sock, message, sizeof(*message), fds, KEEPER_MAX_FDS, flags);
+    if (n < 0)
+        return n;
+    if (message->kind >= KEEPER_HELLO && message->kind <= KEEPER_EXITED &&
+            memchr(message->error.message, '\0', sizeof(message->error.message)))
+        return n;
+    for (int i = 0; i < n; i++)
+        fd_close(fd_steal(&fds[i]));
+    return -EPROTO;
+}
+
+int keeper_text_make(const char *text, size_t len, struct carrel_error *err)
+{
+    AUTO(fd_close) int fd = memfd_create("carrel", MFD_CLOEXEC);
+    if (fd < 0)
+        return err_set_errno(err, -errno, "memory file");
+    int r = fd_write_all(fd, text, len);
+    if (r < 0)
+        return err_set_errno(err, r, "memory file");
+    return fd_steal(&fd);
+}
+
+int keeper_text_read(int fd, struct buf *out, struct carrel_error *err)
+{
+    char chunk[16U << 10];
+    off_t at = 0;
+
+    for (;;) {
+        ssize_t n = pread(fd, chunk, sizeof(chunk), at);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return err_set_errno(err, -errno, "answer of the sandbox's keeper");
+        if (n == 0)
+            return out->is_short ? err_set_errno(err, -ENOMEM, "answer of the keeper") : 0;
+        buf_add(out, chunk, (size_t)n);
+        at += n;
+    }
+}

@@ -1,0 +1,98 @@
+/*
+ * keeper_wire.h - what clients and the keeper of a living sandbox say to each other.
+ *
+ * A client connects to the socket in the sandbox's entry of the registry, which only its user
+ * can reach, and says hello with a second socket. On the first it asks and the keeper answers,
+ * one after the other; on the second the keeper reports ends of processes, so that a report is
+ * never taken for an answer. One struct per message, descriptors beside it.
+ */
+#pragma once
+#include "runtime/files.h"
+#include "runtime/runtime.h"
+#include "workspace/name.h"
+#include <carrel/error.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum keeper_kind {
+    /* client to keeper; all are answered but SIGNAL */
+    KEEPER_HELLO = 1, /* carries the socket for reports */
+    KEEPER_START,     /* carries the payload: cwd, argv, env */
+    KEEPER_ATTACH,
+    KEEPER_SIGNAL,
+    KEEPER_FILE, /* carries the payload: path, other; then dir or watch */
+    KEEPER_PROCESSES,
+    KEEPER_INSPECT,
+    KEEPER_RENEW,
+    KEEPER_PAUSE,
+    KEEPER_RESUME,
+    KEEPER_UPDATE,
+    KEEPER_DESTROY,
+    /* keeper to client */
+    KEEPER_DONE,
+    KEEPER_FAILED, /* `error` says why */
+    KEEPER_EXITED, /* on the second socket */
+};
+
+#define KEEPER_MAX_FDS 6
+
+enum keeper_flag {
+    KEEPER_STDIN = 1,    /* START: wants it; its answer: it is among the descriptors */
+    KEEPER_TTY = 2,      /* one terminal instead of three streams */
+    KEEPER_DETACH = 4,   /* it stays when the client goes, and its output is kept */
+    KEEPER_USER = 8,     /* uid and gid count */
+    KEEPER_ENDED = 16,   /* ATTACH: the process has ended, `value` is its status */
+    KEEPER_NEVER = 32,   /* RENEW: no lease any more */
+    KEEPER_HAS_DIR = 64, /* FILE */
+    KEEPER_HAS_WATCH = 128,
+    KEEPER_STDOUT = 256, /* ATTACH: these are among the descriptors */
+    KEEPER_STDERR = 512,
+};
+
+/* What a client is told of the sandbox when it says hello. */
+struct keeper_facts {
+    char run[NAME_ID_MAX + 1];
+    char task[NAME_ID_MAX + 1]; /* "": none */
+    char runtime[16];
+    uint32_t isolation; /* enum isolation */
+    uint64_t protections;
+    enum limit_holder held_by[LIMIT_COUNT];
+    uint64_t limits[LIMIT_COUNT];
+};
+
+struct keeper_message {
+    uint32_t kind;
+    uint32_t process;
+    uint32_t flags;
+    int32_t value; /* signal, wait status */
+    uint16_t rows, cols;
+    uint32_t uid, gid;
+    uint64_t timeout_ms;         /* of a process; in an answer: what it got */
+    uint64_t lease_ms, idle_ms;  /* RENEW */
+    uint64_t limit[LIMIT_COUNT]; /* UPDATE: 0: as it is */
+    uint64_t oom_kills;          /* EXITED: since it was started */
+    uint64_t pids_refused;
+    struct file_request file; /* FILE: pointers and descriptors in it mean nothing */
+    struct file_answer file_answer;
+    struct keeper_facts facts; /* answer to HELLO */
+    struct carrel_error error;
+};
+
+/* As packet_send(): 0 or a negative errno; -EPIPE: the other side is gone. */
+int keeper_send(int sock, const struct keeper_message *message, const int *fds, size_t n_fds,
+        int flags);
+
+/*
+ * Receives one message; blocks unless `flags` has MSG_DONTWAIT. fds has KEEPER_MAX_FDS slots;
+ * those without a descriptor become -1. Returns the number of descriptors, -EAGAIN, -EPIPE at
+ * the end, or -EPROTO for anything malformed (whatever came with it is closed).
+ */
+int keeper_receive(int sock, struct keeper_message *message, int *fds, int flags);
+
+/* Text beside a message: a memory file that holds it. Returns a descriptor. */
+int keeper_text_make(const char *text, size_t len, struct carrel_error *err);
+
+struct buf;
+
+/* Adds all of such a text to `out`. */
+int keeper_text_read(int fd, struct buf *out, struct carrel_error *err);

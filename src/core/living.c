@@ -1,0 +1,140 @@
+/* living.c - finding a sandbox that stays, and what can be asked of its keeper. */
+#include "core/living.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "core/distant.h"
+#include "core/file_door.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+void living_free(struct living *living)
+{
+    if (!living)
+        return;
+    distant_free(living->box);
+    registry_entry_free(living->entry);
+    free(living);
+}
+
+int living_open(const char *word, struct living **out, struct carrel_error *err)
+{
+    AUTO(living_free) struct living *living = calloc(1, sizeof(*living));
+    AUTO(registry_close) struct registry reg = REGISTRY_NONE;
+
+    if (!living)
+        return err_set_errno(err, -ENOMEM, "sandbox");
+    int r = registry_open(&reg, err);
+    if (r == 0)
+        r = registry_find(&reg, word, &living->entry, err);
+    if (r < 0)
+        return r;
+    int sock = registry_connect(living->entry, err);
+    if (sock < 0)
+        return sock;
+    r = distant_open(sock, &living->box, err);
+    if (r < 0)
+        return r;
+    *out = ptr_steal(&living);
+    return 0;
+}
+
+static int door_ask(struct file_door *door, const struct file_request *request,
+        struct file_answer *answer, struct carrel_error *err)
+{
+    return sandbox_file(door->box, request, answer, err);
+}
+
+static void door_close(struct file_door *door)
+{
+    sandbox_free(door->box);
+}
+
+int living_door(const char *word, struct file_door *door, struct carrel_error *err)
+{
+    static const struct file_door_ops ops = { .ask = door_ask, .close = door_close };
+    AUTO(living_free) struct living *living = NULL;
+
+    int r = living_open(word, &living, err);
+    if (r < 0)
+        return r;
+    *door = FILE_DOOR_INIT;
+    door->ops = &ops;
+    door->box = &ptr_steal(&living->box)->base;
+    return 0;
+}
+
+static int ask(struct living *living, struct keeper_message *message, struct carrel_error *err)
+{
+    int r = distant_ask(living->box, message, NULL, 0, NULL, err);
+
+    return r < 0 ? r : 0;
+}
+
+static int ask_text(struct living *living, enum keeper_kind kind, struct buf *text,
+        struct carrel_error *err)
+{
+    struct keeper_message message = { .kind = (uint32_t)kind };
+    int fds[KEEPER_MAX_FDS];
+
+    int n = distant_ask(living->box, &message, NULL, 0, fds, err);
+    if (n < 0)
+        return n;
+    int r = n == 1 ? keeper_text_read(fds[0], text, err)
+                   : err_set(err, -EPROTO, "the keeper sent no text");
+    for (int i = 0; i < n; i++)
+        fd_close(fds[i]);
+    return r;
+}
+
+int living_signal(struct living *living, uint32_t process, int signal, struct carrel_error *err)
+{
+    return sandbox_signal(&living->box->base, process, signal, err);
+}
+
+int living_processes(struct living *living, struct buf *json, struct carrel_error *err)
+{
+    return ask_text(living, KEEPER_PROCESSES, json, err);
+}
+
+int living_inspect(struct living *living, struct buf *json, struct carrel_error *err)
+{
+    return ask_text(living, KEEPER_INSPECT, json, err);
+}
+
+int living_renew(struct living *living, uint64_t lease_ms, uint64_t idle_ms, bool is_never,
+        struct carrel_error *err)
+{
+    struct keeper_message message = {
+        .kind = KEEPER_RENEW,
+        .flags = is_never ? KEEPER_NEVER : 0U,
+        .lease_ms = lease_ms,
+        .idle_ms = idle_ms,
+    };
+
+    return ask(living, &message, err);
+}
+
+int living_pause(struct living *living, struct carrel_error *err)
+{
+    return ask(living, &(struct keeper_message){ .kind = KEEPER_PAUSE }, err);
+}
+
+int living_resume(struct living *living, struct carrel_error *err)
+{
+    return ask(living, &(struct keeper_message){ .kind = KEEPER_RESUME }, err);
+}
+
+int living_update(struct living *living, const uint64_t limit[static LIMIT_COUNT],
+        struct carrel_error *err)
+{
+    struct keeper_message message = { .kind = KEEPER_UPDATE };
+
+    memcpy(message.limit, limit, sizeof(message.limit));
+    return ask(living, &message, err);
+}
+
+int living_destroy(struct living *living, struct buf *summary, struct carrel_error *err)
+{
+    return ask_text(living, KEEPER_DESTROY, summary, err);
+}

@@ -1,0 +1,90 @@
+/*
+ * living.h - sandboxes that stay, seen from those who use them.
+ *
+ * A client finds the sandbox in the registry and talks to its keeper. What it gets is a struct
+ * sandbox like any other: programs are started in it and files reached as in one that this
+ * process made; the keeper does the work and writes it down.
+ */
+#pragma once
+#include "base/auto.h"
+#include "base/buf.h"
+#include "registry/registry.h"
+#include "runtime/runtime.h"
+#include <carrel/run.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct carrel_error;
+struct distant;
+struct file_door;
+
+struct living {
+    struct registry_entry *entry;
+    struct distant *box; /* the way to the keeper; see distant.h */
+};
+void living_free(struct living *living); /* NULL is fine; the sandbox stays */
+DEFINE_AUTO(struct living *, living_free)
+
+/* `word`: its id, its name, or how its id begins. -ENOENT: there is none. */
+int living_open(const char *word, struct living **out, struct carrel_error *err);
+
+/* The same for file verbs alone. */
+int living_door(const char *word, struct file_door *door, struct carrel_error *err);
+
+/* What a new one is to be. */
+struct living_request {
+    const struct carrel_run_options *options; /* its argv and streams are not looked at */
+    const char *name;                         /* NULL: none */
+    const char *const *labels;                /* "K=V", NULL-terminated; NULL: none */
+    uint64_t lease_ms;                        /* 0: none */
+    uint64_t idle_ms;                         /* 0: none */
+};
+
+#define LIVING_LEASE_MS (60U * 60 * 1000) /* what commands ask for when nobody says */
+
+/*
+ * Makes one, with a keeper of its own that outlives this call. When it returns the sandbox
+ * stands and can be found by `id`. Waits where the policy's number of sandboxes is reached.
+ */
+int living_create(const struct living_request *request, char id[static REGISTRY_WORD_MAX + 1],
+        struct carrel_error *err);
+
+/*
+ * Runs a program in it to the end. Of the options count argv, env, cwd, timeout_ms,
+ * output_bytes, the user, the streams, the terminal and signal_fd; the rest was decided when
+ * the sandbox was made. Errors as those of carrel_run().
+ */
+int living_exec(struct living *living, const struct carrel_run_options *options,
+        struct carrel_run_result **out, struct carrel_error *err);
+
+/* Starts one that stays when the caller goes. *process is for living_attach(). */
+int living_detach(struct living *living, const struct carrel_run_options *options,
+        uint32_t *process, struct carrel_error *err);
+
+/* Goes on with such a one: what it wrote so far, then all that comes, to its end. */
+int living_attach(struct living *living, uint32_t process,
+        const struct carrel_run_options *options, struct carrel_run_result **out,
+        struct carrel_error *err);
+
+int living_signal(
+        struct living *living, uint32_t process, int signal, struct carrel_error *err);
+
+/* JSON of the keeper's. */
+int living_processes(struct living *living, struct buf *json, struct carrel_error *err);
+int living_inspect(struct living *living, struct buf *json, struct carrel_error *err);
+
+/* 0: as it is. */
+int living_renew(struct living *living, uint64_t lease_ms, uint64_t idle_ms, bool is_never,
+        struct carrel_error *err);
+int living_pause(struct living *living, struct carrel_error *err);
+int living_resume(struct living *living, struct carrel_error *err);
+
+/* Values of 0 stay as they are. */
+int living_update(struct living *living, const uint64_t limit[static LIMIT_COUNT],
+        struct carrel_error *err);
+
+/*
+ * Ends it, and returns when nothing is left of it but its record and its workspace. `summary`
+ * gets what became of that.
+ */
+int living_destroy(struct living *living, struct buf *summary, struct carrel_error *err);

@@ -1,0 +1,155 @@
+/*
+ * living_create.c - a new sandbox that stays: its place in the registry, then its keeper.
+ *
+ * What can be refused is refused here, in the caller's process; the sandbox itself is made by
+ * the keeper, which is its owner from the beginning. The keeper is a grandchild, so that nobody
+ * has to wait for it.
+ */
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/str.h"
+#include "core/keeper.h"
+#include "core/living.h"
+#include "core/run.h"
+#include "core/state.h"
+#include "policy/policy.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LABEL_MAX 256
+
+/* "K=V": the key is a name, the value any text of one line. */
+static int check_label(const char *label, struct carrel_error *err)
+{
+    size_t len = strcspn(label, "=");
+    char key[NAME_ID_MAX + 1];
+    char shown[LABEL_MAX];
+
+    if (label[len] == '=' && len > 0 && len < sizeof(key) && strlen(label) < LABEL_MAX) {
+        memcpy(key, label, len);
+        key[len] = '\0';
+        if (name_check_id(key, "label", NULL) == 0)
+            return 0;
+    }
+    return err_set(err, -EINVAL, "label '%s' is not NAME=VALUE of at most %d bytes",
+            str_escape(label, strlen(label), shown, sizeof(shown)), LABEL_MAX - 1);
+}
+
+static int check_request(const struct living_request *request, struct carrel_error *err)
+{
+    if (request->name) {
+        int r = name_check_id(request->name, "name", err);
+        if (r < 0)
+            return r;
+        if (strncmp(request->name, "S-", 2) == 0)
+            return err_set(
+                    err, -EINVAL, "name '%s': names that begin with S- are ids", request->name);
+    }
+    for (size_t i = 0; request->labels && request->labels[i]; i++) {
+        int r = check_label(request->labels[i], err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static int claim(struct keeper *keeper, const struct living_request *request,
+        char id[static REGISTRY_WORD_MAX + 1], struct carrel_error *err)
+{
+    AUTO(registry_close) struct registry reg = REGISTRY_NONE;
+    const struct registry_request place = { .id = id, .name = request->name };
+
+    int r = state_new_id('S', id, err);
+    if (r == 0)
+        r = registry_open(&reg, err);
+    if (r == 0)
+        r = registry_sweep(&reg, err);
+    return r < 0 ? r : registry_claim(&reg, &place, &keeper->entry, err);
+}
+
+/* Only what the keeper needs is open in it. */
+static void close_others(const struct keeper *keeper, int report)
+{
+    const struct registry_entry *e = keeper->entry;
+    const int keep[] = { 0, 1, 2, e->top, e->dir, e->status_fd, e->listen_fd, report };
+
+    fd_close_all_but(keep, ARRAY_LEN(keep));
+}
+
+static _Noreturn void become_keeper(struct keeper *keeper, int report)
+{
+    (void)setsid();
+    pid_t pid = fork();
+    if (pid != 0)
+        _exit(pid < 0);
+    close_others(keeper, report);
+    _exit(keeper_main(keeper, report));
+}
+
+static int launch(struct keeper *keeper, struct carrel_error *err)
+{
+    struct carrel_error answer = { 0 };
+    int ends[2];
+
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return err_set_errno(err, -errno, "pipe");
+    AUTO(fd_close) int read_end = ends[0];
+    pid_t pid = fork();
+    if (pid == 0) {
+        fd_close(fd_steal(&read_end));
+        become_keeper(keeper, ends[1]);
+    }
+    int code = -errno;
+    fd_close(ends[1]);
+    if (pid < 0)
+        return err_set_errno(err, code, "fork");
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    ssize_t n = fd_read_all(read_end, &answer, sizeof(answer));
+    if (n != (ssize_t)sizeof(answer))
+        return err_set(err, -ECHILD, "the keeper of the sandbox ended before it stood");
+    if (answer.code < 0) {
+        *err = answer;
+        return answer.code;
+    }
+    return 0;
+}
+
+int living_create(const struct living_request *request, char id[static REGISTRY_WORD_MAX + 1],
+        struct carrel_error *err)
+{
+    static const char *const no_program[] = { NULL };
+    struct carrel_run_options options = *request->options;
+    AUTO(policy_free) struct policy *policy = NULL;
+
+    options.argv = no_program;
+    int r = check_request(request, err);
+    if (r == 0)
+        r = run_load_policy(&options, &policy, err);
+    if (r < 0)
+        return r;
+    const struct run_request run = { .options = &options, .policy = policy };
+    struct keeper *keeper = calloc(1, sizeof(*keeper));
+    if (!keeper)
+        return err_set_errno(err, -ENOMEM, "keeper");
+    keeper->name = request->name ? request->name : "";
+    keeper->labels = request->labels;
+    keeper->lease_ms = request->lease_ms;
+    keeper->idle_ms = request->idle_ms;
+    r = stage_init(&keeper->stage, &run, err);
+    if (r == 0)
+        r = stage_permit(&keeper->stage, err);
+    if (r == 0)
+        r = claim(keeper, request, id, err);
+    if (r == 0)
+        r = launch(keeper, err);
+    registry_entry_free(keeper->entry);
+    stage_finish(&keeper->stage);
+    free(keeper);
+    return r < 0 ? stage_not_the_program(r, err) : 0;
+}
