@@ -90,7 +90,8 @@ static int judge(int top, const struct registry_request *request, const struct e
     if (request->queue_ms == 0 || request->max_queued == 0)
         return err_set(err, -EAGAIN,
                 "%ju sandboxes are alive and %ju may be; destroy one ('carrel list' shows "
-                "them), or let new ones wait (limits.max_queued, limits.queue_time)",
+                "them), or let new ones wait (sandbox.limits.max_queued of "
+                "the policy)",
                 (uintmax_t)look.n_living, (uintmax_t)request->max_living);
     if (look.n_waiting >= request->max_queued)
         return err_set(err, -EAGAIN,

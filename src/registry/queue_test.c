@@ -147,7 +147,7 @@ TEST(a_full_queue_is_said_at_once)
             "try again later ('carrel list' shows them)");
     request.queue_ms = 0;
     CHECK_EQ(registry_claim(&reg, &request, &entry, &err), -EAGAIN);
-    CHECK(strstr(err.message, "limits.max_queued"));
+    CHECK(strstr(err.message, "sandbox.limits.max_queued"));
     request.queue_ms = 1;
     request.max_queued = 0;
     CHECK_EQ(registry_claim(&reg, &request, &entry, &err), -EAGAIN);

@@ -142,6 +142,19 @@ TEST(a_client_talks_to_the_owner_however_long_the_path)
     CHECK_EQ(registry_connect(client, &err), -ESRCH);
 }
 
+TEST(a_name_of_nobody_is_in_nobodys_way)
+{
+    open_registry();
+    AUTO(registry_entry_free) struct registry_entry *found = NULL;
+
+    CHECK_EQ(symlinkat("S-nobody", reg.dir, "names/site"), 0);
+    CHECK_EQ(symlinkat("S-nobody", reg.dir, "names/other"), 0);
+    CHECK_EQ(registry_find(&reg, "site", &found, &err), -ENOENT);
+    let_go(claim("S-first", "site"));
+    CHECK_EQ(registry_sweep(&reg, &err), 0);
+    check_empty();
+}
+
 TEST(whoever_inherits_the_status_keeps_it_alive)
 {
     int go[2];
