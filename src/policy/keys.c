@@ -68,6 +68,13 @@ static const struct key_row rows[POLICY_KEYS] = {
             .built_in = SET(256, "256") },
     [POLICY_FILES] = { "sandbox.limits.files", KEY_COUNT, LESS, BOUND_WRITTEN, REPO_LIMIT,
             .built_in = SET(4096, "4096") },
+    /* Of all living sandboxes of a user together: one repository does not widen them. */
+    [POLICY_MAX_CONCURRENT] = { "sandbox.limits.max_concurrent", KEY_COUNT, LESS, BOUND_WRITTEN,
+            REPO_TIGHTEN, .built_in = SET(1000, "1000") },
+    [POLICY_MAX_QUEUED] = { "sandbox.limits.max_queued", KEY_COUNT, LESS, BOUND_WRITTEN,
+            REPO_TIGHTEN, .takes_zero = true, .built_in = SET(100, "100") },
+    [POLICY_QUEUE_TIME] = { "sandbox.limits.queue_time", KEY_DURATION, LESS, BOUND_WRITTEN,
+            REPO_TIGHTEN, .built_in = SET(60 * SECOND, "60s") },
 
     /* Unset: no list, and so no bound. One of a repository's can only take away. */
     [POLICY_MOUNTS_ALLOW] = { "sandbox.mounts.allow", KEY_LIST, ORDER_NONE, BOUND_LIST,

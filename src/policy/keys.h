@@ -61,6 +61,7 @@ struct key_row {
     enum key_bound bound;
     enum key_repository repository;
     bool takes_bool;            /* a choice of two: false is the first, true the second */
+    bool takes_zero;            /* an amount of which none makes sense */
     const char *const *choices; /* NULL-terminated */
     const struct key_words *words;
     uint64_t max; /* no value is more; 0: no such bound */

@@ -182,6 +182,21 @@ static const char profiles[] = "sandbox: {limits: {pids: 1, files: 1, memory: 1K
                                "    extends: a\n"
                                "    sandbox: {limits: {pids: 3}}\n";
 
+TEST(a_queue_may_have_no_place_at_all)
+{
+    AUTO(arena_finish) struct arena arena = { 0 };
+    const struct layer *layer =
+            layer_of(&arena, "sandbox: {limits: {max_queued: 0, max_concurrent: 3}}", NULL);
+
+    CHECK(layer->values[POLICY_MAX_QUEUED].is_set);
+    CHECK_EQ(layer->values[POLICY_MAX_QUEUED].number, 0);
+    CHECK_EQ(layer->values[POLICY_MAX_CONCURRENT].number, 3);
+    REFUSED("sandbox: {limits: {max_concurrent: 0}}",
+            "test:1:36: sandbox.limits.max_concurrent: must be more than 0");
+    REFUSED("sandbox: {limits: {queue_time: 0s}}",
+            "test:1:32: sandbox.limits.queue_time: must be more than 0");
+}
+
 TEST(the_top_is_the_base_of_every_profile)
 {
     AUTO(arena_finish) struct arena arena = { 0 };

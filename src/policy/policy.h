@@ -31,6 +31,9 @@ enum policy_key {
     POLICY_DISK,              /* sandbox.limits.disk: bytes */
     POLICY_PIDS,              /* sandbox.limits.pids */
     POLICY_FILES,             /* sandbox.limits.files */
+    POLICY_MAX_CONCURRENT,    /* sandbox.limits.max_concurrent: sandboxes that live at once */
+    POLICY_MAX_QUEUED,        /* sandbox.limits.max_queued: that wait for a place; may be 0 */
+    POLICY_QUEUE_TIME,        /* sandbox.limits.queue_time: milliseconds */
     POLICY_MOUNTS_ALLOW,      /* sandbox.mounts.allow: list of "PATH[:ro|rw]" */
     POLICY_ENV_ALLOW,         /* sandbox.environment.allow: list of NAME or PREFIX* */
     POLICY_ENV_PASS,          /* sandbox.environment.pass: the same, the caller's to hand on */

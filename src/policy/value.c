@@ -216,7 +216,7 @@ int value_parse(enum policy_key key, const char *text, struct policy_value *out,
         return r;
     const bool is_limit = row->kind != KEY_BOOL && row->kind != KEY_CHOICE &&
                           row->kind != KEY_TEXT && row->kind != KEY_PRICE;
-    if (is_limit && value.number == 0)
+    if (is_limit && value.number == 0 && !row->takes_zero)
         return err_set(err, -EINVAL, "must be more than 0");
     if (row->max > 0 && value.number > row->max)
         return err_set(err, -EINVAL, "may not be more than %s", str_size(row->max, limit));
