@@ -133,6 +133,7 @@ static int make(
 {
     struct status_facts facts = {
         .number = entry->number,
+        .began_ns = entry->began_ns,
         .status = { .state = state, .pid = getpid() },
     };
     int r = 0;
@@ -243,6 +244,7 @@ int registry_claim(const struct registry *reg, const struct registry_request *re
         return err_set_errno(err, -ENOMEM, "sandbox '%s'", request->id);
     entry->dir = entry->status_fd = entry->listen_fd = -1;
     entry->is_owner = true;
+    entry->began_ns = clock_boot_ns();
     (void)stpcpy(entry->id, request->id);
     (void)stpcpy(entry->name, request->name ? request->name : "");
     entry->top = fcntl(reg->dir, F_DUPFD_CLOEXEC, 0);

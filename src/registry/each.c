@@ -72,6 +72,7 @@ int registry_each(const struct registry *reg,
             .record = record.len ? record.data : "",
             .record_len = record.len,
             .number = list[i].facts.number,
+            .began_ns = list[i].facts.began_ns,
             .status = list[i].facts.status,
             .is_alive = list[i].is_alive,
         };

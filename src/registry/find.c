@@ -45,6 +45,7 @@ static int open_entry(const struct registry *reg, const char *id, struct registr
     if (r < 0)
         return err_set(err, r, "sandbox '%s' is of another version of carrel", id);
     entry->number = facts.number;
+    entry->began_ns = facts.began_ns;
     (void)stpcpy(entry->name, facts.name);
     *out = ptr_steal(&entry);
     return 0;

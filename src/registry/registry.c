@@ -103,7 +103,9 @@ int registry_get_status(const struct registry_entry *entry, struct registry_stat
 int registry_set_status(const struct registry_entry *entry,
         const struct registry_status *status, struct carrel_error *err)
 {
-    struct status_facts facts = { .number = entry->number, .status = *status };
+    struct status_facts facts = {
+        .number = entry->number, .began_ns = entry->began_ns, .status = *status
+    };
 
     assert(entry->is_owner);
     (void)stpcpy(facts.name, entry->name);

@@ -70,6 +70,7 @@ struct registry_entry {
     char id[REGISTRY_WORD_MAX + 1];
     char name[REGISTRY_WORD_MAX + 1]; /* "": none */
     uint64_t number;                  /* entries are numbered as they come */
+    uint64_t began_ns;                /* when it came: CLOCK_BOOTTIME */
     int top;                          /* the registry's directory */
     int dir;                          /* ID/ */
     int status_fd; /* of an owner: whoever has it keeps the entry alive. Of a client: to read */
@@ -146,6 +147,7 @@ struct registry_view {
     const char *record; /* NUL-terminated; "": it is being created, or waits */
     size_t record_len;
     uint64_t number;
+    uint64_t began_ns;
     struct registry_status status;
     bool is_alive;
 };

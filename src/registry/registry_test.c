@@ -1,5 +1,6 @@
 /* registry_test.c - entries as their owners and their clients see them. */
 #include "base/buf.h"
+#include "base/clock.h"
 #include "registry/registry_fixture.h"
 #include <sys/socket.h>
 
@@ -241,6 +242,7 @@ static int check_order(void *context, const struct registry_view *view)
     (void)snprintf(id, sizeof(id), "S-%d", 7919 * *n % 10007);
     CHECK_STR(view->id, id);
     CHECK_EQ(view->is_alive, *n % 10 != 0);
+    CHECK(view->began_ns > 0 && view->began_ns <= clock_boot_ns());
     CHECK_STR(view->record, *n % 10 == 0 ? "" : "{}");
     ++*n;
     return 0;

@@ -15,6 +15,7 @@ struct image {
     char magic[8];
     uint64_t sum; /* of all that follows */
     uint64_t number;
+    uint64_t began_ns;
     uint64_t lease_end_ns;
     uint64_t idle_ms;
     uint64_t idle_since_ns;
@@ -53,6 +54,7 @@ int status_write(int fd, const struct status_facts *facts)
     const struct registry_status *status = &facts->status;
     struct image image = {
         .number = facts->number,
+        .began_ns = facts->began_ns,
         .lease_end_ns = status->lease_end_ns,
         .idle_ms = status->idle_ms,
         .idle_since_ns = status->idle_since_ns,
@@ -77,6 +79,7 @@ static int take(const struct image *image, struct status_facts *facts)
         return -EBADMSG;
     *facts = (struct status_facts){
         .number = image->number,
+        .began_ns = image->began_ns,
         .status = {
             .state = (enum registry_state)image->state,
             .pid = image->pid,

@@ -11,6 +11,7 @@ const char *status_path(const char *id, char path[static STATUS_PATH_MAX]);
 /* What the file has: the entry's own facts beside what changes. */
 struct status_facts {
     uint64_t number;
+    uint64_t began_ns;
     char name[REGISTRY_WORD_MAX + 1];
     struct registry_status status;
 };
