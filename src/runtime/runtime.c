@@ -426,6 +426,7 @@ int sandbox_stop(struct sandbox *box, struct sandbox_usage *usage, struct carrel
     if (r < 0)
         return front_fail(box->ops, r, err);
     box->is_ended = box->is_stopped = true;
+    box->paused_by = NULL;
     if (usage)
         *usage = got;
     return 0;
@@ -442,6 +443,7 @@ int sandbox_end(struct sandbox *box, struct sandbox_usage *usage, struct carrel_
     if (r < 0)
         return front_fail(box->ops, r, err);
     box->is_ended = true;
+    box->paused_by = NULL;
     if (usage)
         *usage = got;
     return 0;

@@ -2,9 +2,9 @@
 #include "runtime/local/cgroup.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "runtime/local/freezer.h"
 #include "runtime/local/group.h"
 #include "runtime/runtime.h"
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -265,6 +265,8 @@ static int make_dir(struct cgroup *group, size_t i, struct carrel_error *err)
         return 0;
     int code = -errno;
     if (code == -EEXIST) /* the lock on the name is ours, so it is what a crash left */
+        code = freezer_sweep(group->version, group->parent[i], group->name);
+    if (code == 0)
         code = group_sweep(group->parent[i], group->name);
     if (code == 0 && mkdirat(group->parent[i], group->name, 0755) < 0)
         code = -errno;
@@ -425,22 +427,18 @@ int cgroup_members(
 {
     size_t i = group->version == CGROUP_V1 ? CGROUP_PIDS : 0;
 
-    return group_list(group->parent[i], group->name, pids, max, err);
-}
-
-int cgroup_freeze(const struct cgroup *group, bool is_frozen, struct carrel_error *err)
-{
-    if (group->version != CGROUP_V2)
-        return err_set(err, -ENOTSUP, "pausing needs cgroup v2");
-    char path[128];
-    int r = fd_write_file(
-            group->parent[0], file_of(group, "cgroup.freeze", path), is_frozen ? "1" : "0");
-    return r < 0 ? err_set_errno(err, r, "write cgroup.freeze") : 0;
+    int n = group_list(group->parent[i], group->name, pids, max, err);
+    if (n < 0 || group->version == CGROUP_V1 || group->freezer < 0)
+        return n;
+    /* After the group itself: what is moved meanwhile is listed twice, not left out. */
+    int frozen = group_list(group->freezer, FREEZER_BELOW, pids + n, max - (size_t)n, err);
+    return frozen < 0 ? frozen : n + frozen;
 }
 
 /* The first one last: while it is there, a sweep finds the others. */
 void cgroup_remove(struct cgroup *group)
 {
+    freezer_remove(group);
     for (size_t i = CGROUP_CONTROLLERS; i-- > 0;) {
         if (group->parent[i] >= 0)
             (void)group_remove(group->parent[i], group->name);
@@ -470,9 +468,15 @@ static int open_parent(const struct cgroup_place *place, size_t i)
 
 int cgroup_sweep(const struct cgroup_place *place, const char *name)
 {
-    for (size_t i = count_parents(place); i-- > 0;) {
+    const size_t n = count_parents(place);
+
+    for (size_t i = n; i-- > 0;) {
         AUTO(fd_close) int parent = open_parent(place, i);
-        int r = parent < 0 ? 0 : group_sweep(parent, name);
+        if (parent < 0)
+            continue;
+        int r = i == n - 1 ? freezer_sweep((int)place->version, parent, name) : 0;
+        if (r == 0)
+            r = group_sweep(parent, name);
         if (r < 0)
             return r;
     }
@@ -482,17 +486,12 @@ int cgroup_sweep(const struct cgroup_place *place, const char *name)
 void cgroup_each(const struct cgroup_place *place,
         bool (*visit)(void *target, const char *name), void *target)
 {
-    int parent = count_parents(place) > 0 ? open_parent(place, 0) : -1;
-    DIR *list = parent < 0 ? NULL : fdopendir(parent);
-    const struct dirent *entry;
+    group_each(count_parents(place) > 0 ? open_parent(place, 0) : -1, visit, target);
+}
 
-    if (!list) {
-        fd_close(parent);
-        return; /* nobody has made a group here */
-    }
-    bool goes_on = true;
-    while (goes_on && (entry = readdir(list)))
-        if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
-            goes_on = visit(target, entry->d_name);
-    (void)closedir(list);
+void cgroup_each_lost(const struct cgroup_place *place,
+        bool (*visit)(void *target, const char *name), void *target)
+{
+    if (place->version == CGROUP_V1)
+        freezer_each(visit, target);
 }

@@ -30,13 +30,14 @@ void cgroup_find(struct cgroup_place *place);
 struct cgroup {
     int version;
     char name[64];
+    int freezer;                    /* where the freezer's group lies; -1: not needed so far */
     int parent[CGROUP_CONTROLLERS]; /* the carrel group; -1: not made there. v2 uses the first
                                      */
 };
 #define CGROUP_INIT                                                                            \
     (struct cgroup)                                                                            \
     {                                                                                          \
-        .parent = { -1, -1, -1 }                                                               \
+        .freezer = -1, .parent = { -1, -1, -1 }                                                \
     }
 
 /*
@@ -57,12 +58,10 @@ int cgroup_open(const struct cgroup *group);
 
 void cgroup_usage(const struct cgroup *group, struct sandbox_usage *usage);
 
-/* Lists the processes in the group. Returns how many; -E2BIG: more than `max`. */
+/* Lists the processes in the group, frozen or not. Returns how many; -E2BIG: more than `max`.
+ */
 int cgroup_members(
         const struct cgroup *group, pid_t *pids, size_t max, struct carrel_error *err);
-
-/* Freezes or thaws every process in the group. -ENOTSUP where that cannot be had. */
-int cgroup_freeze(const struct cgroup *group, bool is_frozen, struct carrel_error *err);
 
 /*
  * Removes the group, which must hold no process any more, and closes everything. One that the
@@ -76,4 +75,11 @@ int cgroup_sweep(const struct cgroup_place *place, const char *name);
 
 /* Calls `visit` with the name of each sandbox's group until it returns false. */
 void cgroup_each(const struct cgroup_place *place,
+        bool (*visit)(void *target, const char *name), void *target);
+
+/*
+ * The same by the hierarchy whose groups go first. One that is only there was swept by someone
+ * who did not know of it: an older carrel, or an administrator.
+ */
+void cgroup_each_lost(const struct cgroup_place *place,
         bool (*visit)(void *target, const char *name), void *target);

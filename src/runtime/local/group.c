@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -28,6 +29,22 @@ int group_list(int parent, const char *name, pid_t *pids, size_t max, struct car
         pids[n++] = (pid_t)strtol(at, NULL, 10);
     }
     return (int)n;
+}
+
+void group_each(int parent, bool (*visit)(void *target, const char *name), void *target)
+{
+    DIR *list = parent < 0 ? NULL : fdopendir(parent);
+    const struct dirent *entry;
+
+    if (!list) {
+        fd_close(parent);
+        return; /* nobody has made a group here */
+    }
+    bool goes_on = true;
+    while (goes_on && (entry = readdir(list)))
+        if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
+            goes_on = visit(target, entry->d_name);
+    (void)closedir(list);
 }
 
 /* Ends everything in a group that nobody owns any more. */

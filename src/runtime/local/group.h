@@ -4,6 +4,7 @@
  * The name may have a slash in it: names here are ours, never a program's.
  */
 #pragma once
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -11,6 +12,9 @@ struct carrel_error;
 
 /* Lists its processes, not those of groups below. Returns how many; -E2BIG: more than `max`. */
 int group_list(int parent, const char *name, pid_t *pids, size_t max, struct carrel_error *err);
+
+/* Calls `visit` with the name of each group in `parent`, which is closed, until it is false. */
+void group_each(int parent, bool (*visit)(void *target, const char *name), void *target);
 
 /* Removes it; one that is busy for a moment is waited for. One that is not there is fine. */
 int group_remove(int parent, const char *name);

@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "base/payload.h"
 #include "runtime/local/act_as.h"
+#include "runtime/local/freezer.h"
 #include "runtime/local/init_files.h"
 #include "runtime/local/launch.h"
 #include "runtime/local/lease.h"
@@ -51,8 +52,10 @@ struct init {
     int space_fd;
     int child_fd; /* signalfd for SIGCHLD */
     uint32_t last_id;
-    bool is_over;  /* a process that was to be the last has ended */
-    bool is_alone; /* as far as we know: no process but us */
+    bool is_over;   /* a process that was to be the last has ended */
+    bool is_alone;  /* as far as we know: no process but us */
+    bool is_paused; /* by signals */
+    int freezer;    /* by which the programs are thawed; -1: no need so far */
     struct lease lease;
     size_t n_running;         /* of those that the host started */
     uint64_t skeleton_blocks; /* in use before the first program */
@@ -78,12 +81,31 @@ static struct started *find_free(struct init *init)
     return init->n_started < MAX_PROCESSES ? &init->started[init->n_started++] : NULL;
 }
 
+/*
+ * The kernel kills the rest of the namespace when we end, but what is frozen would not die, and
+ * would keep us from ending. Killed first and thawed then, nothing of it runs again.
+ */
+static void end_frozen(struct init *init)
+{
+    if (init->freezer < 0)
+        return;
+    (void)kill(-1, SIGKILL);
+    (void)pwrite(init->freezer, FREEZER_THAW, strlen(FREEZER_THAW), 0);
+}
+
+/* The only way out, once programs may run. */
+static _Noreturn void leave(struct init *init, int status)
+{
+    end_frozen(init);
+    _exit(status);
+}
+
 /* A host that does not take answers is gone: so are we. */
 static void answer(
         struct init *init, const struct wire_message *message, const int *fds, size_t n)
 {
     if (wire_send(init->sock, message, fds, n, 0) < 0)
-        _exit(1);
+        leave(init, 1);
 }
 
 static void answer_failed(struct init *init, const struct carrel_error *err)
@@ -166,6 +188,7 @@ static void end_all(struct init *init)
 {
     int status;
 
+    end_frozen(init);
     while (!init->is_alone) {
         (void)kill(-1, SIGKILL); /* no process but us: wait4 says the same */
         pid_t pid = wait4(-1, &status, __WALL, NULL);
@@ -192,7 +215,7 @@ static bool report(struct init *init)
         if (r == -EAGAIN)
             return true;
         if (r < 0)
-            _exit(0); /* the host is gone */
+            leave(init, 0); /* the host is gone */
         *s = (struct started){ 0 };
     }
     return false;
@@ -288,6 +311,8 @@ static void send_signal(struct init *init, const struct wire_message *request)
 
     if (!s || s->has_ended)
         return; /* its report is on the way */
+    if (init->is_paused && request->value == SIGCONT)
+        return; /* comes with the end of the pause */
     /* It leads its session, so it cannot leave its group; a second signal would be one too
      * many. */
     (void)kill(-s->pid, request->value);
@@ -302,15 +327,35 @@ static void stop(struct init *init)
     answer(init, &message, NULL, 0);
 }
 
+static void answer_done(struct init *init)
+{
+    const struct wire_message message = { .kind = WIRE_DONE };
+
+    answer(init, &message, NULL, 0);
+}
+
 static void set_lease(struct init *init, const struct wire_message *request)
 {
-    const struct wire_message message = { .kind = WIRE_LEASED };
     struct carrel_error err = { 0 };
 
     if (lease_set(&init->lease, request->lease_end_ns, request->idle_ns, &err) < 0)
         answer_failed(init, &err);
     else
-        answer(init, &message, NULL, 0);
+        answer_done(init);
+}
+
+static void take_freezer(struct init *init, int *fd)
+{
+    fd_close(init->freezer);
+    init->freezer = fd_steal(fd);
+    answer_done(init);
+}
+
+static void set_paused(struct init *init, bool is_paused)
+{
+    init->is_paused = is_paused;
+    (void)kill(-1, is_paused ? SIGSTOP : SIGCONT); /* ESRCH: there is nobody but us */
+    answer_done(init);
 }
 
 static void serve(struct init *init)
@@ -322,7 +367,7 @@ static void serve(struct init *init)
     if (n == -EAGAIN)
         return;
     if (n < 0)
-        _exit(0); /* the host is gone */
+        leave(init, 0); /* the host is gone */
     lease_touch(&init->lease);
     if (request.kind == WIRE_START)
         start(init, &request, fds, n);
@@ -334,6 +379,10 @@ static void serve(struct init *init)
         stop(init);
     else if (request.kind == WIRE_LEASE)
         set_lease(init, &request);
+    else if (request.kind == WIRE_FREEZER)
+        take_freezer(init, &fds[0]);
+    else if (request.kind == WIRE_PAUSE || request.kind == WIRE_RESUME)
+        set_paused(init, request.kind == WIRE_PAUSE);
     for (int i = 0; i < n; i++)
         fd_close(fds[i]);
 }
@@ -371,7 +420,7 @@ static _Noreturn void end_with_last(struct init *init)
     end_all(init);
     while (report(init) && await_host(init, -1))
         ;
-    _exit(0);
+    leave(init, 0);
 }
 
 /* Nobody may be there to hear it: what matters is done before it is said. */
@@ -386,7 +435,7 @@ static _Noreturn void end_with_lease(struct init *init, enum lease_state why)
     while (wire_send(init->events, &message, NULL, 0, MSG_DONTWAIT) == -EAGAIN &&
             await_host(init, FAREWELL_MS))
         ;
-    _exit(0);
+    leave(init, 0);
 }
 
 static _Noreturn void run_loop(struct init *init)
@@ -403,7 +452,7 @@ static _Noreturn void run_loop(struct init *init)
         if (poll(watch, ARRAY_LEN(watch), -1) < 0)
             continue; /* EINTR */
         if (watch[2].revents)
-            _exit(0); /* the host is gone, whoever else holds its sockets */
+            leave(init, 0); /* the host is gone, whoever else holds its sockets */
         if (watch[1].revents)
             reap(init);
         if (init->is_over)
@@ -423,6 +472,7 @@ _Noreturn void init_main(struct setup *setup)
 
     init.plan = setup->plan;
     init.lease = LEASE_INIT;
+    init.freezer = -1;
     int r = setup_run(setup, &err);
     init.sock = setup->sock;
     init.events = setup->events;

@@ -5,14 +5,14 @@
  * the cgroup; then "go", and the child's answer. Everything that can be refused is refused
  * before the clone. After it, whatever fails, the child is killed and nothing is left.
  */
+#include "runtime/local/local.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/payload.h"
-#include "base/proc_tree.h"
 #include "base/rundir.h"
 #include "runtime/adapters.h"
-#include "runtime/local/cgroup.h"
+#include "runtime/local/freezer.h"
 #include "runtime/local/health.h"
 #include "runtime/local/holders.h"
 #include "runtime/local/host.h"
@@ -22,11 +22,8 @@
 #include "runtime/local/plan.h"
 #include "runtime/local/setup.h"
 #include "runtime/local/skeleton.h"
-#include "runtime/local/slot.h"
 #include "runtime/local/sources.h"
 #include "runtime/local/sys.h"
-#include "runtime/local/wire.h"
-#include "runtime/runtime.h"
 #include "runtime/streams.h"
 #include <assert.h>
 #include <errno.h>
@@ -44,23 +41,6 @@
 #define ANSWER_MS 60000
 /* How long init may take to end the programs before it is killed with them. */
 #define STOPPED_MS 2000
-
-struct local {
-    struct sandbox base;
-    struct plan *plan;
-    struct slot slot;
-    struct cgroup cgroup;
-    int pidfd;
-    pid_t pid;                  /* init's; its own until wait_gone() */
-    int sock;                   /* requests and answers; base.event_fd has the reports */
-    bool is_ready;              /* init has said that the setup is done */
-    struct wire_message report; /* init's last figures */
-    bool has_report;
-    enum gone_why why;
-    bool is_ended; /* the programs were ended, and init killed */
-};
-
-static struct local *local_of(struct sandbox *box);
 
 static uint64_t protections_of(const struct local *local)
 {
@@ -530,6 +510,7 @@ static void end_programs(struct local *local, struct sandbox_usage *usage)
         return;
     stop_programs(local);
     (void)sys_pidfd_send_signal(local->pidfd, SIGKILL);
+    (void)freezer_thaw(&local->cgroup); /* after the signal: they die of it, but not frozen */
     (void)local_usage(&local->base, usage, NULL); /* the programs have ended: these are final */
     local->is_ended = true;
 }
@@ -611,25 +592,8 @@ static int local_file(struct sandbox *box, const struct file_request *request,
     return 0;
 }
 
-/* What is in the namespace is in the group or below init: nothing gets out of either. */
-static int local_pids(struct sandbox *box, pid_t *pids, size_t max, struct carrel_error *err)
-{
-    const struct local *local = local_of(box);
-
-    if (local->cgroup.version == CGROUP_NONE) {
-        int r = proc_tree_list(local->pid, pids, max);
-        return r < 0 ? err_set_errno(err, r, "list the processes below init") : r;
-    }
-    int n = cgroup_members(&local->cgroup, pids, max, err);
-    for (int i = 0; i < n; i++)
-        if (pids[i] == local->pid)
-            pids[i--] = pids[--n];
-    return n;
-}
-
-/* Asks init for something that brings nothing but the answer. */
-static int request(struct local *local, const struct wire_message *message, const int *fds,
-        size_t n_fds, enum wire_kind kind, struct carrel_error *err)
+int local_ask(struct local *local, const struct wire_message *message, const int *fds,
+        size_t n_fds, struct carrel_error *err)
 {
     struct wire_message answer;
 
@@ -639,30 +603,7 @@ static int request(struct local *local, const struct wire_message *message, cons
     r = wire_send(local->sock, message, fds, n_fds, 0);
     if (r < 0)
         return err_set_errno(err, r, "ask the sandbox");
-    return await(local, kind, &answer, NULL, err);
-}
-
-static int local_set_lease(
-        struct sandbox *box, uint64_t end_ns, uint64_t idle_ms, struct carrel_error *err)
-{
-    const struct wire_message message = {
-        .kind = WIRE_LEASE,
-        .lease_end_ns = end_ns,
-        .idle_ns = idle_ms * 1000000,
-    };
-
-    return request(local_of(box), &message, NULL, 0, WIRE_LEASED, err);
-}
-
-static int local_pause(struct sandbox *box, const char **by, struct carrel_error *err)
-{
-    *by = "freezer";
-    return cgroup_freeze(&local_of(box)->cgroup, true, err);
-}
-
-static int local_resume(struct sandbox *box, struct carrel_error *err)
-{
-    return cgroup_freeze(&local_of(box)->cgroup, false, err);
+    return await(local, WIRE_DONE, &answer, NULL, err);
 }
 
 static void local_free(struct sandbox *box)
@@ -733,7 +674,7 @@ static const struct runtime_ops ops = {
 
 struct runtime local_runtime = { .ops = &ops };
 
-static struct local *local_of(struct sandbox *box)
+struct local *local_of(struct sandbox *box)
 {
     assert(box->ops == &ops);
     return container_of(box, struct local, base);

@@ -133,6 +133,7 @@ int slot_sweep(int dir, const struct cgroup_place *place, struct carrel_error *e
         return r;
     sweep.locks = locks;
     cgroup_each(place, sweep_one, &sweep);
+    cgroup_each_lost(place, sweep_one, &sweep);
     return sweep.swept;
 }
 

@@ -18,18 +18,21 @@ enum wire_kind {
     WIRE_GO,         /* its limits are set; carries cgroup files to join */
     WIRE_START,      /* carries the payload and, without a terminal, the three streams */
     WIRE_SIGNAL,
-    WIRE_FILE,  /* carries the payload, the directory and the watch, if there are */
-    WIRE_STOP,  /* end every process but yourself */
-    WIRE_LEASE, /* end by yourself when ... */
+    WIRE_FILE,    /* carries the payload, the directory and the watch, if there are */
+    WIRE_STOP,    /* end every process but yourself */
+    WIRE_LEASE,   /* end by yourself when ... */
+    WIRE_FREEZER, /* carries the file by which to thaw the programs */
+    WIRE_PAUSE,   /* stop every process but yourself, by a signal */
+    WIRE_RESUME,
     /* init to host */
     WIRE_READY,
     WIRE_FAILED, /* setup, start or file: `error` says why */
     WIRE_STARTED,
     WIRE_FILE_DONE, /* carries what was opened, if anything */
     WIRE_STOPPED,   /* nothing but init is left; with final figures */
-    WIRE_LEASED,
-    WIRE_EXITED, /* with figures so far */
-    WIRE_GONE,   /* the sandbox has ended by itself: `value` says why. Keep it last */
+    WIRE_DONE,      /* lease, freezer, pause, resume */
+    WIRE_EXITED,    /* with figures so far */
+    WIRE_GONE,      /* the sandbox has ended by itself: `value` says why. Keep it last */
 };
 
 #define WIRE_MAX_FDS 5

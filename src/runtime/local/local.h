@@ -1,0 +1,37 @@
+/* local.h - a kernel sandbox as its owner holds it; for the files of the adapter only. */
+#pragma once
+#include "runtime/local/cgroup.h"
+#include "runtime/local/slot.h"
+#include "runtime/local/wire.h"
+#include "runtime/runtime.h"
+
+struct plan;
+
+struct local {
+    struct sandbox base;
+    struct plan *plan;
+    struct slot slot;
+    struct cgroup cgroup;
+    int pidfd;
+    pid_t pid;                  /* init's; its own until wait_gone() */
+    int sock;                   /* requests and answers; base.event_fd has the reports */
+    bool is_ready;              /* init has said that the setup is done */
+    struct wire_message report; /* init's last figures */
+    bool has_report;
+    enum gone_why why;
+    bool is_ended;      /* the programs were ended, and init killed */
+    bool knows_freezer; /* init can thaw them */
+};
+
+struct local *local_of(struct sandbox *box);
+
+/* Asks init for something that brings nothing but WIRE_DONE. */
+int local_ask(struct local *local, const struct wire_message *message, const int *fds,
+        size_t n_fds, struct carrel_error *err);
+
+/* Operations of a sandbox that stays; see runtime.h. */
+int local_pids(struct sandbox *box, pid_t *pids, size_t max, struct carrel_error *err);
+int local_pause(struct sandbox *box, const char **by, struct carrel_error *err);
+int local_resume(struct sandbox *box, struct carrel_error *err);
+int local_set_lease(
+        struct sandbox *box, uint64_t end_ns, uint64_t idle_ms, struct carrel_error *err);

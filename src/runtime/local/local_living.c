@@ -1,0 +1,140 @@
+/*
+ * local_living.c - what is asked of a sandbox between its first process and its end.
+ *
+ * Pausing needs no help of init where a cgroup has a freezer, but init must be able to undo it:
+ * it ends the programs when the lease runs out or the owner dies, and on cgroup v1 what is
+ * frozen does not die. So it is given the file first, once, and the freezing comes after.
+ */
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/proc_tree.h"
+#include "runtime/local/freezer.h"
+#include "runtime/local/local.h"
+#include "runtime/ps.h"
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_PIDS 65536U
+#define STILL_NS (UINT64_C(5) * 1000000000)
+
+/* What is in the namespace is in the group or below init: nothing gets out of either. */
+int local_pids(struct sandbox *box, pid_t *pids, size_t max, struct carrel_error *err)
+{
+    const struct local *local = local_of(box);
+
+    if (local->cgroup.version == CGROUP_NONE) {
+        int r = proc_tree_list(local->pid, pids, max);
+        return r < 0 ? err_set_errno(err, r, "list the processes below init") : r;
+    }
+    int n = cgroup_members(&local->cgroup, pids, max, err);
+    for (int i = 0; i < n; i++)
+        if (pids[i] == local->pid)
+            pids[i--] = pids[--n];
+    return n;
+}
+
+int local_set_lease(
+        struct sandbox *box, uint64_t end_ns, uint64_t idle_ms, struct carrel_error *err)
+{
+    const struct wire_message message = {
+        .kind = WIRE_LEASE,
+        .lease_end_ns = end_ns,
+        .idle_ns = idle_ms * 1000000,
+    };
+
+    return local_ask(local_of(box), &message, NULL, 0, err);
+}
+
+/* Gives init the means to thaw, where it needs one. */
+static int introduce_freezer(struct local *local, struct carrel_error *err)
+{
+    const struct wire_message message = { .kind = WIRE_FREEZER };
+
+    if (local->knows_freezer)
+        return 0;
+    AUTO(fd_close) int state = freezer_open(&local->cgroup);
+    if (state < 0 && state != -ENOTSUP)
+        return err_set_errno(err, state, "open the freezer's state");
+    int r = state < 0 ? 0 : local_ask(local, &message, &state, 1, err);
+    local->knows_freezer = r == 0;
+    return r;
+}
+
+/* Neither runs nor can go on by itself. D: such a process stops before it runs again. */
+static bool is_still(pid_t pid)
+{
+    struct sandbox_process process;
+
+    return ps_read(pid, &process) < 0 || strchr("TtZXD", process.state);
+}
+
+/*
+ * A signal to all reaches everyone at one moment, forks in progress included (kill(2), since
+ * Linux 4.19 a fork begins anew when such a signal comes), but each stops when it gets there.
+ */
+static int await_still(struct local *local, struct carrel_error *err)
+{
+    const uint64_t deadline = clock_ns() + STILL_NS;
+    AUTO(free) pid_t *pids = malloc(MAX_PIDS * sizeof(*pids));
+
+    if (!pids)
+        return err_set_errno(err, -ENOMEM, "list processes");
+    for (;;) {
+        int n = local_pids(&local->base, pids, MAX_PIDS, err);
+        if (n < 0)
+            return n;
+        while (n > 0 && is_still(pids[n - 1]))
+            n--;
+        if (n == 0)
+            return 0;
+        if (clock_ns() > deadline)
+            return err_set(err, -EBUSY, "process %d does not stop", (int)pids[n - 1]);
+        (void)poll(NULL, 0, 1); /* nobody tells of a grandchild that stopped */
+    }
+}
+
+static int signal_all(struct local *local, enum wire_kind kind, struct carrel_error *err)
+{
+    const struct wire_message message = { .kind = (uint32_t)kind };
+
+    return local_ask(local, &message, NULL, 0, err);
+}
+
+static int pause_by_signals(struct local *local, struct carrel_error *err)
+{
+    int r = signal_all(local, WIRE_PAUSE, err);
+    if (r < 0)
+        return r;
+    r = await_still(local, err);
+    if (r < 0)
+        (void)signal_all(local, WIRE_RESUME, NULL); /* the error above is what matters */
+    return r;
+}
+
+int local_pause(struct sandbox *box, const char **by, struct carrel_error *err)
+{
+    struct local *local = local_of(box);
+
+    int r = freezer_make(&local->cgroup, err);
+    if (r == -ENOTSUP) {
+        *by = "signals";
+        return pause_by_signals(local, err);
+    }
+    *by = "freezer";
+    if (r == 0)
+        r = introduce_freezer(local, err);
+    return r < 0 ? r : freezer_freeze(&local->cgroup, local->pid, err);
+}
+
+int local_resume(struct sandbox *box, struct carrel_error *err)
+{
+    struct local *local = local_of(box);
+
+    if (local->cgroup.freezer < 0)
+        return signal_all(local, WIRE_RESUME, err);
+    int r = freezer_thaw(&local->cgroup);
+    return r < 0 ? err_set_errno(err, r, "thaw the cgroup") : 0;
+}
