@@ -2,12 +2,12 @@
 #include "runtime/local/cgroup.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "runtime/local/cgroup_limits.h"
 #include "runtime/local/freezer.h"
 #include "runtime/local/group.h"
 #include "runtime/runtime.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +17,6 @@
 
 #define TOP "/sys/fs/cgroup"
 #define OUR_GROUP "carrel"
-#define CPU_PERIOD_US 100000U
 
 static const char *const controller_names[CGROUP_CONTROLLERS] = {
     [CGROUP_MEMORY] = "memory",
@@ -282,52 +281,6 @@ static const char *file_of(const struct cgroup *group, const char *file, char pa
     return path;
 }
 
-struct setting {
-    enum cgroup_controller controller;
-    const char *v1;
-    const char *v2;
-    bool is_optional; /* a kernel without swap accounting has no such file */
-};
-
-enum { SET_MEMORY, SET_SWAP, SET_PIDS, SET_CPU, SETTINGS };
-
-/* Swap comes after memory: v1 refuses a sum that is smaller than its part. */
-static const struct setting settings[SETTINGS] = {
-    [SET_MEMORY] = { CGROUP_MEMORY, "memory.limit_in_bytes", "memory.max", false },
-    [SET_SWAP] = { CGROUP_MEMORY, "memory.memsw.limit_in_bytes", "memory.swap.max", true },
-    [SET_PIDS] = { CGROUP_PIDS, "pids.max", "pids.max", false },
-    [SET_CPU] = { CGROUP_CPU, "cpu.cfs_quota_us", "cpu.max", false },
-};
-
-static int set_limits(
-        struct cgroup *group, const struct sandbox_limits *limits, struct carrel_error *err)
-{
-    bool is_v1 = group->version == CGROUP_V1;
-    uint64_t quota = limits->value[LIMIT_CPU] * CPU_PERIOD_US / 1000;
-    uint64_t memory = limits->value[LIMIT_MEMORY];
-    char text[SETTINGS][48];
-    char path[128];
-
-    (void)snprintf(text[SET_MEMORY], sizeof(text[0]), "%" PRIu64, memory);
-    (void)snprintf(text[SET_SWAP], sizeof(text[0]), "%" PRIu64, is_v1 ? memory : 0);
-    /* init counts too, and is not the program's */
-    (void)snprintf(text[SET_PIDS], sizeof(text[0]), "%" PRIu64, limits->value[LIMIT_PIDS] + 1);
-    if (is_v1)
-        (void)snprintf(text[SET_CPU], sizeof(text[0]), "%" PRIu64, quota);
-    else
-        (void)snprintf(text[SET_CPU], sizeof(text[0]), "%" PRIu64 " %u", quota, CPU_PERIOD_US);
-
-    for (size_t i = 0; i < SETTINGS; i++) {
-        const struct setting *s = &settings[i];
-        const char *file = is_v1 ? s->v1 : s->v2;
-        int r = fd_write_file(
-                group->parent[is_v1 ? s->controller : 0], file_of(group, file, path), text[i]);
-        if (r < 0 && !(s->is_optional && r == -ENOENT))
-            return err_set_errno(err, r, "write '%s' to %s of the cgroup", text[i], file);
-    }
-    return 0;
-}
-
 int cgroup_create(struct cgroup *group, const struct cgroup_place *place, const char *name,
         const struct sandbox_limits *limits, struct carrel_error *err)
 {
@@ -346,7 +299,7 @@ int cgroup_create(struct cgroup *group, const struct cgroup_place *place, const 
             r = make_dir(group, i, err);
     }
     if (r == 0)
-        r = set_limits(group, limits, err);
+        r = cgroup_set_limits(group, limits, err);
     if (r < 0)
         cgroup_remove(group);
     return r;

@@ -667,6 +667,7 @@ static const struct runtime_ops ops = {
     .pause = local_pause,
     .resume = local_resume,
     .set_lease = local_set_lease,
+    .update = local_update,
     .health = local_health,
     .sweep = local_sweep,
     .identity = local_identity,

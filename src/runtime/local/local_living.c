@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/proc_tree.h"
+#include "runtime/local/cgroup_limits.h"
 #include "runtime/local/freezer.h"
 #include "runtime/local/local.h"
 #include "runtime/ps.h"
@@ -137,4 +138,11 @@ int local_resume(struct sandbox *box, struct carrel_error *err)
         return signal_all(local, WIRE_RESUME, err);
     int r = freezer_thaw(&local->cgroup);
     return r < 0 ? err_set_errno(err, r, "thaw the cgroup") : 0;
+}
+
+/* The front has checked that a cgroup holds what is to change. */
+int local_update(struct sandbox *box, const struct sandbox_limits *limits, unsigned which,
+        struct carrel_error *err)
+{
+    return cgroup_update_limits(&local_of(box)->cgroup, limits, which, err);
 }

@@ -1,0 +1,18 @@
+/* cgroup_limits.h - what is written to a group's files so that it holds limits. */
+#pragma once
+
+struct carrel_error;
+struct cgroup;
+struct sandbox_limits;
+
+/* Writes all limits of a new group. */
+int cgroup_set_limits(const struct cgroup *group, const struct sandbox_limits *limits,
+        struct carrel_error *err);
+
+/*
+ * Writes those in `which` (LIMIT_BITs) while processes run in it: all, or after a failure none.
+ * -EBUSY: more memory is in use than would be allowed, and cannot be given back. Nobody is
+ * killed for it.
+ */
+int cgroup_update_limits(const struct cgroup *group, const struct sandbox_limits *limits,
+        unsigned which, struct carrel_error *err);

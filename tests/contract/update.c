@@ -1,0 +1,151 @@
+/* update.c - limits of a sandbox that lives. */
+#include "base/fd.h"
+#include "harness.h"
+#include "place.h"
+#include <errno.h>
+#include <stdio.h>
+
+static int update(struct sandbox *box, enum limit limit, uint64_t value)
+{
+    struct sandbox_limits limits = { .value[0] = 0 };
+
+    limits.value[limit] = value;
+    return sandbox_update(box, &limits, LIMIT_BIT(limit), &err);
+}
+
+/* Where a cgroup does not hold the limit, changing it is refused, and says whose fault it is.
+ */
+static bool can_update(struct sandbox *box, enum limit limit, uint64_t value)
+{
+    int r = update(box, limit, value);
+
+    if (box->held_by[limit] == HELD_BY_CGROUP && r < 0)
+        test_fail(__FILE__, __LINE__, "%s", err.message);
+    if (r == 0)
+        return true;
+    CHECK_EQ(r, -ENOTSUP);
+    CHECK(strstr(err.message, runtime_name(subject)));
+    return false;
+}
+
+/* Takes so many megabytes in one program, if it is let. */
+static int take(struct sandbox *box, const char *megabytes)
+{
+    char line[128];
+
+    (void)snprintf(line, sizeof(line), "head -c %sM /dev/zero | tail -c %sM >/dev/null",
+            megabytes, megabytes);
+    AUTO(outcome_finish) struct outcome got = run_shell(box, line);
+    return got.status;
+}
+
+static const char six_processes[] =
+        "for i in 1 2 3 4 5 6; do sleep 1000 >/dev/null 2>&1 & done; kill $!";
+
+CONTRACT(more_and_less_memory_counts_at_once)
+{
+    AUTO(sandbox_free) struct sandbox *box = make_sandbox(); /* 256 MB */
+
+    if (!can_update(box, LIMIT_MEMORY, 512U << 20))
+        return;
+    CHECK_EQ(take(box, "350"), 0);
+    CHECK(can_update(box, LIMIT_MEMORY, 64U << 20));
+    CHECK(take(box, "100") != 0);
+    CHECK_EQ(take(box, "20"), 0);
+    CHECK(can_update(box, LIMIT_MEMORY, 256U << 20));
+    CHECK_EQ(take(box, "100"), 0);
+}
+
+CONTRACT(memory_that_is_in_use_is_not_taken_away)
+{
+    AUTO(sandbox_free) struct sandbox *box = make_sandbox();
+    struct sandbox_limits limits = {
+        .value = { [LIMIT_MEMORY] = 16U << 20, [LIMIT_PIDS] = 3, [LIMIT_CPU] = 100 },
+    };
+    const char *const argv[] = { "sh", "-c",
+        "x=$(head -c 40M /dev/zero | tr '\\0' x); echo ready; read line; echo ${#x}", NULL };
+    struct process_spec spec = plain_process(argv);
+    AUTO(buf_finish) struct buf out = BUF_INIT(4096);
+
+    if (!can_update(box, LIMIT_MEMORY, 300U << 20))
+        return;
+    spec.has_stdin = true;
+    struct process process = start(box, &spec);
+    read_until(process.stdout_fd, &out, "ready");
+    CHECK_EQ(sandbox_update(box, &limits,
+                     LIMIT_BIT(LIMIT_MEMORY) | LIMIT_BIT(LIMIT_PIDS) | LIMIT_BIT(LIMIT_CPU),
+                     &err),
+            -EBUSY);
+    CHECK(strstr(err.message, "in use"));
+    AUTO(outcome_finish) struct outcome many = run_shell(box, six_processes);
+    CHECK_EQ(many.status, 0); /* none of it is in force, and nobody was killed */
+    CHECK_EQ(fd_write_all(process.stdin_fd, "\n", 1), 0);
+    AUTO(outcome_finish) struct outcome got = finish(box, &process);
+    CHECK_STR(got.out.data, "41943040\n");
+}
+
+CONTRACT(what_fails_halfway_is_undone)
+{
+    AUTO(sandbox_free) struct sandbox *box = make_sandbox();
+    struct sandbox_limits limits = {
+        /* The last cannot be: the kernel gives no less than a hundredth of a processor. */
+        .value = { [LIMIT_MEMORY] = 32U << 20, [LIMIT_PIDS] = 3, [LIMIT_CPU] = 1 },
+    };
+
+    int r = sandbox_update(box, &limits,
+            LIMIT_BIT(LIMIT_MEMORY) | LIMIT_BIT(LIMIT_PIDS) | LIMIT_BIT(LIMIT_CPU), &err);
+    CHECK(r == -EINVAL || r == -ENOTSUP);
+    if (r == -ENOTSUP)
+        return;
+    CHECK_EQ(take(box, "100"), 0);
+    AUTO(outcome_finish) struct outcome many = run_shell(box, six_processes);
+    CHECK_EQ(many.status, 0);
+}
+
+CONTRACT(fewer_processes_count_at_once)
+{
+    AUTO(sandbox_free) struct sandbox *box = make_sandbox();
+
+    if (!can_update(box, LIMIT_PIDS, 4))
+        return;
+    AUTO(outcome_finish) struct outcome few = run_shell(box, six_processes);
+    CHECK(few.status != 0);
+    CHECK(can_update(box, LIMIT_PIDS, 40));
+    AUTO(outcome_finish) struct outcome more = run_shell(box, six_processes);
+    CHECK_EQ(more.status, 0);
+}
+
+CONTRACT(less_of_the_processor_can_be_had)
+{
+    AUTO(sandbox_free) struct sandbox *box = make_sandbox();
+
+    if (!can_update(box, LIMIT_CPU, 200))
+        return;
+    CHECK(can_update(box, LIMIT_CPU, 1500));
+    AUTO(outcome_finish) struct outcome still = run_shell(box, "echo works");
+    CHECK_STR(still.out.data, "works\n");
+}
+
+CONTRACT(what_cannot_change_is_refused)
+{
+    AUTO(sandbox_free) struct sandbox *box = make_sandbox();
+    const struct sandbox_limits none = { .value[0] = 0 };
+
+    CHECK_EQ(update(box, LIMIT_DISK, 1U << 30), -ENOTSUP);
+    CHECK_EQ(update(box, LIMIT_FILES, 1000), -ENOTSUP);
+    int r = update(box, LIMIT_MEMORY, 0);
+    CHECK(r == -EINVAL || r == -ENOTSUP);
+    r = sandbox_update(box, &none, 1U << 20, &err);
+    CHECK(r == -EINVAL || r == -ENOTSUP);
+    CHECK_EQ(sandbox_stop(box, NULL, &err), 0);
+    CHECK_EQ(update(box, LIMIT_MEMORY, 1U << 30), -ESHUTDOWN);
+}
+
+CONTRACT(a_paused_sandbox_can_be_updated)
+{
+    AUTO(sandbox_free) struct sandbox *box = make_sandbox();
+    AUTO(process_close) struct process process = start_shell(box, "exec sleep 1000");
+
+    if (sandbox_pause(box, &err) == 0)
+        (void)can_update(box, LIMIT_MEMORY, 400U << 20);
+}
