@@ -1,0 +1,209 @@
+/* files_copy.c - copies between the host and sandboxes: what is meant, then the walk. */
+#include "base/auto.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/str.h"
+#include "core/files.h"
+#include "core/files_sink.h"
+#include "core/files_walk.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <unistd.h>
+
+/* Where a copy goes: a name in a directory, or without a name what is in the directory. */
+struct place {
+    int dir;
+    char name[NAME_MAX + 1];
+};
+#define PLACE_INIT                                                                             \
+    (struct place)                                                                             \
+    {                                                                                          \
+        .dir = -1                                                                              \
+    }
+
+static void place_close(struct place place)
+{
+    fd_close(place.dir);
+}
+DEFINE_AUTO(struct place, place_close)
+
+static int failed(
+        const struct files_end *end, int code, const char *what, struct carrel_error *err)
+{
+    char shown[300];
+
+    return err_set_errno(err, code, "%s '%s'", what,
+            str_escape(end->path, strlen(end->path), shown, sizeof(shown)));
+}
+
+/* Opens what `end` names, links followed: on the host they are the caller's own. */
+static int open_end(
+        const struct files_end *end, const char *path, int flags, struct carrel_error *err)
+{
+    struct file_request request = FILE_REQUEST_INIT;
+    struct file_answer answer = FILE_ANSWER_INIT;
+
+    if (!end->door) {
+        int fd = open(path, flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        return fd < 0 ? failed(end, -errno, "open", err) : fd;
+    }
+    request.op = FILE_OPEN;
+    request.path = path;
+    request.flags = flags;
+    int r = file_door_ask(end->door, &request, &answer, err);
+    return r < 0 ? r : answer.fd;
+}
+
+/* The type of what `end` names, 0 when there is nothing. A link is one on the host only. */
+static int type_of(const struct files_end *end, mode_t *type, struct carrel_error *err)
+{
+    struct file_request request = FILE_REQUEST_INIT;
+    struct file_answer answer = FILE_ANSWER_INIT;
+    struct stat st;
+    int r = 0;
+
+    *type = 0;
+    if (end->door) {
+        request.op = FILE_STAT;
+        request.path = end->path;
+        r = file_door_ask(end->door, &request, &answer, err);
+        *type = r < 0 ? 0 : answer.stat.mode & S_IFMT;
+        return r == -ENOENT ? 0 : r;
+    }
+    if (fstatat(AT_FDCWD, end->path, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        *type = st.st_mode & S_IFMT;
+    else if (errno != ENOENT)
+        r = failed(end, -errno, "stat", err);
+    return r;
+}
+
+/* The last name of a path without the slashes behind it; empty for "/", "." and "..". */
+static int last_name(const char *path, char name[static NAME_MAX + 1], size_t *parent_len)
+{
+    size_t end = strlen(path);
+
+    while (end > 0 && path[end - 1] == '/')
+        end--;
+    size_t begin = end;
+    while (begin > 0 && path[begin - 1] != '/')
+        begin--;
+    size_t len = end - begin;
+    *parent_len = begin;
+    name[0] = '\0';
+    if (len > NAME_MAX)
+        return -ENAMETOOLONG;
+    if (len == 0 || (len <= 2 && strncmp(path + begin, "..", len) == 0))
+        return 0;
+    memcpy(name, path + begin, len);
+    name[len] = '\0';
+    return 0;
+}
+
+static int open_parent(
+        const struct files_end *to, struct place *place, struct carrel_error *err)
+{
+    char parent[PATH_MAX];
+    size_t len = 0;
+
+    int r = last_name(to->path, place->name, &len);
+    if (r == 0 && len >= sizeof(parent))
+        r = -ENAMETOOLONG;
+    if (r == 0 && !place->name[0])
+        r = -ENOENT;
+    if (r < 0)
+        return failed(to, r, "copy to", err);
+    memcpy(parent, to->path, len);
+    parent[len] = '\0';
+    place->dir = open_end(to, len > 0 ? parent : ".", O_RDONLY | O_DIRECTORY, err);
+    return place->dir < 0 ? place->dir : 0;
+}
+
+static bool ends_in_slash(const char *path)
+{
+    size_t len = strlen(path);
+
+    return len > 0 && path[len - 1] == '/';
+}
+
+/* As cp and docker cp do it. */
+static int find_place(const struct files_end *from, bool is_dir, const struct files_end *to,
+        struct place *place, struct carrel_error *err)
+{
+    char shown[300];
+    mode_t type = 0;
+    size_t unused;
+
+    (void)str_escape(to->path, strlen(to->path), shown, sizeof(shown));
+    int r = type_of(to, &type, err);
+    if (r < 0)
+        return r;
+    if (S_ISLNK(type))
+        return err_set(err, -ELOOP,
+                "'%s' is a link on the host; '%s/' means the directory it leads to", shown,
+                shown);
+    if (S_ISDIR(type)) {
+        r = last_name(from->path, place->name, &unused);
+        if (r < 0)
+            return failed(from, r, "copy", err);
+        place->dir = open_end(to, to->path,
+                O_RDONLY | O_DIRECTORY | (to->door || ends_in_slash(to->path) ? 0 : O_NOFOLLOW),
+                err);
+        return place->dir < 0 ? place->dir : 0;
+    }
+    if (type && is_dir)
+        return err_set(
+                err, -ENOTDIR, "'%s' is not a directory, and a directory is copied", shown);
+    if (type && !S_ISREG(type))
+        return err_set(err, -EEXIST, "'%s' is there, and is neither file nor directory", shown);
+    if (!is_dir && ends_in_slash(to->path))
+        return err_set(err, -ENOENT, "there is no directory '%s'", shown);
+    return open_parent(to, place, err);
+}
+
+static int copy_to(const struct files_end *from, int fd, const struct files_end *to,
+        const struct place *place, const struct files_limits *limits, struct files_count *count,
+        struct carrel_error *err)
+{
+    struct tree_sink *sink = calloc(1, sizeof(*sink));
+    if (!sink)
+        return err_set_errno(err, -ENOMEM, "copy");
+    sink_to_door(sink, to->door, place->dir);
+    AUTO(free) struct walk *walk = malloc(sizeof(*walk));
+    int r = walk ? 0 : err_set_errno(err, -ENOMEM, "copy");
+    if (r == 0) {
+        *walk = walk_begin(&sink->base, count, limits);
+        walk->keeps_links_in = from->door && !to->door;
+        if (!place->name[0])
+            sink_avoid(sink, place->dir);
+        r = place->name[0] ? walk_one(walk, place->name, fd, err)
+                           : walk_contents(walk, fd, err);
+    }
+    sink_finish(sink);
+    free(sink);
+    return r;
+}
+
+int files_copy(const struct files_end *from, const struct files_end *to,
+        const struct files_limits *limits, struct files_count *count, struct carrel_error *err)
+{
+    AUTO(place_close) struct place place = PLACE_INIT;
+    struct files_count unused = { 0 };
+    struct stat st;
+    char shown[300];
+
+    (void)str_escape(from->path, strlen(from->path), shown, sizeof(shown));
+    AUTO(fd_close) int fd = open_end(from, from->path, O_RDONLY, err);
+    if (fd < 0)
+        return fd;
+    if (fstat(fd, &st) < 0)
+        return failed(from, -errno, "stat", err);
+    if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+        return err_set(err, -EINVAL, "'%s' is neither a file nor a directory", shown);
+    if (S_ISDIR(st.st_mode) && walk_is_made_up(fd))
+        return err_set(err, -EINVAL, "'%s': the kernel makes up what is in it", shown);
+    int r = find_place(from, S_ISDIR(st.st_mode), to, &place, err);
+    if (r == 0)
+        r = copy_to(from, fd, to, &place, limits, count ? count : &unused, err);
+    return r < 0 ? err_wrap(err, r, "copy '%s'", shown) : 0;
+}

@@ -1,0 +1,181 @@
+/* files_list.c - what is in directories of a sandbox: listed, and removed. */
+#include "base/auto.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "core/files.h"
+#include "core/names.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define ATTEMPTS 3 /* to empty a directory that is being filled */
+
+static int ask(struct file_door *door, enum file_op op, int dir, const char *path, int flags,
+        struct file_answer *answer, struct carrel_error *err)
+{
+    struct file_request request = FILE_REQUEST_INIT;
+    struct file_answer unused = FILE_ANSWER_INIT;
+
+    request.op = op;
+    request.dir = dir;
+    request.path = path;
+    request.flags = flags;
+    return file_door_ask(door, &request, answer ? answer : &unused, err);
+}
+
+static int open_dir(
+        struct file_door *door, int dir, const char *path, int flags, struct carrel_error *err)
+{
+    struct file_answer answer = FILE_ANSWER_INIT;
+
+    int r = ask(door, FILE_OPEN, dir, path, O_RDONLY | O_DIRECTORY | flags, &answer, err);
+    return r < 0 ? r : answer.fd;
+}
+
+/* Reads the names of a directory; `fd` may be read once. */
+static int read_names(int fd, struct names *names, struct carrel_error *err)
+{
+    uint64_t n = 0;
+    int r = 0;
+
+    int own = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    DIR *dir = own < 0 ? NULL : fdopendir(own);
+    if (!dir) {
+        r = err_set_errno(err, -errno, "read a directory");
+        fd_close(own);
+        return r;
+    }
+    while (r == 0) {
+        errno = 0;
+        const struct dirent *entry = readdir(dir);
+        if (!entry) {
+            r = errno ? err_set_errno(err, -errno, "read a directory") : 1;
+        } else if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
+            buf_add(&names->text, entry->d_name, strlen(entry->d_name) + 1);
+            if (++n > FILES_MAX_ENTRIES)
+                r = err_set(err, -EFBIG, "the directory has more than %ju entries",
+                        (uintmax_t)FILES_MAX_ENTRIES);
+        }
+    }
+    (void)closedir(dir);
+    if (r > 0 && names->text.is_short)
+        r = err_set_errno(err, -ENOMEM, "read a directory");
+    return r < 0 ? r : names_split(names, err);
+}
+
+static int compare(const void *a, const void *b)
+{
+    const char *left;
+    const char *right;
+
+    memcpy(&left, a, sizeof(left));
+    memcpy(&right, b, sizeof(right));
+    return strcmp(left, right);
+}
+
+static int read_target(struct file_door *door, int dir, const char *name,
+        char target[static PATH_MAX], struct carrel_error *err)
+{
+    struct file_answer answer = FILE_ANSWER_INIT;
+
+    int r = ask(door, FILE_READ_LINK, dir, name, 0, &answer, err);
+    if (r < 0)
+        return r;
+    r = file_read_link(answer.fd, target, PATH_MAX, err);
+    fd_close(answer.fd);
+    return r < 0 ? r : 0;
+}
+
+/* A link of the kernel's own has no text for others. */
+static int look_at(struct file_door *door, int dir, const char *name, files_each each,
+        void *context, struct carrel_error *err)
+{
+    struct file_answer answer = FILE_ANSWER_INIT;
+    struct files_entry entry = { .name = name, .stat = &answer.stat };
+    char target[PATH_MAX];
+
+    int r = ask(door, FILE_STAT, dir, name, FILE_NO_FOLLOW, &answer, err);
+    if (r == 0 && S_ISLNK(answer.stat.mode)) {
+        r = read_target(door, dir, name, target, err);
+        entry.target = r == 0 ? target : "";
+        r = r == -ELOOP ? 0 : r;
+    }
+    if (dir >= 0 && (r == -ENOENT || r == -EINVAL))
+        return 0; /* it went, or is no link any more, since we read its name */
+    return r < 0 ? r : each(&entry, context, err);
+}
+
+int files_list(struct file_door *door, const char *path, bool with_stat, files_each each,
+        void *context, struct carrel_error *err)
+{
+    struct names names = NAMES_INIT;
+
+    AUTO(fd_close) int dir = open_dir(door, -1, path, 0, err);
+    if (dir == -ENOTDIR)
+        return look_at(door, -1, path, each, context, err);
+    if (dir < 0)
+        return dir;
+    int r = read_names(dir, &names, err);
+    if (r == 0 && names.n > 0)
+        qsort(names.list, names.n, sizeof(*names.list), compare);
+    for (size_t i = 0; r == 0 && i < names.n; i++) {
+        const struct files_entry entry = { .name = names.list[i] };
+        r = with_stat ? look_at(door, dir, names.list[i], each, context, err)
+                      : each(&entry, context, err);
+    }
+    names_finish(names);
+    return r;
+}
+
+int files_remove(struct file_door *door, const char *path, struct carrel_error *err)
+{
+    int r = ask(door, FILE_REMOVE, -1, path, 0, NULL, err);
+
+    return r == -EISDIR ? ask(door, FILE_REMOVE_DIR, -1, path, 0, NULL, err) : r;
+}
+
+static int empty(struct file_door *door, int dir, unsigned depth, struct carrel_error *err);
+
+/* A directory of this name in `dir`, or of this path. */
+static int remove_dir(struct file_door *door, int dir, const char *name, unsigned depth,
+        struct carrel_error *err)
+{
+    int r = -ENOTEMPTY;
+
+    if (depth > FILES_MAX_DEPTH)
+        return err_set(err, -ELOOP, "the tree is deeper than %d directories", FILES_MAX_DEPTH);
+    for (int i = 0; i < ATTEMPTS && r == -ENOTEMPTY; i++) {
+        AUTO(fd_close) int fd = open_dir(door, dir, name, O_NOFOLLOW, err);
+        if (fd < 0)
+            return fd;
+        r = empty(door, fd, depth, err);
+        if (r == 0)
+            r = ask(door, FILE_REMOVE_DIR, dir, name, 0, NULL, err);
+    }
+    return r;
+}
+
+static int empty(struct file_door *door, int dir, unsigned depth, struct carrel_error *err)
+{
+    struct names names = NAMES_INIT;
+
+    int r = read_names(dir, &names, err);
+    for (size_t i = 0; r == 0 && i < names.n; i++) {
+        r = ask(door, FILE_REMOVE, dir, names.list[i], 0, NULL, err);
+        if (r == -EISDIR)
+            r = remove_dir(door, dir, names.list[i], depth + 1, err);
+        r = r == -ENOENT ? 0 : r; /* somebody was faster */
+    }
+    names_finish(names);
+    return r;
+}
+
+int files_remove_tree(struct file_door *door, const char *path, struct carrel_error *err)
+{
+    int r = ask(door, FILE_REMOVE, -1, path, 0, NULL, err);
+
+    return r == -EISDIR ? remove_dir(door, -1, path, 0, err) : r;
+}

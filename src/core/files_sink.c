@@ -1,0 +1,345 @@
+/*
+ * files_sink.c - takes a tree, one thing after the other.
+ *
+ * A file is written under a name that nobody knows and gets its own when it is whole: nobody
+ * sees half of one, and a link in its place is replaced, not followed. How a name is made, on
+ * the host or by a sandbox, is a table; all else is the same.
+ */
+#include "core/files_sink.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define PERMISSIONS 0777 /* of what we make; set-uid and set-gid bits stay behind */
+
+/* What can be done to a name in a directory. */
+struct place_ops {
+    int (*make_dir)(
+            struct tree_sink *sink, int dir, const char *name, struct carrel_error *err);
+    int (*open_dir)(
+            struct tree_sink *sink, int dir, const char *name, struct carrel_error *err);
+    int (*create)(struct tree_sink *sink, int dir, const char *name, struct carrel_error *err);
+    int (*symlink)(struct tree_sink *sink, int dir, const char *name, const char *target,
+            struct carrel_error *err);
+    int (*set_times)(struct tree_sink *sink, int dir, const char *name,
+            const struct timespec times[2], struct carrel_error *err);
+    int (*replace)(struct tree_sink *sink, int dir, const char *from, const char *to,
+            struct carrel_error *err);
+    void (*remove)(struct tree_sink *sink, int dir, const char *name);
+};
+
+void sink_temporary_name(char name[static 32])
+{
+    uint64_t number = 0;
+
+    (void)getrandom(&number, sizeof(number), 0); /* a name that is taken is refused: O_EXCL */
+    (void)snprintf(name, 32, ".carrel-%016" PRIx64, number);
+}
+
+/* --- on the host --- */
+
+static int host_make_dir(
+        struct tree_sink *sink, int dir, const char *name, struct carrel_error *err)
+{
+    (void)sink;
+    return mkdirat(dir, name, 0700) < 0 ? err_set_errno(err, -errno, "make directory") : 0;
+}
+
+static int host_open_dir(
+        struct tree_sink *sink, int dir, const char *name, struct carrel_error *err)
+{
+    (void)sink;
+    int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return fd < 0 ? err_set_errno(err, -errno, "open directory") : fd;
+}
+
+static int host_create(
+        struct tree_sink *sink, int dir, const char *name, struct carrel_error *err)
+{
+    (void)sink;
+    int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    return fd < 0 ? err_set_errno(err, -errno, "make file") : fd;
+}
+
+static int host_symlink(struct tree_sink *sink, int dir, const char *name, const char *target,
+        struct carrel_error *err)
+{
+    (void)sink;
+    return symlinkat(target, dir, name) < 0 ? err_set_errno(err, -errno, "make link") : 0;
+}
+
+static int host_set_times(struct tree_sink *sink, int dir, const char *name,
+        const struct timespec times[2], struct carrel_error *err)
+{
+    (void)sink;
+    return utimensat(dir, name, times, AT_SYMLINK_NOFOLLOW) < 0
+                   ? err_set_errno(err, -errno, "set times")
+                   : 0;
+}
+
+/* What is no file was put there for a purpose: /dev/null must stay what it is. */
+static int host_replace(struct tree_sink *sink, int dir, const char *from, const char *to,
+        struct carrel_error *err)
+{
+    struct stat st;
+
+    (void)sink;
+    if (fstatat(dir, to, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(st.st_mode) &&
+            !S_ISLNK(st.st_mode))
+        return err_set(err, S_ISDIR(st.st_mode) ? -EISDIR : -EEXIST,
+                "what is there on the host is no file, and is not replaced");
+    return renameat(dir, from, dir, to) < 0 ? err_set_errno(err, -errno, "rename") : 0;
+}
+
+static void host_remove(struct tree_sink *sink, int dir, const char *name)
+{
+    (void)sink;
+    (void)unlinkat(dir, name, 0); /* ours; a name like no other */
+}
+
+static const struct place_ops host_ops = {
+    .make_dir = host_make_dir,
+    .open_dir = host_open_dir,
+    .create = host_create,
+    .symlink = host_symlink,
+    .set_times = host_set_times,
+    .replace = host_replace,
+    .remove = host_remove,
+};
+
+/* --- in a sandbox --- */
+
+static int ask(struct tree_sink *sink, struct file_request request, enum file_op op, int dir,
+        const char *name, struct carrel_error *err)
+{
+    struct file_answer answer = FILE_ANSWER_INIT;
+
+    request.op = op;
+    request.dir = dir;
+    request.path = name;
+    int r = file_door_ask(sink->door, &request, &answer, err);
+    return r < 0 ? r : op == FILE_OPEN ? answer.fd : 0;
+}
+
+static int door_make_dir(
+        struct tree_sink *sink, int dir, const char *name, struct carrel_error *err)
+{
+    struct file_request request = FILE_REQUEST_INIT;
+
+    request.mode = 0700;
+    return ask(sink, request, FILE_MAKE_DIR, dir, name, err);
+}
+
+static int door_open_dir(
+        struct tree_sink *sink, int dir, const char *name, struct carrel_error *err)
+{
+    struct file_request request = FILE_REQUEST_INIT;
+
+    request.flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
+    return ask(sink, request, FILE_OPEN, dir, name, err);
+}
+
+static int door_create(
+        struct tree_sink *sink, int dir, const char *name, struct carrel_error *err)
+{
+    struct file_request request = FILE_REQUEST_INIT;
+
+    request.flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
+    request.mode = 0600;
+    return ask(sink, request, FILE_OPEN, dir, name, err);
+}
+
+static int door_symlink(struct tree_sink *sink, int dir, const char *name, const char *target,
+        struct carrel_error *err)
+{
+    struct file_request request = FILE_REQUEST_INIT;
+
+    request.other = target;
+    return ask(sink, request, FILE_SYMLINK, dir, name, err);
+}
+
+static int door_set_times(struct tree_sink *sink, int dir, const char *name,
+        const struct timespec times[2], struct carrel_error *err)
+{
+    struct file_request request = FILE_REQUEST_INIT;
+
+    request.flags = FILE_NO_FOLLOW;
+    memcpy(request.times, times, sizeof(request.times));
+    return ask(sink, request, FILE_SET_TIMES, dir, name, err);
+}
+
+static int door_replace(struct tree_sink *sink, int dir, const char *from, const char *to,
+        struct carrel_error *err)
+{
+    struct file_request request = FILE_REQUEST_INIT;
+
+    request.other = to;
+    return ask(sink, request, FILE_RENAME, dir, from, err);
+}
+
+static void door_remove(struct tree_sink *sink, int dir, const char *name)
+{
+    (void)ask(sink, FILE_REQUEST_INIT, FILE_REMOVE, dir, name, NULL); /* as on the host */
+}
+
+static const struct place_ops door_ops = {
+    .make_dir = door_make_dir,
+    .open_dir = door_open_dir,
+    .create = door_create,
+    .symlink = door_symlink,
+    .set_times = door_set_times,
+    .replace = door_replace,
+    .remove = door_remove,
+};
+
+/* --- the same for both --- */
+
+static struct tree_sink *tree_of(struct sink *base)
+{
+    return container_of(base, struct tree_sink, base);
+}
+
+static const struct place_ops *place_of(const struct tree_sink *sink)
+{
+    return sink->door ? &door_ops : &host_ops;
+}
+
+static int top_of(const struct tree_sink *sink)
+{
+    return sink->dirs[sink->depth];
+}
+
+void sink_avoid(struct tree_sink *sink, int fd)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) < 0)
+        return; /* then it is only found out when it is too deep */
+    sink->base.own_device = st.st_dev;
+    sink->base.own_inode = st.st_ino;
+}
+
+static int enter(
+        struct sink *base, const char *name, const struct stat *st, struct carrel_error *err)
+{
+    struct tree_sink *sink = tree_of(base);
+
+    (void)st;
+    int r = place_of(sink)->make_dir(sink, top_of(sink), name, err);
+    if (r < 0 && r != -EEXIST)
+        return r;
+    int fd = place_of(sink)->open_dir(sink, top_of(sink), name, err);
+    if (fd < 0)
+        return fd;
+    sink->depth++;
+    sink->dirs[sink->depth] = fd;
+    sink->is_new[sink->depth] = r == 0;
+    if (sink->depth == 1)
+        sink_avoid(sink, fd);
+    return 0;
+}
+
+static void times_of(const struct stat *st, struct timespec times[static 2])
+{
+    times[0] = st->st_atim;
+    times[1] = st->st_mtim;
+}
+
+/* Last: a directory that forbids writing could not be filled. One that was there stays as it
+ * is. */
+static int leave(struct sink *base, const struct stat *st, struct carrel_error *err)
+{
+    struct tree_sink *sink = tree_of(base);
+    struct timespec times[2];
+
+    times_of(st, times);
+    AUTO(fd_close) int fd = fd_steal(&sink->dirs[sink->depth]);
+    bool is_new = sink->is_new[sink->depth];
+    sink->depth--;
+    if (is_new && (fchmod(fd, st->st_mode & PERMISSIONS) < 0 || futimens(fd, times) < 0))
+        return err_set_errno(err, -errno, "set permissions and times");
+    return 0;
+}
+
+static int fill(struct tree_sink *sink, int in, int out, const struct stat *st,
+        struct carrel_error *err)
+{
+    struct timespec times[2];
+
+    times_of(st, times);
+    int r = data_copy(in, out, &sink->base.data, err);
+    if (r == 0 && (fchmod(out, st->st_mode & PERMISSIONS) < 0 || futimens(out, times) < 0))
+        r = err_set_errno(err, -errno, "set permissions and times");
+    return r;
+}
+
+static int file(struct sink *base, const char *name, int fd, const struct stat *st,
+        struct carrel_error *err)
+{
+    struct tree_sink *sink = tree_of(base);
+    const struct place_ops *place = place_of(sink);
+    char temporary[32];
+
+    sink_temporary_name(temporary);
+    AUTO(fd_close) int out = place->create(sink, top_of(sink), temporary, err);
+    if (out < 0)
+        return out;
+    int r = fill(sink, fd, out, st, err);
+    if (r == 0)
+        r = place->replace(sink, top_of(sink), temporary, name, err);
+    if (r < 0)
+        place->remove(sink, top_of(sink), temporary);
+    return r;
+}
+
+static int take_link(struct sink *base, const char *name, const char *target,
+        const struct stat *st, struct carrel_error *err)
+{
+    struct tree_sink *sink = tree_of(base);
+    const struct place_ops *place = place_of(sink);
+    struct timespec times[2];
+    char temporary[32];
+
+    times_of(st, times);
+    sink_temporary_name(temporary);
+    int r = place->symlink(sink, top_of(sink), temporary, target, err);
+    if (r < 0)
+        return r;
+    r = place->set_times(sink, top_of(sink), temporary, times, err);
+    if (r == 0)
+        r = place->replace(sink, top_of(sink), temporary, name, err);
+    if (r < 0)
+        place->remove(sink, top_of(sink), temporary);
+    return r;
+}
+
+static const struct sink_ops ops = {
+    .enter = enter,
+    .leave = leave,
+    .file = file,
+    .link = take_link,
+};
+
+void sink_to_host(struct tree_sink *sink, int top)
+{
+    sink_to_door(sink, NULL, top);
+}
+
+void sink_to_door(struct tree_sink *sink, struct file_door *door, int top)
+{
+    sink->base = (struct sink){ .ops = &ops };
+    sink->door = door;
+    sink->depth = 0;
+    sink->dirs[0] = top;
+}
+
+void sink_finish(struct tree_sink *sink)
+{
+    for (; sink->depth > 0; sink->depth--)
+        fd_close(fd_steal(&sink->dirs[sink->depth]));
+}

@@ -1,0 +1,418 @@
+/* The verbs, on a directory that plays the sandbox: it is the root of all paths inside. */
+#include "base/err.h"
+#include "base/fd.h"
+#include "core/files.h"
+#include "core/files_data.h"
+#include "core/files_walk.h"
+#include "harness.h"
+#include "runtime/file_act.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct carrel_error err;
+static char inside[64] = "/tmp/files-test-in-XXXXXX";
+static char outside[64] = "/tmp/files-test-out-XXXXXX";
+static struct file_door door;
+static void (*meddle)(void); /* called once, after the next file was opened */
+
+static int ask(struct file_door *self, const struct file_request *request,
+        struct file_answer *answer, struct carrel_error *e)
+{
+    int base = request->dir >= 0 ? request->dir : self->fd;
+    const struct file_where where[2] = { { base, request->path }, { base, request->other } };
+
+    int r = file_check(request, e);
+    if (r == 0)
+        r = file_act(request, where,
+                request->dir >= 0 ? file_resolve_beneath() : RESOLVE_IN_ROOT, answer, e);
+    if (r == 0 && request->op == FILE_OPEN && meddle) {
+        void (*now)(void) = meddle;
+        meddle = NULL;
+        now();
+    }
+    return r;
+}
+
+static const struct file_door_ops test_ops = { .ask = ask };
+
+static void begin(void)
+{
+    CHECK(test_mkdtemp(inside));
+    CHECK(test_mkdtemp(outside));
+    door = FILE_DOOR_INIT;
+    door.ops = &test_ops;
+    door.fd = open(inside, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    CHECK(door.fd >= 0);
+    (void)umask(022);
+}
+
+/* Runs a line of shell with $I and $O for the two directories; returns what it printed. */
+static const char *sh(const char *line)
+{
+    static char text[4096];
+    int fds[2];
+    int status;
+
+    CHECK_EQ(pipe2(fds, O_CLOEXEC), 0);
+    pid_t pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        CHECK_EQ(setenv("I", inside, 1), 0);
+        CHECK_EQ(setenv("O", outside, 1), 0);
+        CHECK(dup2(fds[1], 1) >= 0);
+        (void)execl("/bin/sh", "sh", "-ec", line, (char *)NULL);
+        _exit(127);
+    }
+    fd_close(fds[1]);
+    ssize_t n = fd_read_all(fds[0], text, sizeof(text) - 1);
+    CHECK(n >= 0);
+    text[n] = '\0';
+    fd_close(fds[0]);
+    CHECK_EQ(waitpid(pid, &status, 0), pid);
+    CHECK_EQ(status, 0);
+    return text;
+}
+
+static char path_space[256];
+static const char *out_path(const char *name)
+{
+    (void)snprintf(path_space, sizeof(path_space), "%s/%s", outside, name);
+    return path_space;
+}
+
+static int copy_out(const char *from, const char *name, struct files_count *count)
+{
+    const struct files_end source = { .door = &door, .path = from };
+    const struct files_end target = { .path = out_path(name) };
+
+    return files_copy(&source, &target, NULL, count, &err);
+}
+
+static int copy_in(const char *name, const char *to, struct files_count *count)
+{
+    const struct files_end source = { .path = out_path(name) };
+    const struct files_end target = { .door = &door, .path = to };
+
+    return files_copy(&source, &target, NULL, count, &err);
+}
+
+TEST(a_file_goes_out_and_in_with_its_permissions_and_times)
+{
+    struct files_count count = { 0 };
+
+    begin();
+    (void)sh("cd $I; echo text >file; chmod 4751 file; touch -d @1000000000 file");
+    CHECK_EQ(copy_out("/file", "copy", &count), 0);
+    CHECK_STR(sh("cat $O/copy; stat -c '%a %Y' $O/copy"), "text\n751 1000000000\n");
+    CHECK_EQ(count.files, 1);
+    CHECK_EQ(count.bytes, 5);
+    CHECK_EQ(copy_out("file", "", NULL), 0); /* into a directory, under its own name */
+    CHECK_EQ(copy_in("copy", "/back", NULL), 0);
+    CHECK_STR(sh("cd $I; cat $O/file back; stat -c '%a %Y' back; ls -A $I $O | grep -c '^\\.' "
+                 "|| true"),
+            "text\ntext\n751 1000000000\n0\n");
+}
+
+TEST(a_directory_is_copied_as_cp_and_docker_do)
+{
+    struct files_count count = { 0 };
+
+    begin();
+    (void)sh("cd $I; mkdir -p d/sub/deep d/empty; echo 1 >d/one; echo 2 >d/sub/deep/two;"
+             "ln -s sub/deep/two d/link; chmod 500 d/sub/deep; touch -d @1000000000 d/sub;"
+             "touch d/e; chmod 0 d/e; chmod 644 d/e");
+    CHECK_EQ(copy_out("/d", "new", &count), 0); /* a new name: its contents are under it */
+    CHECK_STR(sh("cd $O/new; cat one sub/deep/two link; stat -c '%a %Y' sub/deep sub | "
+                 "sed 's/500 .*/500/'; ls"),
+            "1\n2\n2\n500\n755 1000000000\ne\nempty\nlink\none\nsub\n");
+    CHECK_EQ(count.files, 3);
+    CHECK_EQ(count.directories, 4);
+    CHECK_EQ(count.links, 1);
+    (void)sh("mkdir $O/there");
+    CHECK_EQ(copy_out("/d/", "there", NULL), 0);      /* into it */
+    CHECK_EQ(copy_out("/d/sub/.", "there", NULL), 0); /* only what is in it */
+    CHECK_STR(sh("cd $O/there; ls; ls d"), "d\ndeep\ne\nempty\nlink\none\nsub\n");
+    CHECK_EQ(copy_out("/d", "there/d/one", NULL), -ENOTDIR);
+    CHECK_EQ(copy_out("/d", "none/d", NULL), -ENOENT);
+    CHECK_EQ(copy_out("/d/one", "none/", NULL), -ENOENT);
+    CHECK_EQ(copy_out("/none", "none", NULL), -ENOENT);
+
+    CHECK_EQ(copy_in("there", "/back", NULL), 0);
+    CHECK_STR(sh("cd $I/back; find . | sort"),
+            ".\n./d\n./d/e\n./d/empty\n./d/link\n./d/one\n./d/sub\n./d/sub/deep\n"
+            "./d/sub/deep/two\n./deep\n./deep/two\n");
+    CHECK_EQ(copy_in("there/d/one", "/back/d", NULL), 0); /* a file that is there is replaced */
+    CHECK_EQ(copy_in("there/d", "/back/d/one", NULL), -ENOTDIR);
+    (void)sh("chmod -R u+w $I $O");
+}
+
+TEST(links_that_lead_out_of_the_tree_do_not_reach_the_host)
+{
+    struct files_count count = { 0 };
+
+    begin();
+    (void)sh("cd $I; mkdir -p d/sub; echo >d/f; ln -s /etc/passwd d/absolute;"
+             "ln -s ../secret d/up; ln -s ../f d/sub/fine; ln -s ../../x d/sub/two;"
+             "ln -s . d/self; ln -s self/../../x d/tricky; ln -s f d/good");
+    CHECK_EQ(copy_out("/d", "d", &count), 0);
+    CHECK_STR(sh("cd $O/d; find . -type l | sort"), "./good\n./self\n./sub/fine\n");
+    CHECK_EQ(count.stray_links, 4);
+    /* Into a sandbox they all go: there they mean what is there. */
+    (void)sh("ln -s /etc/passwd $O/d/abs");
+    CHECK_EQ(copy_in("d", "/again", NULL), 0);
+    CHECK_STR(sh("readlink $I/again/abs"), "/etc/passwd\n");
+}
+
+TEST(a_link_stays_inside_only_by_steps_that_cannot_be_links)
+{
+    CHECK(walk_is_link_inside("a", 0));
+    CHECK(walk_is_link_inside("a/b/../c", 0) == false);
+    CHECK(walk_is_link_inside("./a//b/", 0));
+    CHECK(walk_is_link_inside("..", 1));
+    CHECK(walk_is_link_inside("../..", 1) == false);
+    CHECK(walk_is_link_inside("../../a", 2));
+    CHECK(walk_is_link_inside("..", 0) == false);
+    CHECK(walk_is_link_inside(".././..", 1) == false);
+    CHECK(walk_is_link_inside("...", 0));
+    CHECK(walk_is_link_inside("/", 9) == false);
+    CHECK(walk_is_link_inside("", 0) == false);
+}
+
+TEST(no_link_on_the_host_is_followed)
+{
+    begin();
+    (void)sh("cd $I; mkdir d; echo new >d/file; echo new >file;"
+             "cd $O; mkdir -p real/d victim; echo old >victim/file; ln -s ../victim real/v;"
+             "ln -s victim way; ln -s $O/victim/file real/d/file; ln -s victim/file name");
+    CHECK_EQ(copy_out("/file", "name", NULL), -ELOOP);
+    CHECK_EQ(copy_out("/file", "way", NULL), -ELOOP);
+    CHECK_EQ(copy_out("/d", "real", NULL), 0); /* the link in the way is replaced */
+    CHECK_STR(sh("cd $O; cat victim/file real/d/file; test ! -L real/d/file"), "old\nnew\n");
+    CHECK_EQ(copy_out("/file", "way/", NULL), 0); /* the caller said so */
+    CHECK_STR(sh("cat $O/victim/file"), "new\n");
+    /* A directory that is a link is an error, not a way. */
+    (void)sh("cd $O; mkdir second; ln -s ../victim second/d; echo old >victim/file");
+    CHECK(copy_out("/d", "second", NULL) < 0);
+    CHECK_STR(sh("cat $O/victim/file"), "old\n");
+}
+
+TEST(what_is_no_file_is_neither_copied_nor_replaced)
+{
+    struct files_count count = { 0 };
+
+    begin();
+    (void)sh("cd $I; mkdir d; mkfifo d/fifo; echo >d/file; mkfifo $O/fifo");
+    CHECK_EQ(copy_out("/d", "d", &count), 0);
+    CHECK_EQ(count.skipped, 1);
+    CHECK_STR(sh("ls $O/d"), "file\n");
+    CHECK_EQ(copy_out("/d/fifo", "x", NULL), -EINVAL);
+    CHECK_EQ(copy_out("/d/file", "fifo", NULL), -EEXIST);
+    CHECK_STR(sh("stat -c %F $O/fifo"), "fifo\n");
+    CHECK_EQ(copy_in("fifo", "/x", NULL), -EINVAL);
+    (void)sh("rm $O/d/file; mkfifo $O/d/file");
+    CHECK_EQ(copy_out("/d", "", NULL), -EEXIST);
+    CHECK(strstr(err.message, "'d/file'"));
+}
+
+TEST(a_sparse_file_stays_sparse)
+{
+    struct files_count count = { 0 };
+
+    begin();
+    (void)sh("cd $I; truncate -s 1T big; printf end | dd of=big bs=1 seek=1000000000000 "
+             "conv=notrunc status=none; printf begin | dd of=big conv=notrunc status=none");
+    CHECK_EQ(copy_out("/big", "big", &count), 0);
+    CHECK(count.bytes < 1 << 20);
+    CHECK_STR(
+            sh("stat -c %s $O/big; head -c 5 $O/big; tail -c +1000000000001 $O/big | head -c 3;"
+               "test $(stat -c %b $O/big) -lt 4096"),
+            "1099511627776\nbeginend");
+}
+
+static void append(void)
+{
+    (void)sh("echo more >>$I/file");
+}
+
+static int fd_of_file;
+static pthread_t writer;
+static volatile int is_over;
+
+static void *write_on(void *unused)
+{
+    for (int i = 0; !is_over; i++) {
+        char c = (char)('a' + i % 26);
+        CHECK_EQ(pwrite(fd_of_file, &c, 1, 0), 1);
+    }
+    return unused;
+}
+
+TEST(a_file_that_changed_once_is_copied_again_and_one_that_goes_on_changing_is_refused)
+{
+    begin();
+    (void)sh("cd $I; echo one >file; head -c 40000000 /dev/zero | tr '\\0' x >big");
+    meddle = append;
+    CHECK_EQ(copy_out("/file", "file", NULL), 0);
+    CHECK_STR(sh("cat $O/file"), "one\nmore\n");
+
+    AUTO(fd_close) int fd = openat(door.fd, "big", O_RDWR | O_CLOEXEC);
+    fd_of_file = fd;
+    CHECK_EQ(pthread_create(&writer, NULL, write_on, NULL), 0);
+    CHECK_EQ(copy_out("/big", "big", NULL), -EBUSY);
+    is_over = 1;
+    CHECK_EQ(pthread_join(writer, NULL), 0);
+    CHECK_STR(sh("ls -A $O"), "file\n"); /* and nothing of it is there */
+}
+
+TEST(limits_are_kept)
+{
+    const struct files_end target = { .path = outside };
+    const struct files_end source = { .door = &door, .path = "/d" };
+
+    begin();
+    (void)sh("cd $I; mkdir -p d; for i in 1 2 3 4 5; do echo 12345 >d/$i; done");
+    CHECK_EQ(files_copy(&source, &target, &(struct files_limits){ .entries = 5 }, NULL, &err),
+            -EFBIG);
+    CHECK_EQ(files_copy(&source, &target, &(struct files_limits){ .bytes = 29 }, NULL, &err),
+            -EFBIG);
+    CHECK_EQ(files_copy(&source, &target, &(struct files_limits){ .entries = 6, .bytes = 30 },
+                     NULL, &err),
+            0);
+    (void)sh("cd $I; p=deep; for i in $(seq 205); do p=$p/d; done; mkdir -p $p");
+    CHECK_EQ(copy_out("/deep", "deep", NULL), -ELOOP);
+    CHECK_EQ(files_remove_tree(&door, "/deep", &err), -ELOOP);
+    CHECK(strstr(err.message, "deeper than 200"));
+}
+
+TEST(a_copy_into_itself_ends)
+{
+    const struct files_end from = { .door = &door, .path = "/a" };
+    const struct files_end to = { .door = &door, .path = "/a/b" };
+    const struct files_end contents = { .door = &door, .path = "/a/." };
+
+    begin();
+    (void)sh("cd $I; mkdir -p a/x; echo >a/x/file");
+    CHECK_EQ(files_copy(&from, &to, NULL, NULL, &err), 0);
+    CHECK_STR(sh("cd $I/a; find . | sort"), ".\n./b\n./b/x\n./b/x/file\n./x\n./x/file\n");
+    CHECK_EQ(files_copy(&contents, &to, NULL, NULL, &err), 0);
+    CHECK_EQ(files_copy(&from, &to, NULL, NULL, &err), 0); /* b is there: b/a */
+    CHECK_STR(sh("cd $I/a; find . -type d | sort"),
+            ".\n./b\n./b/a\n./b/a/b\n./b/a/b/x\n./b/a/x\n./b/x\n./x\n");
+}
+
+TEST(names_of_any_bytes_come_along_and_messages_stay_harmless)
+{
+    begin();
+    (void)sh("cd $I; mkdir d; for n in \"$(printf 'a\\nb')\" -rf \"$(printf '\\033[2J')\" "
+             "\"$(printf '\\377')\"; do echo >\"d/$n\"; done");
+    CHECK_EQ(copy_out("/d", "d", NULL), 0);
+    CHECK_STR(sh("diff -r $I/d $O/d && ls -A $O/d | wc -l"), "5\n");
+    (void)sh("cd $O/d; rm -- \"$(printf '\\033[2J')\"; mkdir \"$(printf '\\033[2J')\"");
+    CHECK_EQ(copy_out("/d", "", NULL), -EISDIR);
+    CHECK(strstr(err.message, "'d/\\x1b[2J'"));
+}
+
+TEST(directories_are_made_with_their_parents)
+{
+    begin();
+    CHECK_EQ(files_make_dir(&door, "/a/b", 0700, false, &err), -ENOENT);
+    CHECK_EQ(files_make_dir(&door, "/a//b/c/", 0700, true, &err), 0);
+    CHECK_EQ(files_make_dir(&door, "a/b/c/d", 0700, true, &err), 0);
+    CHECK_EQ(files_make_dir(&door, "/a/b", 0700, true, &err), 0);
+    CHECK_EQ(files_make_dir(&door, "/a/b", 0700, false, &err), -EEXIST);
+    CHECK_STR(sh("cd $I; stat -c '%n %a' a a/b a/b/c; touch f"), "a 755\na/b 755\na/b/c 700\n");
+    CHECK_EQ(files_make_dir(&door, "/f", 0700, true, &err), -EEXIST);
+    CHECK_EQ(files_make_dir(&door, "/f/x", 0700, true, &err), -ENOTDIR);
+}
+
+TEST(a_tree_is_removed_without_following_its_links)
+{
+    begin();
+    (void)sh("cd $I; mkdir -p d/e/f keep; echo >keep/it; ln -s ../keep d/link; echo >d/e/x;"
+             "ln -s /keep l; ln -s d way");
+    CHECK_EQ(files_remove(&door, "/d", &err), -ENOTEMPTY);
+    CHECK_EQ(files_remove(&door, "/d/e/f", &err), 0);
+    CHECK_EQ(files_remove_tree(&door, "/d", &err), 0);
+    CHECK_EQ(files_remove_tree(&door, "/l", &err), 0);
+    CHECK_EQ(files_remove(&door, "/way", &err), 0);
+    CHECK_EQ(files_remove_tree(&door, "/none", &err), -ENOENT);
+    CHECK_STR(sh("cd $I; find . | sort"), ".\n./keep\n./keep/it\n");
+}
+
+TEST(things_are_moved_into_directories_and_over_files)
+{
+    begin();
+    (void)sh("cd $I; mkdir d; echo 1 >one; echo 2 >two; echo 3 >three");
+    CHECK_EQ(files_move(&door, "/one", "/two", true, &err), -EEXIST);
+    CHECK_EQ(files_move(&door, "/one", "/two", false, &err), 0);
+    CHECK_EQ(files_move(&door, "/two", "/d", true, &err), 0);
+    CHECK_EQ(files_move(&door, "/three", "/d/", true, &err), 0);
+    CHECK_EQ(files_move(&door, "/none", "/d", true, &err), -ENOENT);
+    CHECK_EQ(files_move(&door, "/d", "/d/sub", false, &err), -EINVAL);
+    CHECK_STR(sh("cd $I; cat d/two d/three; ls"), "1\n3\nd\n");
+}
+
+TEST(a_file_is_read_written_and_appended_to)
+{
+    begin();
+    (void)sh("printf 'some text' >$O/from");
+    AUTO(fd_close) int in = open(out_path("from"), O_RDONLY | O_CLOEXEC);
+    CHECK_EQ(files_write(&door, "/new", in, O_TRUNC | O_EXCL, 0640, &err), 0);
+    CHECK_EQ(files_write(&door, "/new", in, O_TRUNC | O_EXCL, 0640, &err), -EEXIST);
+    CHECK_EQ(lseek(in, 0, SEEK_SET), 0);
+    CHECK_EQ(files_write(&door, "/new", in, O_APPEND, 0640, &err), 0);
+    CHECK_STR(sh("cat $I/new"), "some textsome text");
+    AUTO(fd_close) int out = open(out_path("to"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    CHECK_EQ(files_read(&door, "/new", out, &err), 0);
+    CHECK_EQ(files_read_whole(&door, "new", out, &err), 0);
+    CHECK_STR(sh("cat $O/to"), "some textsome textsome textsome text");
+    CHECK_EQ(files_read(&door, "/", out, &err), -EISDIR);
+    CHECK_EQ(files_read(&door, "/none", out, &err), -ENOENT);
+}
+
+TEST(that_a_file_changed_is_found_out_afterwards)
+{
+    struct stat st;
+
+    begin();
+    (void)sh("echo one >$I/file");
+    AUTO(fd_close) int fd = openat(door.fd, "file", O_RDONLY | O_CLOEXEC);
+    CHECK_EQ(fstat(fd, &st), 0);
+    CHECK_EQ(data_check_same(fd, &st, &err), 0);
+    append();
+    CHECK_EQ(data_check_same(fd, &st, &err), -EBUSY);
+}
+
+static int note(const struct files_entry *entry, void *context, struct carrel_error *e)
+{
+    (void)e;
+    buf_addf(context, "%s %s %s\n", entry->name,
+            entry->stat ? files_type_name(entry->stat->mode) : "?",
+            entry->target ? entry->target : "-");
+    return 0;
+}
+
+TEST(a_directory_is_listed_in_order)
+{
+    AUTO(buf_finish) struct buf text = BUF_INIT(4096);
+
+    begin();
+    (void)sh("cd $I; mkdir d d/sub; echo >d/b; echo >d/a; ln -s /x d/c; mkfifo d/f");
+    CHECK_EQ(files_list(&door, "/d", true, note, &text, &err), 0);
+    CHECK_STR(text.data, "a file -\nb file -\nc link /x\nf fifo -\nsub directory -\n");
+    buf_clear(&text);
+    CHECK_EQ(files_list(&door, "/d", false, note, &text, &err), 0);
+    CHECK_STR(text.data, "a ? -\nb ? -\nc ? -\nf ? -\nsub ? -\n");
+    buf_clear(&text);
+    CHECK_EQ(files_list(&door, "/d/a", true, note, &text, &err), 0);
+    CHECK_EQ(files_list(&door, "/d/f", true, note, &text, &err), 0);
+    CHECK_STR(text.data, "/d/a file -\n/d/f fifo -\n");
+    CHECK_EQ(files_list(&door, "/none", true, note, &text, &err), -ENOENT);
+}
