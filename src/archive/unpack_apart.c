@@ -6,6 +6,7 @@
  * A plain file needs no inflate. Each child is confined before it reads the first byte, says
  * how it went in one struct on a socket of its own, and dies with us.
  */
+#include "archive/child.h"
 #include "archive/confine.h"
 #include "archive/inflate.h"
 #include "archive/unpack.h"
@@ -13,13 +14,8 @@
 #include "base/fd.h"
 #include "base/sha256.h"
 #include <errno.h>
-#include <signal.h>
 #include <stdbool.h>
-#include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /* xz and zstd may ask for much: -9 of xz takes 65 MB, zstd --long=31 two gigabytes. */
@@ -27,111 +23,31 @@
 #define UNPACK_MEMORY (1ULL << 30)
 #define HEADER_BYTES 4096 /* of the stream for each entry, beside its file */
 
-struct verdict {
-    int result;
-    struct carrel_error err;
-    struct unpacked unpacked;
-};
-
-struct child {
-    pid_t pid; /* 0: none */
-    int verdict;
-    int stream; /* our end of the bytes it makes or takes */
-};
-#define CHILD_INIT                                                                             \
-    {                                                                                          \
-        .verdict = -1, .stream = -1                                                            \
-    }
-
-/* Also after a failure half way: it is ended if it has not been waited for. */
-static void child_finish(struct child child)
-{
-    fd_close(child.verdict);
-    fd_close(child.stream);
-    if (child.pid > 0) {
-        (void)kill(child.pid, SIGKILL);
-        while (waitpid(child.pid, NULL, 0) < 0 && errno == EINTR)
-            ;
-    }
-}
-DEFINE_AUTO(struct child, child_finish)
-
 struct job {
     int fd;  /* inflate: the file */
-    int dir; /* unpack: the tree; inflate: -1 */
-    uint64_t memory_bytes;
+    int dir; /* unpack: the tree */
     const struct tar_limits *limits;
 };
 
-static int work(const struct job *job, int stream, struct verdict *verdict)
+static int inflate_work(
+        int stream, int answer, const void *arg, struct unpacked *out, struct carrel_error *err)
 {
-    if (job->dir < 0)
-        return inflate_stream(job->fd, stream, &verdict->err);
-    return unpack_tree(stream, job->dir, job->limits, &verdict->unpacked, &verdict->err);
+    const struct job *job = arg;
+    const int keep[] = { stream, answer, job->fd };
+
+    (void)out;
+    int r = confine_self(-1, keep, ARRAY_LEN(keep), INFLATE_MEMORY, err);
+    return r < 0 ? r : inflate_stream(job->fd, stream, err);
 }
 
-_Noreturn static void child_main(const struct job *job, pid_t parent, int stream, int answer)
+static int unpack_work(
+        int stream, int answer, const void *arg, struct unpacked *out, struct carrel_error *err)
 {
-    struct verdict verdict = { 0 };
-    int keep[] = { stream, answer, job->dir < 0 ? job->fd : job->dir };
+    const struct job *job = arg;
+    const int keep[] = { stream, answer, job->dir };
 
-    (void)umask(022);
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-    (void)signal(SIGPIPE, SIG_IGN); /* an end that nobody reads is an error like others */
-    if (getppid() != parent)
-        _exit(1);
-    verdict.result =
-            confine_self(job->dir, keep, ARRAY_LEN(keep), job->memory_bytes, &verdict.err);
-    if (verdict.result == 0)
-        verdict.result = work(job, stream, &verdict);
-    _exit(fd_write_all(answer, &verdict, sizeof(verdict)) < 0);
-}
-
-static int child_start(const struct job *job, struct child *out, struct carrel_error *err)
-{
-    int stream[2];
-    int answer[2];
-
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, answer) < 0)
-        return err_set_errno(err, -errno, "make a socket");
-    AUTO(fd_close) int answers = answer[1];
-    out->verdict = answer[0];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, stream) < 0)
-        return err_set_errno(err, -errno, "make a socket");
-    AUTO(fd_close) int theirs = stream[1];
-    out->stream = stream[0];
-
-    pid_t parent = getpid();
-    pid_t pid = fork();
-    if (pid < 0)
-        return err_set_errno(err, -errno, "start a process");
-    if (pid == 0)
-        child_main(job, parent, theirs, answers);
-    out->pid = pid;
-    return 0;
-}
-
-/* Waits for the child's end. Without a verdict it was ended: that is one too. */
-static int child_ask(struct child *child, struct verdict *out, struct carrel_error *err)
-{
-    struct verdict verdict;
-    int status = 0;
-
-    fd_close(fd_steal(&child->stream)); /* it is not to wait for more, nor for a reader */
-    ssize_t n = fd_read_all(child->verdict, &verdict, sizeof(verdict));
-    while (waitpid(child->pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    child->pid = 0;
-    if (n != sizeof(verdict))
-        return err_set(err, -EIO, "the process that read it was ended by signal %d",
-                WIFSIGNALED(status) ? WTERMSIG(status) : 0);
-    if (verdict.result < 0) {
-        /* Its words come from a process that may not be itself any more. */
-        verdict.err.message[sizeof(verdict.err.message) - 1] = '\0';
-        return err_set(err, verdict.result, "%s", verdict.err.message);
-    }
-    *out = verdict;
-    return 0;
+    int r = confine_self(job->dir, keep, ARRAY_LEN(keep), UNPACK_MEMORY, err);
+    return r < 0 ? r : unpack_tree(stream, job->dir, job->limits, out, err);
 }
 
 static int send_all(int fd, const char *data, size_t len)
@@ -204,14 +120,13 @@ int unpack_apart(int fd, enum tar_packing packing, int dir, const struct tar_lim
 {
     AUTO(child_finish) struct child inflate = CHILD_INIT;
     AUTO(child_finish) struct child unpack = CHILD_INIT;
-    struct job inflates = { .fd = fd, .dir = -1, .memory_bytes = INFLATE_MEMORY };
-    struct job unpacks = { .dir = dir, .memory_bytes = UNPACK_MEMORY, .limits = limits };
-    struct verdict verdict = { 0 };
+    const struct job job = { .fd = fd, .dir = dir, .limits = limits };
+    struct unpacked unpacked;
     bool is_plain = packing == TAR_PLAIN || is_plain_file(fd);
 
-    int r = child_start(&unpacks, &unpack, err);
+    int r = child_start(unpack_work, &job, &unpack, err);
     if (r == 0 && !is_plain)
-        r = child_start(&inflates, &inflate, err);
+        r = child_start(inflate_work, &job, &inflate, err);
     if (r < 0)
         return r;
     r = pump(is_plain ? fd : inflate.stream, unpack.stream, stream_max(limits), diff_id, err);
@@ -219,15 +134,15 @@ int unpack_apart(int fd, enum tar_packing packing, int dir, const struct tar_lim
         return r;
     bool has_stopped = r > 0;
     if (!is_plain && !has_stopped) {
-        r = child_ask(&inflate, &verdict, err);
+        r = child_ask(&inflate, NULL, err);
         if (r < 0) /* what the other one says follows from this */
             return r;
     }
-    r = child_ask(&unpack, &verdict, err);
+    r = child_ask(&unpack, &unpacked, err);
     if (r < 0)
         return r;
     if (has_stopped)
         return err_set(err, -EIO, "the process that makes the files stopped early");
-    *out = verdict.unpacked;
+    *out = unpacked;
     return 0;
 }

@@ -1,0 +1,175 @@
+/* image.c - images that are there: looking, using, removing. */
+#include "image/image.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/str.h"
+#include "image/record.h"
+#include "image/store.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The store, for an image that must be there. */
+static int open_for(
+        const char *state, const char *name, struct store *out, struct carrel_error *err)
+{
+    char shown[64];
+
+    if (!image_is_name(name))
+        return err_set(err, -EINVAL,
+                "'%s' is not the name of an image; expected letters, digits and ._-:/@",
+                str_escape(name, strlen(name), shown, sizeof(shown)));
+    int r = store_open(state, out, err);
+    if (r == -ENOENT)
+        return err_set(err, r, "there is no image '%s'; 'carrel image import' makes one", name);
+    return r;
+}
+
+int image_read(
+        const char *state, const char *name, struct image **out, struct carrel_error *err)
+{
+    AUTO(store_finish) struct store store = STORE_INIT;
+
+    int r = open_for(state, name, &store, err);
+    return r < 0 ? r : record_read(&store, name, out, err);
+}
+
+static const char *tree_path(struct arena *arena, const struct store *store, const char *id,
+        struct carrel_error *err)
+{
+    AUTO(free) char *path = NULL;
+
+    if (asprintf(&path, "%s/layers/%s/tree", store->path, id) < 0)
+        path = NULL;
+    char *copy = path ? arena_copy(arena, path, strlen(path)) : NULL;
+    if (!copy)
+        (void)err_set_errno(err, -ENOMEM, "open an image");
+    return copy;
+}
+
+/* -ENOENT: a layer is gone, because the image is or is another now. */
+static int hold_layers(const struct store *store, struct image *image, struct carrel_error *err)
+{
+    struct arena *arena = record_arena(image);
+    const char **trees = arena_alloc(arena, (image->n_layers + 1) * sizeof(*trees));
+    int *locks = arena_alloc(arena, image->n_layers * sizeof(*locks));
+
+    if (!trees || !locks)
+        return err_set_errno(err, -ENOMEM, "open an image");
+    for (size_t i = 0; i < image->n_layers; i++)
+        locks[i] = -1;
+    image->trees = trees;
+    image->locks = locks;
+    for (size_t i = 0; i < image->n_layers; i++) {
+        locks[i] = store_hold_layer(store, image->layers[i]);
+        if (locks[i] < 0)
+            return err_set_errno(
+                    err, locks[i], "image '%s': layer %.12s", image->name, image->layers[i]);
+        trees[i] = tree_path(arena, store, image->layers[i], err);
+        if (!trees[i])
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+int image_open(
+        const char *state, const char *name, struct image **out, struct carrel_error *err)
+{
+    AUTO(store_finish) struct store store = STORE_INIT;
+
+    int r = open_for(state, name, &store, err);
+    /* It may be replaced while we look: the second time it is the new one. */
+    for (int i = 0; r == 0 && i < 2; i++) {
+        AUTO(image_free) struct image *image = NULL;
+        r = record_read(&store, name, &image, err);
+        if (r < 0)
+            return r;
+        r = hold_layers(&store, image, err);
+        if (r == 0) {
+            *out = ptr_steal(&image);
+            return 0;
+        }
+        if (r == -ENOENT && i == 0)
+            r = 0;
+    }
+    return r;
+}
+
+struct names {
+    char (*list)[IMAGE_NAME_MAX + 1];
+    size_t n;
+    struct carrel_error *err;
+};
+
+static int add_name(const struct store *store, const char *name, void *arg)
+{
+    struct names *names = arg;
+
+    (void)store;
+    if ((names->n & (names->n - 1)) == 0) { /* full at every power of two */
+        size_t room = names->n ? 2 * names->n : 1;
+        void *more = reallocarray(names->list, room, sizeof(*names->list));
+        if (!more)
+            return err_set_errno(names->err, -ENOMEM, "list images");
+        names->list = more;
+    }
+    (void)snprintf(names->list[names->n++], sizeof(*names->list), "%s", name);
+    return 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+int image_list(const char *state, int (*each)(const struct image *image, void *arg), void *arg,
+        struct carrel_error *err)
+{
+    AUTO(store_finish) struct store store = STORE_INIT;
+    struct names names = { .err = err };
+
+    int r = store_open(state, &store, err);
+    if (r == -ENOENT)
+        return 0;
+    if (r == 0)
+        r = store_each(&store, add_name, &names, err);
+    AUTO(free) void *list = names.list;
+    if (r == 0 && names.n > 0)
+        qsort(names.list, names.n, sizeof(*names.list), by_name);
+    for (size_t i = 0; r == 0 && i < names.n; i++) {
+        AUTO(image_free) struct image *image = NULL;
+        r = record_read(&store, names.list[i], &image, err);
+        if (r == -ENOENT)
+            r = 0; /* it went in the meantime */
+        else if (r == 0)
+            r = each(image, arg);
+    }
+    return r;
+}
+
+int image_remove(const char *state, const char *name, struct carrel_error *err)
+{
+    AUTO(store_finish) struct store store = STORE_INIT;
+    char file[STORE_FILE_MAX];
+
+    int r = open_for(state, name, &store, err);
+    if (r < 0)
+        return r;
+    store_file_name(name, file);
+    if (unlinkat(store.top, file, 0) < 0)
+        return errno == ENOENT ? err_set(err, -ENOENT, "there is no image '%s'", name)
+                               : err_set_errno(err, -errno, "remove image '%s'", name);
+    r = store_sweep(&store, err);
+    return r < 0 ? err_wrap(err, r, "image '%s' is gone; its layers", name) : 0;
+}
+
+int image_sweep(const char *state, struct carrel_error *err)
+{
+    AUTO(store_finish) struct store store = STORE_INIT;
+
+    int r = store_open(state, &store, err);
+    if (r == -ENOENT)
+        return 0; /* there never was one */
+    return r < 0 ? r : store_sweep(&store, err);
+}

@@ -1,0 +1,67 @@
+/*
+ * store.h - the directory of all images; image.h says what is in it.
+ *
+ * Who may remove what is told by locks alone. A layer is locked (OFD, shared) by sandboxes, and
+ * by an import from the moment it counts on the layer until its image names it. Whoever would
+ * remove a layer locks it alone, and then asks again whether an image names it: what came in
+ * between is seen, and what comes later finds the layer gone and makes it anew. A draft is
+ * locked as long as its maker lives.
+ */
+#pragma once
+#include "base/auto.h"
+#include "image/image.h"
+
+struct carrel_error;
+
+#define STORE_ID_LEN 64
+#define STORE_FILE_MAX (3 * IMAGE_NAME_MAX + 6)
+_Static_assert(STORE_FILE_MAX < 512, "it is a name on a disk");
+
+struct store {
+    char *path; /* <state>/images */
+    int top;
+    int layers;
+    int drafts; /* .new */
+};
+#define STORE_INIT                                                                             \
+    {                                                                                          \
+        .top = -1, .layers = -1, .drafts = -1                                                  \
+    }
+
+int store_open(const char *state, struct store *out, struct carrel_error *err); /* -ENOENT */
+int store_make(const char *state, struct store *out, struct carrel_error *err);
+void store_finish(struct store store);
+DEFINE_AUTO(struct store, store_finish)
+
+void store_file_name(const char *name, char file[static STORE_FILE_MAX]);
+bool store_name_of_file(const char *file, char name[static IMAGE_NAME_MAX + 1]);
+bool store_is_layer_id(const char *id);
+
+/* A directory of our own in .new, and the lock that says we live. */
+struct draft {
+    char name[40];
+    int dir;
+    int lock;
+};
+#define DRAFT_INIT                                                                             \
+    {                                                                                          \
+        .dir = -1, .lock = -1                                                                  \
+    }
+int store_draft(const struct store *store, struct draft *out, struct carrel_error *err);
+
+/* Removes what is still in it. */
+void store_drop_draft(const struct store *store, struct draft *draft);
+
+/* The layer stays while the descriptor is open. -ENOENT: there is none. */
+int store_hold_layer(const struct store *store, const char *id);
+
+/* Locks the file `lock` in `dir`; `type` as fcntl has it. Returns the descriptor; -EAGAIN. */
+int store_lock(int dir, short type);
+
+/* Calls `each` for every image's file; what is no image's file is passed over. */
+int store_each(const struct store *store,
+        int (*each)(const struct store *store, const char *name, void *arg), void *arg,
+        struct carrel_error *err);
+
+/* Removes layers that nobody names or holds, and drafts of the dead. Returns how many. */
+int store_sweep(const struct store *store, struct carrel_error *err);
