@@ -10,6 +10,7 @@ int cmd_test(int argc, char **argv);
 int cmd_workspace(int argc, char **argv);
 int cmd_runs(int argc, char **argv);
 int cmd_journal(int argc, char **argv);
+int cmd_image(int argc, char **argv);
 int cmd_cleanup(int argc, char **argv);
 int cmd_probe(int argc, char **argv);
 

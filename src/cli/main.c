@@ -25,6 +25,7 @@ static const struct {
     { "workspace", cmd_workspace,
             "look at, take over or remove what runs made of a repository" },
     { "runs", cmd_runs, "list, show and prune the runs there were" },
+    { "image", cmd_image, "import, list and remove root filesystems for sandboxes" },
     { "policy", cmd_policy, "show, check or begin a policy: what runs may do" },
     { "journal", cmd_journal, "read and verify what carrel wrote down of its runs" },
     { "health", cmd_health, "say which protections work here, and what to do if not" },

@@ -12,7 +12,7 @@
 
 /* The store, for an image that must be there. */
 static int open_for(
-        const char *state, const char *name, struct store *out, struct carrel_error *err)
+        const char *state, const char *name, struct image_store *out, struct carrel_error *err)
 {
     char shown[64];
 
@@ -20,7 +20,7 @@ static int open_for(
         return err_set(err, -EINVAL,
                 "'%s' is not the name of an image; expected letters, digits and ._-:/@",
                 str_escape(name, strlen(name), shown, sizeof(shown)));
-    int r = store_open(state, out, err);
+    int r = image_store_open(state, out, err);
     if (r == -ENOENT)
         return err_set(err, r, "there is no image '%s'; 'carrel image import' makes one", name);
     return r;
@@ -29,14 +29,14 @@ static int open_for(
 int image_read(
         const char *state, const char *name, struct image **out, struct carrel_error *err)
 {
-    AUTO(store_finish) struct store store = STORE_INIT;
+    AUTO(image_store_finish) struct image_store store = IMAGE_STORE_INIT;
 
     int r = open_for(state, name, &store, err);
-    return r < 0 ? r : record_read(&store, name, out, err);
+    return r < 0 ? r : image_record_read(&store, name, out, err);
 }
 
-static const char *tree_path(struct arena *arena, const struct store *store, const char *id,
-        struct carrel_error *err)
+static const char *tree_path(struct arena *arena, const struct image_store *store,
+        const char *id, struct carrel_error *err)
 {
     AUTO(free) char *path = NULL;
 
@@ -49,9 +49,10 @@ static const char *tree_path(struct arena *arena, const struct store *store, con
 }
 
 /* -ENOENT: a layer is gone, because the image is or is another now. */
-static int hold_layers(const struct store *store, struct image *image, struct carrel_error *err)
+static int hold_layers(
+        const struct image_store *store, struct image *image, struct carrel_error *err)
 {
-    struct arena *arena = record_arena(image);
+    struct arena *arena = image_record_arena(image);
     const char **trees = arena_alloc(arena, (image->n_layers + 1) * sizeof(*trees));
     int *locks = arena_alloc(arena, image->n_layers * sizeof(*locks));
 
@@ -62,7 +63,7 @@ static int hold_layers(const struct store *store, struct image *image, struct ca
     image->trees = trees;
     image->locks = locks;
     for (size_t i = 0; i < image->n_layers; i++) {
-        locks[i] = store_hold_layer(store, image->layers[i]);
+        locks[i] = image_store_hold_layer(store, image->layers[i]);
         if (locks[i] < 0)
             return err_set_errno(
                     err, locks[i], "image '%s': layer %.12s", image->name, image->layers[i]);
@@ -76,13 +77,13 @@ static int hold_layers(const struct store *store, struct image *image, struct ca
 int image_open(
         const char *state, const char *name, struct image **out, struct carrel_error *err)
 {
-    AUTO(store_finish) struct store store = STORE_INIT;
+    AUTO(image_store_finish) struct image_store store = IMAGE_STORE_INIT;
 
     int r = open_for(state, name, &store, err);
     /* It may be replaced while we look: the second time it is the new one. */
     for (int i = 0; r == 0 && i < 2; i++) {
         AUTO(image_free) struct image *image = NULL;
-        r = record_read(&store, name, &image, err);
+        r = image_record_read(&store, name, &image, err);
         if (r < 0)
             return r;
         r = hold_layers(&store, image, err);
@@ -102,7 +103,7 @@ struct names {
     struct carrel_error *err;
 };
 
-static int add_name(const struct store *store, const char *name, void *arg)
+static int add_name(const struct image_store *store, const char *name, void *arg)
 {
     struct names *names = arg;
 
@@ -126,20 +127,20 @@ static int by_name(const void *a, const void *b)
 int image_list(const char *state, int (*each)(const struct image *image, void *arg), void *arg,
         struct carrel_error *err)
 {
-    AUTO(store_finish) struct store store = STORE_INIT;
+    AUTO(image_store_finish) struct image_store store = IMAGE_STORE_INIT;
     struct names names = { .err = err };
 
-    int r = store_open(state, &store, err);
+    int r = image_store_open(state, &store, err);
     if (r == -ENOENT)
         return 0;
     if (r == 0)
-        r = store_each(&store, add_name, &names, err);
+        r = image_store_each(&store, add_name, &names, err);
     AUTO(free) void *list = names.list;
     if (r == 0 && names.n > 0)
         qsort(names.list, names.n, sizeof(*names.list), by_name);
     for (size_t i = 0; r == 0 && i < names.n; i++) {
         AUTO(image_free) struct image *image = NULL;
-        r = record_read(&store, names.list[i], &image, err);
+        r = image_record_read(&store, names.list[i], &image, err);
         if (r == -ENOENT)
             r = 0; /* it went in the meantime */
         else if (r == 0)
@@ -150,26 +151,68 @@ int image_list(const char *state, int (*each)(const struct image *image, void *a
 
 int image_remove(const char *state, const char *name, struct carrel_error *err)
 {
-    AUTO(store_finish) struct store store = STORE_INIT;
+    AUTO(image_store_finish) struct image_store store = IMAGE_STORE_INIT;
     char file[STORE_FILE_MAX];
 
     int r = open_for(state, name, &store, err);
     if (r < 0)
         return r;
-    store_file_name(name, file);
+    image_store_file_name(name, file);
     if (unlinkat(store.top, file, 0) < 0)
         return errno == ENOENT ? err_set(err, -ENOENT, "there is no image '%s'", name)
                                : err_set_errno(err, -errno, "remove image '%s'", name);
-    r = store_sweep(&store, err);
+    r = image_store_sweep(&store, err);
     return r < 0 ? err_wrap(err, r, "image '%s' is gone; its layers", name) : 0;
 }
 
 int image_sweep(const char *state, struct carrel_error *err)
 {
-    AUTO(store_finish) struct store store = STORE_INIT;
+    AUTO(image_store_finish) struct image_store store = IMAGE_STORE_INIT;
 
-    int r = store_open(state, &store, err);
+    int r = image_store_open(state, &store, err);
     if (r == -ENOENT)
         return 0; /* there never was one */
-    return r < 0 ? r : store_sweep(&store, err);
+    return r < 0 ? r : image_store_sweep(&store, err);
+}
+
+struct image_room {
+    struct image_store store;
+    struct draft draft;
+    char *path;
+};
+
+void image_room_free(struct image_room *room)
+{
+    if (!room)
+        return;
+    image_store_drop_draft(&room->store, &room->draft);
+    image_store_finish(room->store);
+    free(room->path);
+    free(room);
+}
+
+int image_room_make(const char *state, struct image_room **out, struct carrel_error *err)
+{
+    AUTO(image_room_free) struct image_room *room = calloc(1, sizeof(*room));
+
+    if (!room)
+        return err_set_errno(err, -ENOMEM, "make room for an image");
+    room->store = (struct image_store)IMAGE_STORE_INIT;
+    room->draft = (struct draft)DRAFT_INIT;
+    int r = image_store_make(state, &room->store, err);
+    if (r == 0)
+        r = image_store_draft(&room->store, &room->draft, err);
+    if (r < 0)
+        return r;
+    if (asprintf(&room->path, "%s/.new/%s", room->store.path, room->draft.name) < 0) {
+        room->path = NULL;
+        return err_set_errno(err, -ENOMEM, "make room for an image");
+    }
+    *out = ptr_steal(&room);
+    return 0;
+}
+
+const char *image_room_path(const struct image_room *room)
+{
+    return room->path;
 }

@@ -21,7 +21,7 @@
 struct carrel_error;
 
 #define IMAGE_NAME_MAX 128
-#define IMAGE_MAX_LAYERS 128
+#define IMAGE_MAX_LAYERS 64 /* an overlay takes more, but a sandbox may add its own */
 
 /* Letters, digits and . _ - : / @ after a letter or digit: "debian", "docker.io/library/x:1".
  */
@@ -63,6 +63,11 @@ int image_read(
 int image_open(
         const char *state, const char *name, struct image **out, struct carrel_error *err);
 
+struct json;
+
+/* All that is known of an image but `trees` and `locks`. */
+void image_write_json(const struct image *image, struct json *json, const char *key);
+
 /* Calls `each` for every image in the order of names; stops at the first that is not 0. */
 int image_list(const char *state, int (*each)(const struct image *image, void *arg), void *arg,
         struct carrel_error *err);
@@ -73,6 +78,13 @@ int image_remove(const char *state, const char *name, struct carrel_error *err);
 /* What dead imports left, and layers that nobody names or uses. Returns how many were removed.
  */
 int image_sweep(const char *state, struct carrel_error *err);
+
+/* A directory below the store for what is to be imported; what is in it goes with it. */
+struct image_room;
+int image_room_make(const char *state, struct image_room **out, struct carrel_error *err);
+const char *image_room_path(const struct image_room *room);
+void image_room_free(struct image_room *room); /* NULL is fine */
+DEFINE_AUTO(struct image_room *, image_room_free)
 
 struct image_import {
     const char *source; /* directory, tar, OCI layout or docker archive; "-": standard input */

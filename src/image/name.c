@@ -25,7 +25,7 @@ bool image_is_name(const char *text)
 }
 
 /* "a/b:1" -> "a%2Fb%3A1.json": one component, and no two names share it. */
-void store_file_name(const char *name, char file[static STORE_FILE_MAX])
+void image_store_file_name(const char *name, char file[static STORE_FILE_MAX])
 {
     size_t at = 0;
 
@@ -46,7 +46,7 @@ static int hex(char c)
     return at ? (int)(at - digits) : -1;
 }
 
-bool store_name_of_file(const char *file, char name[static IMAGE_NAME_MAX + 1])
+bool image_store_name_of_file(const char *file, char name[static IMAGE_NAME_MAX + 1])
 {
     size_t len = strlen(file);
     size_t at = 0;
@@ -70,7 +70,7 @@ bool store_name_of_file(const char *file, char name[static IMAGE_NAME_MAX + 1])
     return image_is_name(name);
 }
 
-bool store_is_layer_id(const char *id)
+bool image_store_is_layer_id(const char *id)
 {
     return strlen(id) == STORE_ID_LEN && strspn(id, "0123456789abcdef") == STORE_ID_LEN;
 }

@@ -19,7 +19,7 @@ struct record {
 
 static const char *const no_words[] = { NULL };
 
-struct image *record_new(void)
+struct image *image_record_new(void)
 {
     struct record *record = calloc(1, sizeof(*record));
     if (!record)
@@ -33,7 +33,7 @@ struct image *record_new(void)
     return image;
 }
 
-struct arena *record_arena(struct image *image)
+struct arena *image_record_arena(struct image *image)
 {
     return &container_of(image, struct record, image)->arena;
 }
@@ -49,7 +49,7 @@ void image_free(struct image *image)
     free(record);
 }
 
-int record_string(struct arena *arena, struct json_value value, const char **out)
+int image_record_string(struct arena *arena, struct json_value value, const char **out)
 {
     AUTO(buf_finish) struct buf text = BUF_INIT(RECORD_MAX_BYTES);
 
@@ -64,7 +64,7 @@ int record_string(struct arena *arena, struct json_value value, const char **out
     return *out ? 0 : -ENOMEM;
 }
 
-int record_list(struct arena *arena, struct json_value value, const char *const **out)
+int image_record_list(struct arena *arena, struct json_value value, const char *const **out)
 {
     struct json_value part;
     size_t n = 0;
@@ -82,7 +82,7 @@ int record_list(struct arena *arena, struct json_value value, const char *const 
         return -ENOMEM;
     n = 0;
     for (size_t at = 0; json_read_next(value, &at, NULL, &part); n++) {
-        int r = record_string(arena, part, &list[n]);
+        int r = image_record_string(arena, part, &list[n]);
         if (r < 0)
             return r;
     }
@@ -98,43 +98,43 @@ static void write_list(struct json *json, const char *key, const char *const *li
     json_end_array(json);
 }
 
-void record_write(const struct image *image, struct buf *out)
+void image_write_json(const struct image *image, struct json *json, const char *key)
 {
     const struct image_settings *settings = &image->settings;
-    struct json json = { .out = out };
 
-    json_object(&json, NULL);
-    json_str(&json, "name", image->name);
-    json_str(&json, "kind", image->kind);
-    json_str(&json, "source", image->source);
-    json_str(&json, "digest", image->digest);
-    json_u64(&json, "created", image->created);
-    json_u64(&json, "bytes", image->bytes);
-    write_list(&json, "layers", image->layers);
-    write_list(&json, "env", settings->env);
-    write_list(&json, "entrypoint", settings->entrypoint);
-    write_list(&json, "cmd", settings->cmd);
-    json_str(&json, "workdir", settings->workdir);
-    json_str(&json, "user", settings->user);
-    json_end_object(&json);
+    json_object(json, key);
+    json_str(json, "name", image->name);
+    json_str(json, "kind", image->kind);
+    json_str(json, "source", image->source);
+    json_str(json, "digest", image->digest);
+    json_u64(json, "created", image->created);
+    json_u64(json, "bytes", image->bytes);
+    write_list(json, "layers", image->layers);
+    write_list(json, "env", settings->env);
+    write_list(json, "entrypoint", settings->entrypoint);
+    write_list(json, "cmd", settings->cmd);
+    json_str(json, "workdir", settings->workdir);
+    json_str(json, "user", settings->user);
+    json_end_object(json);
 }
 
 static int parse_layers(struct image *image, struct json_value top)
 {
-    struct arena *arena = record_arena(image);
+    struct arena *arena = image_record_arena(image);
 
-    int r = record_list(arena, json_read_member(top, "layers"), &image->layers);
+    int r = image_record_list(arena, json_read_member(top, "layers"), &image->layers);
     if (r < 0)
         return r;
     for (image->n_layers = 0; image->layers[image->n_layers]; image->n_layers++)
-        if (!store_is_layer_id(image->layers[image->n_layers]))
+        if (!image_store_is_layer_id(image->layers[image->n_layers]))
             return -EINVAL;
     return image->n_layers > 0 && image->n_layers <= IMAGE_MAX_LAYERS ? 0 : -EINVAL;
 }
 
-int record_parse(const char *text, size_t len, struct image *image, struct carrel_error *err)
+int image_record_parse(
+        const char *text, size_t len, struct image *image, struct carrel_error *err)
 {
-    struct arena *arena = record_arena(image);
+    struct arena *arena = image_record_arena(image);
     struct image_settings *settings = &image->settings;
     struct json_value top;
     const struct {
@@ -161,9 +161,9 @@ int record_parse(const char *text, size_t len, struct image *image, struct carre
     if (r < 0)
         return r;
     for (size_t i = 0; r == 0 && i < ARRAY_LEN(strings); i++)
-        r = record_string(arena, json_read_member(top, strings[i].key), strings[i].out);
+        r = image_record_string(arena, json_read_member(top, strings[i].key), strings[i].out);
     for (size_t i = 0; r == 0 && i < ARRAY_LEN(lists); i++)
-        r = record_list(arena, json_read_member(top, lists[i].key), lists[i].out);
+        r = image_record_list(arena, json_read_member(top, lists[i].key), lists[i].out);
     if (r == 0)
         r = json_read_u64(json_read_member(top, "created"), &image->created);
     if (r == 0)
@@ -175,38 +175,40 @@ int record_parse(const char *text, size_t len, struct image *image, struct carre
     return 0;
 }
 
-int record_read(const struct store *store, const char *name, struct image **out,
+int image_record_read(const struct image_store *store, const char *name, struct image **out,
         struct carrel_error *err)
 {
     AUTO(buf_finish) struct buf text = BUF_INIT(RECORD_MAX_BYTES);
-    AUTO(image_free) struct image *image = record_new();
+    AUTO(image_free) struct image *image = image_record_new();
     char file[STORE_FILE_MAX];
 
     if (!image)
         return err_set_errno(err, -ENOMEM, "read an image");
-    store_file_name(name, file);
+    image_store_file_name(name, file);
     if (faccessat(store->top, file, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)
         return err_set(err, -ENOENT, "there is no image '%s'", name);
     int r = fd_add_file(store->top, file, &text, err);
     if (r == 0)
-        r = record_parse(text.data ? text.data : "", text.len, image, err);
+        r = image_record_parse(text.data ? text.data : "", text.len, image, err);
     if (r < 0)
         return err_wrap(err, r, "image '%s'", name);
     *out = ptr_steal(&image);
     return 0;
 }
 
-int record_save(const struct store *store, const struct image *image, struct carrel_error *err)
+int image_record_save(
+        const struct image_store *store, const struct image *image, struct carrel_error *err)
 {
     AUTO(buf_finish) struct buf text = BUF_INIT(RECORD_MAX_BYTES);
     AUTO(free) char *path = NULL;
+    struct json json = { .out = &text };
     char file[STORE_FILE_MAX];
 
-    record_write(image, &text);
+    image_write_json(image, &json, NULL);
     buf_add_str(&text, "\n");
     if (text.is_short)
         return err_set(err, -EFBIG, "the image says more about itself than carrel keeps");
-    store_file_name(image->name, file);
+    image_store_file_name(image->name, file);
     if (asprintf(&path, "%s/%s", store->path, file) < 0) {
         path = NULL;
         return err_set_errno(err, -ENOMEM, "write an image");

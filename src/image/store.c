@@ -24,10 +24,10 @@ static int open_dir(int dir, const char *name, enum missing missing)
     return fd < 0 ? -errno : fd;
 }
 
-static int open_store(
-        const char *state, enum missing missing, struct store *out, struct carrel_error *err)
+static int open_store(const char *state, enum missing missing, struct image_store *out,
+        struct carrel_error *err)
 {
-    AUTO(store_finish) struct store store = STORE_INIT;
+    AUTO(image_store_finish) struct image_store store = IMAGE_STORE_INIT;
 
     if (asprintf(&store.path, "%s/images", state) < 0) {
         store.path = NULL;
@@ -41,21 +41,21 @@ static int open_store(
     if (store.drafts < 0)
         return err_set_errno(err, store.drafts, "open the images in '%s'", store.path);
     *out = store;
-    store = (struct store)STORE_INIT;
+    store = (struct image_store)IMAGE_STORE_INIT;
     return 0;
 }
 
-int store_open(const char *state, struct store *out, struct carrel_error *err)
+int image_store_open(const char *state, struct image_store *out, struct carrel_error *err)
 {
     return open_store(state, MISSING_IS_ENOENT, out, err);
 }
 
-int store_make(const char *state, struct store *out, struct carrel_error *err)
+int image_store_make(const char *state, struct image_store *out, struct carrel_error *err)
 {
     return open_store(state, MISSING_IS_MADE, out, err);
 }
 
-void store_finish(struct store store)
+void image_store_finish(struct image_store store)
 {
     free(store.path);
     fd_close(store.top);
@@ -63,7 +63,7 @@ void store_finish(struct store store)
     fd_close(store.drafts);
 }
 
-int store_lock(int dir, short type)
+int image_store_lock(int dir, short type)
 {
     struct flock lock = { .l_type = type, .l_whence = SEEK_SET };
     AUTO(fd_close) int fd = openat(dir, "lock", O_RDWR | O_NOFOLLOW | O_CLOEXEC);
@@ -74,7 +74,7 @@ int store_lock(int dir, short type)
     return fd_steal(&fd);
 }
 
-int store_hold_layer(const struct store *store, const char *id)
+int image_store_hold_layer(const struct image_store *store, const char *id)
 {
     struct stat held;
     struct stat named;
@@ -85,7 +85,7 @@ int store_hold_layer(const struct store *store, const char *id)
     int dir = openat(store->layers, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (dir < 0)
         return -errno;
-    AUTO(fd_close) int lock = store_lock(dir, F_RDLCK);
+    AUTO(fd_close) int lock = image_store_lock(dir, F_RDLCK);
     if (lock == -EAGAIN || lock == -EACCES)
         return -ENOENT; /* somebody is removing it */
     if (lock < 0)
@@ -96,7 +96,7 @@ int store_hold_layer(const struct store *store, const char *id)
     return held.st_ino == named.st_ino ? fd_steal(&lock) : -ENOENT;
 }
 
-static int close_gate(const struct store *store, int operation)
+static int close_gate(const struct image_store *store, int operation)
 {
     /* Opened anew: a flock belongs to the open file, and each holder needs its own. */
     AUTO(fd_close) int gate = openat(store->drafts, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -118,7 +118,8 @@ static int unique(char name[static 40])
     return 0;
 }
 
-int store_draft(const struct store *store, struct draft *out, struct carrel_error *err)
+int image_store_draft(
+        const struct image_store *store, struct draft *out, struct carrel_error *err)
 {
     struct draft draft = DRAFT_INIT;
 
@@ -134,18 +135,18 @@ int store_draft(const struct store *store, struct draft *out, struct carrel_erro
     int made = draft.dir < 0
                        ? -1
                        : openat(draft.dir, "lock", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    draft.lock = made < 0 ? -errno : store_lock(draft.dir, F_WRLCK);
+    draft.lock = made < 0 ? -errno : image_store_lock(draft.dir, F_WRLCK);
     if (draft.lock < 0) {
         r = err_set_errno(err, draft.lock, "begin a draft");
         draft.lock = -1;
-        store_drop_draft(store, &draft);
+        image_store_drop_draft(store, &draft);
         return r;
     }
     *out = draft;
     return 0;
 }
 
-void store_drop_draft(const struct store *store, struct draft *draft)
+void image_store_drop_draft(const struct image_store *store, struct draft *draft)
 {
     if (draft->name[0])
         (void)tree_remove(store->drafts, draft->name, NULL); /* else the sweep takes it */
@@ -171,8 +172,8 @@ static DIR *read_dir(int dir)
     return stream;
 }
 
-int store_each(const struct store *store,
-        int (*each)(const struct store *store, const char *name, void *arg), void *arg,
+int image_store_each(const struct image_store *store,
+        int (*each)(const struct image_store *store, const char *name, void *arg), void *arg,
         struct carrel_error *err)
 {
     char name[IMAGE_NAME_MAX + 1];
@@ -181,7 +182,7 @@ int store_each(const struct store *store,
     if (!dir)
         return err_set_errno(err, -errno, "read the images");
     for (struct dirent *entry; (entry = readdir(dir));) {
-        if (!store_name_of_file(entry->d_name, name))
+        if (!image_store_name_of_file(entry->d_name, name))
             continue;
         int r = each(store, name, arg);
         if (r != 0)
@@ -195,12 +196,12 @@ struct question {
     struct carrel_error *err;
 };
 
-static int names_it(const struct store *store, const char *name, void *arg)
+static int names_it(const struct image_store *store, const char *name, void *arg)
 {
     struct question *question = arg;
     AUTO(image_free) struct image *image = NULL;
 
-    int r = record_read(store, name, &image, question->err);
+    int r = image_record_read(store, name, &image, question->err);
     if (r == -ENOENT)
         return 0; /* it went in the meantime */
     if (r < 0)
@@ -211,15 +212,15 @@ static int names_it(const struct store *store, const char *name, void *arg)
     return 0;
 }
 
-static int is_named(const struct store *store, const char *id, struct carrel_error *err)
+static int is_named(const struct image_store *store, const char *id, struct carrel_error *err)
 {
     struct question question = { .id = id, .err = err };
 
-    return store_each(store, names_it, &question, err);
+    return image_store_each(store, names_it, &question, err);
 }
 
 /* 1: it went. The order is what makes it safe: see store.h. */
-static int drop_layer(const struct store *store, const char *id, struct carrel_error *err)
+static int drop_layer(const struct image_store *store, const char *id, struct carrel_error *err)
 {
     char trash[40];
 
@@ -228,7 +229,7 @@ static int drop_layer(const struct store *store, const char *id, struct carrel_e
         return r < 0 ? r : 0;
     AUTO(fd_close)
     int dir = openat(store->layers, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    AUTO(fd_close) int lock = dir < 0 ? -1 : store_lock(dir, F_WRLCK);
+    AUTO(fd_close) int lock = dir < 0 ? -1 : image_store_lock(dir, F_WRLCK);
     if (lock < 0)
         return 0; /* in use, or gone */
     r = is_named(store, id, err);
@@ -243,7 +244,7 @@ static int drop_layer(const struct store *store, const char *id, struct carrel_e
     return r < 0 ? r : 1;
 }
 
-static int sweep_layers(const struct store *store, struct carrel_error *err)
+static int sweep_layers(const struct image_store *store, struct carrel_error *err)
 {
     AUTO(dir_close) DIR *dir = read_dir(store->layers);
     int n = 0;
@@ -251,7 +252,7 @@ static int sweep_layers(const struct store *store, struct carrel_error *err)
     if (!dir)
         return err_set_errno(err, -errno, "read the layers");
     for (struct dirent *entry; (entry = readdir(dir));) {
-        if (!store_is_layer_id(entry->d_name))
+        if (!image_store_is_layer_id(entry->d_name))
             continue;
         int r = drop_layer(store, entry->d_name, err);
         if (r < 0)
@@ -273,11 +274,11 @@ static int claim_draft(int drafts, const char *name)
         return -1;
     AUTO(fd_close)
     int made = openat(dir, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-    int lock = made < 0 ? -1 : store_lock(dir, F_WRLCK);
+    int lock = made < 0 ? -1 : image_store_lock(dir, F_WRLCK);
     return lock < 0 ? -1 : lock;
 }
 
-static int sweep_drafts(const struct store *store, struct carrel_error *err)
+static int sweep_drafts(const struct image_store *store, struct carrel_error *err)
 {
     AUTO(dir_close) DIR *dir = read_dir(store->drafts);
     int n = 0;
@@ -302,7 +303,7 @@ static int sweep_drafts(const struct store *store, struct carrel_error *err)
     return n;
 }
 
-int store_sweep(const struct store *store, struct carrel_error *err)
+int image_store_sweep(const struct image_store *store, struct carrel_error *err)
 {
     int drafts = sweep_drafts(store, err);
     int layers = drafts < 0 ? drafts : sweep_layers(store, err);

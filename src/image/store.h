@@ -17,25 +17,26 @@ struct carrel_error;
 #define STORE_FILE_MAX (3 * IMAGE_NAME_MAX + 6)
 _Static_assert(STORE_FILE_MAX < 512, "it is a name on a disk");
 
-struct store {
+struct image_store {
     char *path; /* <state>/images */
     int top;
     int layers;
     int drafts; /* .new */
 };
-#define STORE_INIT                                                                             \
+#define IMAGE_STORE_INIT                                                                       \
     {                                                                                          \
         .top = -1, .layers = -1, .drafts = -1                                                  \
     }
 
-int store_open(const char *state, struct store *out, struct carrel_error *err); /* -ENOENT */
-int store_make(const char *state, struct store *out, struct carrel_error *err);
-void store_finish(struct store store);
-DEFINE_AUTO(struct store, store_finish)
+int image_store_open(
+        const char *state, struct image_store *out, struct carrel_error *err); /* -ENOENT */
+int image_store_make(const char *state, struct image_store *out, struct carrel_error *err);
+void image_store_finish(struct image_store store);
+DEFINE_AUTO(struct image_store, image_store_finish)
 
-void store_file_name(const char *name, char file[static STORE_FILE_MAX]);
-bool store_name_of_file(const char *file, char name[static IMAGE_NAME_MAX + 1]);
-bool store_is_layer_id(const char *id);
+void image_store_file_name(const char *name, char file[static STORE_FILE_MAX]);
+bool image_store_name_of_file(const char *file, char name[static IMAGE_NAME_MAX + 1]);
+bool image_store_is_layer_id(const char *id);
 
 /* A directory of our own in .new, and the lock that says we live. */
 struct draft {
@@ -47,21 +48,22 @@ struct draft {
     {                                                                                          \
         .dir = -1, .lock = -1                                                                  \
     }
-int store_draft(const struct store *store, struct draft *out, struct carrel_error *err);
+int image_store_draft(
+        const struct image_store *store, struct draft *out, struct carrel_error *err);
 
 /* Removes what is still in it. */
-void store_drop_draft(const struct store *store, struct draft *draft);
+void image_store_drop_draft(const struct image_store *store, struct draft *draft);
 
 /* The layer stays while the descriptor is open. -ENOENT: there is none. */
-int store_hold_layer(const struct store *store, const char *id);
+int image_store_hold_layer(const struct image_store *store, const char *id);
 
 /* Locks the file `lock` in `dir`; `type` as fcntl has it. Returns the descriptor; -EAGAIN. */
-int store_lock(int dir, short type);
+int image_store_lock(int dir, short type);
 
 /* Calls `each` for every image's file; what is no image's file is passed over. */
-int store_each(const struct store *store,
-        int (*each)(const struct store *store, const char *name, void *arg), void *arg,
+int image_store_each(const struct image_store *store,
+        int (*each)(const struct image_store *store, const char *name, void *arg), void *arg,
         struct carrel_error *err);
 
 /* Removes layers that nobody names or holds, and drafts of the dead. Returns how many. */
-int store_sweep(const struct store *store, struct carrel_error *err);
+int image_store_sweep(const struct image_store *store, struct carrel_error *err);

@@ -1,0 +1,139 @@
+/*
+ * pull.c - skopeo fetches, we import.
+ *
+ * skopeo knows registries, credentials and mirrors, and asks the user's files about them; it
+ * runs as the user would run it. What it leaves is an OCI layout like any other: nothing in it
+ * is believed before its digests have been compared.
+ */
+#include "core/pull.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "workspace/program.h"
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define COMPLAINTS_MAX 4096
+
+static int find_skopeo(char path[static PATH_MAX], struct carrel_error *err)
+{
+    const char *search = getenv("PATH");
+
+    if (!search)
+        search = "/usr/local/bin:/usr/bin:/bin";
+    while (*search) {
+        size_t len = strcspn(search, ":");
+        if (search[0] == '/' && len < PATH_MAX - 8) {
+            (void)snprintf(path, PATH_MAX, "%.*s/skopeo", (int)len, search);
+            if (access(path, X_OK) == 0)
+                return 0;
+        }
+        search += len + (search[len] == ':');
+    }
+    return err_set(err, -ENOENT,
+            "there is no skopeo in PATH: install the package skopeo, images are pulled with "
+            "it");
+}
+
+static bool has_transport(const char *ref)
+{
+    return strstr(ref, "://") || strncmp(ref, "docker-daemon:", 14) == 0 ||
+           strncmp(ref, "containers-storage:", 19) == 0;
+}
+
+const char *pull_name(const struct pull *pull)
+{
+    if (pull->name)
+        return pull->name;
+    return strncmp(pull->ref, "docker://", 9) == 0 ? pull->ref + 9 : pull->ref;
+}
+
+/* The last line of what it said: the reason stands there. */
+static int complain(const struct buf *complaints, int status, struct carrel_error *err)
+{
+    const char *text = complaints->data ? complaints->data : "";
+    size_t len = complaints->len;
+    char shown[400];
+
+    while (len > 0 && text[len - 1] == '\n')
+        len--;
+    const char *line = len > 0 ? memrchr(text, '\n', len) : NULL;
+    line = line ? line + 1 : text;
+    len -= (size_t)(line - text);
+    if (len == 0)
+        return err_set(err, -EIO, "skopeo ended with status %d", status);
+    return err_set(err, -EIO, "skopeo: %s", str_escape(line, len, shown, sizeof(shown)));
+}
+
+static int fetch(const struct pull *pull, const char *to, struct carrel_error *err)
+{
+    AUTO(buf_finish) struct buf complaints = BUF_INIT(COMPLAINTS_MAX);
+    AUTO(free) char *from = NULL;
+    AUTO(free) char *target = NULL;
+    char path[PATH_MAX];
+    const char *argv[8];
+    size_t n = 0;
+
+    int r = find_skopeo(path, err);
+    if (r < 0)
+        return r;
+    if (asprintf(&from, "%s%s", has_transport(pull->ref) ? "" : "docker://", pull->ref) < 0 ||
+            asprintf(&target, "oci:%s:image", to) < 0)
+        return err_set_errno(err, -ENOMEM, "pull");
+    argv[n++] = "skopeo";
+    argv[n++] = "copy";
+    argv[n++] = "--quiet";
+    if (pull->is_insecure)
+        argv[n++] = "--src-tls-verify=false";
+    argv[n++] = from;
+    argv[n++] = target;
+    argv[n] = NULL;
+    const struct program program = {
+        .path = path,
+        .name = "skopeo copy",
+        .argv = argv,
+        .env = (const char *const *)environ,
+        .cwd = "/",
+        .input_fd = -1,
+        .output_fd = -1,
+        .complaints = &complaints,
+    };
+    r = program_run(&program, err);
+    return r > 0 ? complain(&complaints, r, err) : r;
+}
+
+int pull_image(const char *state, const struct pull *pull, struct image_imported *out,
+        struct carrel_error *err)
+{
+    AUTO(image_room_free) struct image_room *room = NULL;
+    AUTO(free) char *layout = NULL;
+    char shown[100];
+
+    (void)str_escape(pull->ref, strlen(pull->ref), shown, sizeof(shown));
+    if (!image_is_name(pull->ref)) /* also: it is no option */
+        return err_set(err, -EINVAL,
+                "'%s' is no reference; expected one such as docker.io/library/debian:12",
+                shown);
+    if (!image_is_name(pull_name(pull)))
+        return err_set(err, -EINVAL, "'%s' cannot be the name of an image", pull_name(pull));
+    int r = image_room_make(state, &room, err);
+    if (r < 0)
+        return r;
+    if (asprintf(&layout, "%s/pulled", image_room_path(room)) < 0) {
+        layout = NULL;
+        return err_set_errno(err, -ENOMEM, "pull");
+    }
+    r = fetch(pull, layout, err);
+    if (r == 0) {
+        const struct image_import import = {
+            .source = layout,
+            .name = pull_name(pull),
+            .called = pull->ref,
+        };
+        r = image_import(state, &import, out, err);
+    }
+    return r < 0 ? err_wrap(err, r, "pull '%s'", shown) : 0;
+}

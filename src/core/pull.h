@@ -1,0 +1,19 @@
+/* pull.h - images from registries, through skopeo. In the program only: see archive/tar.h. */
+#pragma once
+#include "image/image.h"
+
+struct carrel_error;
+
+struct pull {
+    const char
+            *ref; /* "registry/repository:tag", or what else skopeo takes: "docker-daemon:x" */
+    const char *name; /* the image's; NULL: as `ref` */
+    bool is_insecure; /* without TLS, or with a certificate that nobody knows */
+};
+
+/* -ENOENT with the name of the package when there is no skopeo. */
+int pull_image(const char *state, const struct pull *pull, struct image_imported *out,
+        struct carrel_error *err);
+
+/* What the image is called. */
+const char *pull_name(const struct pull *pull);
