@@ -51,6 +51,31 @@ const char *pull_name(const struct pull *pull)
     return strncmp(pull->ref, "docker://", 9) == 0 ? pull->ref + 9 : pull->ref;
 }
 
+/*
+ * The reason out of a line such as
+ *     time="..." level=fatal msg="reading manifest: unknown \"x\""
+ * or the line as it is. What fits is enough.
+ */
+static const char *reason(const char *line, size_t len, char *out, size_t size)
+{
+    static const char key[] = "msg=\"";
+    const char *begin = memmem(line, len, key, strlen(key));
+    size_t at = 0;
+
+    if (begin && line[len - 1] == '"') {
+        begin += strlen(key);
+        len = len - (size_t)(begin - line) - 1;
+        line = begin;
+    }
+    for (size_t i = 0; i < len && at + 1 < size; i++) {
+        if (line[i] == '\\' && i + 1 < len && line[i + 1] == '"')
+            continue;
+        out[at++] = line[i];
+    }
+    out[at] = '\0';
+    return out;
+}
+
 /* The last line of what it said: the reason stands there. */
 static int complain(const struct buf *complaints, int status, struct carrel_error *err)
 {
@@ -65,7 +90,7 @@ static int complain(const struct buf *complaints, int status, struct carrel_erro
     len -= (size_t)(line - text);
     if (len == 0)
         return err_set(err, -EIO, "skopeo ended with status %d", status);
-    return err_set(err, -EIO, "skopeo: %s", str_escape(line, len, shown, sizeof(shown)));
+    return err_set(err, -EIO, "skopeo: %s", reason(line, len, shown, sizeof(shown)));
 }
 
 static int fetch(const struct pull *pull, const char *to, struct carrel_error *err)
