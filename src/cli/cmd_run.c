@@ -6,6 +6,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "cli/commands.h"
+#include "cli/own_program.h"
 #include "cli/run_args.h"
 #include "cli/terminal.h"
 #include "core/result.h"
@@ -16,7 +17,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static void print_help(void)
@@ -141,22 +141,6 @@ static int fail_run(const struct run_args *args, int status, const struct carrel
     }
     carrel_run_result_free(result);
     return fail_with(status, err);
-}
-
-/* Where carrel's executable is; NULL when it was replaced meanwhile, or cannot be reached. */
-static const char *own_program(char *path, size_t size)
-{
-    struct stat running;
-    struct stat named;
-    ssize_t n = readlink("/proc/self/exe", path, size - 1);
-
-    if (n < 0)
-        return NULL;
-    path[n] = '\0';
-    return stat("/proc/self/exe", &running) == 0 && stat(path, &named) == 0 &&
-                           running.st_dev == named.st_dev && running.st_ino == named.st_ino
-                   ? path
-                   : NULL;
 }
 
 int run_fail(const struct run_args *args, const struct carrel_error *err)

@@ -3,6 +3,17 @@
 
 /* argv[0] is the command's own name. Returns the exit status. */
 int cmd_run(int argc, char **argv);
+int cmd_create(int argc, char **argv);
+int cmd_exec(int argc, char **argv);
+int cmd_attach(int argc, char **argv);
+int cmd_ps(int argc, char **argv);
+int cmd_signal(int argc, char **argv);
+int cmd_inspect(int argc, char **argv);
+int cmd_renew(int argc, char **argv);
+int cmd_pause(int argc, char **argv);
+int cmd_resume(int argc, char **argv);
+int cmd_update(int argc, char **argv);
+int cmd_destroy(int argc, char **argv);
 int cmd_policy(int argc, char **argv);
 int cmd_python(int argc, char **argv);
 int cmd_health(int argc, char **argv);

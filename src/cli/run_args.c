@@ -417,8 +417,7 @@ int run_args_complete(struct run_args *args, struct carrel_error *err)
     return r < 0 ? r : settle(args, err);
 }
 
-/* `words` is the program. */
-static int complete(
+int run_args_program(
         struct run_args *args, int n, char **words, const char *usage, struct carrel_error *err)
 {
     int r = settle(args, err);
@@ -427,8 +426,7 @@ static int complete(
     if (args->shell_line)
         return build_shell(args, n, words, err);
     if (n == 0)
-        return err_set(err, -EINVAL,
-                "no program; expected '%s [options] -- PROGRAM [ARG...]' or -c 'LINE'", usage);
+        return err_set(err, -EINVAL, "no program; expected '%s' or -c 'LINE'", usage);
     args->options.argv = (const char *const *)words;
     return 0;
 }
@@ -440,7 +438,9 @@ int run_args_parse(struct run_args *args, int argc, char **argv, struct carrel_e
     if (at < 0 || args->wants_help)
         return at < 0 ? at : 0;
     int r = run_workspace_complete(args, err);
-    return r < 0 ? r : complete(args, argc - at, argv + at, "carrel run", err);
+    return r < 0 ? r
+                 : run_args_program(args, argc - at, argv + at,
+                           "carrel run [options] -- PROGRAM [ARG...]", err);
 }
 
 int run_args_parse_resume(struct run_args *args, int argc, char **argv, const char **name,
@@ -459,7 +459,8 @@ int run_args_parse_resume(struct run_args *args, int argc, char **argv, const ch
     int r = run_workspace_resume(args, err);
     if (r < 0)
         return r;
-    return complete(args, argc - at, argv + at, "carrel workspace resume NAME", err);
+    return run_args_program(args, argc - at, argv + at,
+            "carrel workspace resume NAME [options] -- PROGRAM [ARG...]", err);
 }
 
 void run_args_finish(struct run_args *args)

@@ -41,4 +41,8 @@ int run_args_parse_resume(struct run_args *args, int argc, char **argv, const ch
 
 /* For a command that has a table of its own around this one: what all options together mean. */
 int run_args_complete(struct run_args *args, struct carrel_error *err);
+
+/* The same with the words that are the program, for "usage" in messages. */
+int run_args_program(struct run_args *args, int n, char **words, const char *usage,
+        struct carrel_error *err);
 void run_args_finish(struct run_args *args);

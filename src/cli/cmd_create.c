@@ -1,0 +1,83 @@
+/* cmd_create.c - carrel create. */
+#include "base/auto.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "cli/commands.h"
+#include "cli/living_args.h"
+#include "cli/own_program.h"
+#include "cli/report_args.h"
+#include "core/living.h"
+#include <limits.h>
+#include <stdio.h>
+
+static const struct option_row rows[] = {
+    { "name", "NAME", "what to call it besides its id; unique among the living",
+            .take = living_take_name },
+    { "label", "NAME=VALUE", "a label; may be given several times", .take = living_take_label },
+    { "lease", "TIME|none", "end it after this long, unless renewed: 1h (default)",
+            .take = living_take_lease },
+    { "idle", "TIME|none", "end it when nobody used it for this long: none (default)",
+            .take = living_take_idle },
+};
+
+static const char *const without[] = { "c", "stdin", "tty", "format", "output", "max-output",
+    "quiet", NULL };
+
+static const struct living_command command = {
+    .usage = "carrel create [options]",
+    .help = "Makes a sandbox that stays, prints its id and returns. 'carrel exec ID -- "
+            "PROGRAM'\n"
+            "runs programs in it, 'carrel destroy ID' ends it; so does the end of its lease.\n"
+            "The options are those of 'carrel run'; --timeout is that of each program.",
+    .rows = rows,
+    .n_rows = ARRAY_LEN(rows),
+    .without = without,
+};
+
+static int print_id(const struct living_args *args, const char *id)
+{
+    AUTO(buf_finish) struct buf text = BUF_INIT(4096);
+    struct json json = { .out = &text };
+
+    if (!args->run.is_json) {
+        (void)puts(id);
+        return report_finish(0);
+    }
+    json_object(&json, NULL);
+    json_str(&json, "id", id);
+    json_str(&json, "name", args->name);
+    json_end_object(&json);
+    return report_print_json(&text, 0);
+}
+
+static int create(struct living_args *args)
+{
+    struct carrel_error err = { 0 };
+    char id[REGISTRY_WORD_MAX + 1];
+    char own[PATH_MAX];
+
+    args->run.workspace.options.program = own_program(own, sizeof(own));
+    const struct living_request request = {
+        .options = &args->run.options,
+        .name = args->name,
+        .labels = (const char *const *)args->labels,
+        .lease_ms = args->has_lease ? args->lease_ms : LIVING_LEASE_MS,
+        .idle_ms = args->idle_ms,
+    };
+    int r = living_create(&request, id, &err);
+    args->run.workspace.options.program = NULL; /* it was ours, and goes with us */
+    return r < 0 ? report_fail(args->run.is_json, &err) : print_id(args, id);
+}
+
+int cmd_create(int argc, char **argv)
+{
+    struct carrel_error err = { 0 };
+    struct living_args args;
+
+    int r = living_args_parse(&args, &command, argc, argv, &err);
+    int status = r < 0   ? report_fail(args.run.is_json, &err)
+                 : r > 0 ? report_finish(0)
+                         : create(&args);
+    living_args_finish(&args);
+    return status;
+}

@@ -1,0 +1,51 @@
+/* living_args.h - command lines about sandboxes that stay: COMMAND ID [WORD...] [options]. */
+#pragma once
+#include "cli/options.h"
+#include "cli/run_args.h"
+#include "runtime/runtime.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct carrel_error;
+
+/* What these commands take besides the options of `carrel run`. */
+struct living_args {
+    struct run_args run; /* first: its rows take it for their own */
+    const char *name;
+    char **labels; /* "K=V", NULL-terminated */
+    size_t n_labels;
+    uint64_t lease_ms;
+    uint64_t idle_ms;
+    bool has_lease;
+    bool is_detached;
+    bool is_all;
+    bool is_force;
+    uint64_t limit[LIMIT_COUNT];
+    char **words; /* those that are no options */
+    size_t n_words;
+};
+void living_args_finish(struct living_args *args);
+
+/* A command: its own rows and those of `carrel run` that it shares, by name. */
+struct living_command {
+    const char *usage; /* "carrel ps ID [options]" */
+    const char *help;
+    const struct option_row *rows;
+    size_t n_rows;
+    const char *const *shared;  /* NULL-terminated; NULL: none */
+    const char *const *without; /* the other way round: all but these; NULL: none of it */
+    size_t min_words, max_words;
+    bool takes_program; /* what follows ID, or "--", is a program with its arguments */
+};
+
+/*
+ * Reads the command line. Returns 0 to go on, 1 when --help was answered, or a negative errno
+ * with what is wrong.
+ */
+int living_args_parse(struct living_args *args, const struct living_command *command, int argc,
+        char **argv, struct carrel_error *err);
+
+int living_take_name(void *target, const char *value, struct carrel_error *err);
+int living_take_label(void *target, const char *value, struct carrel_error *err);
+int living_take_lease(void *target, const char *value, struct carrel_error *err);
+int living_take_idle(void *target, const char *value, struct carrel_error *err);

@@ -1,0 +1,8 @@
+/* living_print.h - what keepers say, for people. */
+#pragma once
+
+struct buf;
+struct carrel_error;
+
+/* The processes of a sandbox as a table, from the keeper's JSON. */
+int living_print_processes(const struct buf *json, struct carrel_error *err);
