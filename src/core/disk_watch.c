@@ -16,9 +16,11 @@
 #define MAX_DOUBTS 3U /* some pass: a process begins, a descriptor is on its way */
 #define DOUBT_MS 2U
 
-/* Where processes see what is below the watched directory. */
+/* Where processes see what is below the watched directories. */
 static const char *const places[] = { PRIVATE_WORK_TREE, PRIVATE_GIT_DIR, PRIVATE_CHANGES,
     NULL };
+static const char *const all_places[] = { PRIVATE_WORK_TREE, PRIVATE_GIT_DIR, PRIVATE_CHANGES,
+    "/tmp", "/home/agent", "/", NULL };
 
 static int ask(int dir, struct disk_mark *mark)
 {
@@ -50,14 +52,21 @@ static int walk(struct disk_watch *watch, struct disk_mark *now, bool *is_doubtf
 {
     struct nameless held = { 0 };
 
-    int r = ask(watch->dir, now);
+    int r = ask(watch->dirs[0], now);
     if (r < 0)
         return err_set_errno(err, r, "ask for the free space of a workspace");
-    r = upper_usage(watch->dir, &now->used_bytes, &now->used_inodes, err);
-    if (r < 0)
-        return r;
+    for (size_t i = 0; i < watch->n_dirs; i++) {
+        uint64_t bytes;
+        uint64_t inodes;
+        r = upper_usage(watch->dirs[i], &bytes, &inodes, err);
+        if (r < 0)
+            return r;
+        now->used_bytes += bytes;
+        now->used_inodes += inodes;
+    }
     if (watch->box && !watch->box->is_stopped &&
-            nameless_count(watch->box, places, watch->dir, &held) < 0)
+            nameless_count(watch->box, watch->has_private ? all_places : places,
+                    watch->dirs[0], &held) < 0)
         held.is_doubtful = true;
     now->used_bytes += held.bytes;
     now->used_inodes += held.inodes;
@@ -70,11 +79,13 @@ int disk_watch_begin(
 {
     bool is_doubtful = false;
 
-    *watch = (struct disk_watch){
-        .dir = dir,
-        .max_bytes = max_bytes,
-        .max_inodes = max_bytes / BYTES_PER_INODE < 1024 ? 1024 : max_bytes / BYTES_PER_INODE,
-    };
+    if (watch->n_dirs == DISK_WATCH_DIRS)
+        return err_set(err, -E2BIG, "more than %d directories to watch", DISK_WATCH_DIRS);
+    watch->dirs[watch->n_dirs++] = dir;
+    watch->max_bytes = max_bytes;
+    watch->max_inodes =
+            max_bytes / BYTES_PER_INODE < 1024 ? 1024 : max_bytes / BYTES_PER_INODE;
+    watch->mark = (struct disk_mark){ 0 };
     int r = walk(watch, &watch->mark, &is_doubtful, err);
     look_again(watch, lost(max_bytes, watch->mark.used_bytes));
     return r;
@@ -111,7 +122,7 @@ bool disk_watch_is_over(struct disk_watch *watch)
     struct disk_mark *mark = &watch->mark;
     struct disk_mark now = { 0 };
 
-    if (ask(watch->dir, &now) < 0)
+    if (ask(watch->dirs[0], &now) < 0)
         return true; /* a limit that cannot be watched is not held */
     /* Room that somebody else made must not hide what the run takes from now on. */
     if (now.free_bytes > mark->free_bytes)

@@ -12,13 +12,18 @@
  */
 #pragma once
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct carrel_error;
 struct sandbox;
 
+#define DISK_WATCH_DIRS 3
+
 struct disk_watch {
-    int dir;             /* not owned; -1: nothing to watch */
+    int dirs[DISK_WATCH_DIRS]; /* not owned; all on one file system */
+    size_t n_dirs;             /* 0: nothing to watch */
+    bool has_private;    /* the program's own places, /tmp and the like, are below one of them */
     struct sandbox *box; /* not owned; NULL: there is none yet */
     uint64_t max_bytes;
     uint64_t max_inodes;
@@ -33,10 +38,13 @@ struct disk_watch {
 };
 #define DISK_WATCH_INIT                                                                        \
     {                                                                                          \
-        .dir = -1, .next_ns = UINT64_MAX                                                       \
+        .next_ns = UINT64_MAX                                                                  \
     }
 
-/* Watches what is below `dir`. Whoever makes the sandbox that uses it sets `box`. */
+/*
+ * Watches what is below `dir`, together with what is watched already. Whoever makes the sandbox
+ * that uses it sets `box`.
+ */
 int disk_watch_begin(
         struct disk_watch *watch, int dir, uint64_t max_bytes, struct carrel_error *err);
 

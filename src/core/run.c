@@ -128,7 +128,7 @@ static int finish(struct run *run, uint64_t began_ns, struct carrel_error *err)
         return r;
     result->duration_ms = (clock_ns() - began_ns) / NS_PER_MS;
     /* It may have ended by itself, by SIGXFSZ for one, before we looked. */
-    if (run->stage.watch.dir >= 0 && disk_watch_is_over(&run->stage.watch))
+    if (run->stage.watch.n_dirs > 0 && disk_watch_is_over(&run->stage.watch))
         result->usage.is_disk_full = true;
     result->reason = follow->reason;
     result->cancel_signal = follow->cancel_signal;

@@ -7,6 +7,7 @@
 #include "core/stage.h"
 #include "base/err.h"
 #include "core/capture.h"
+#include "core/ground.h"
 #include "core/outcome.h"
 #include "core/run.h"
 #include "core/spec.h"
@@ -21,7 +22,20 @@
 #define DEFAULT_TIMEOUT_MS 300000U
 #define DEFAULT_OUTPUT_BYTES (10U << 10)
 
-/* Makes or takes up the run's workspace; its mounts come after the caller's. */
+/* The workspace's mounts come after the caller's. */
+static int show_place(struct stage *stage, struct spec *spec, struct carrel_error *err)
+{
+    int r = spec_add_mounts(spec, stage->place->mounts, stage->place->n_mounts, err);
+
+    if (r == 0)
+        r = workspace_begin_use(stage->place->ws, err);
+    if (r == 0)
+        r = disk_watch_begin(
+                &stage->watch, stage->place->ws->dir, spec->box.limits.value[LIMIT_DISK], err);
+    return r;
+}
+
+/* Makes or takes up the run's workspace. */
 static int open_place(struct stage *stage, struct spec *spec, struct carrel_error *err)
 {
     struct carrel_run_result *result = stage->result;
@@ -36,13 +50,17 @@ static int open_place(struct stage *stage, struct spec *spec, struct carrel_erro
 
     int r = workplace_open(&request, &stage->place, err);
     if (r == 0)
-        r = spec_add_mounts(spec, stage->place->mounts, stage->place->n_mounts, err);
-    if (r == 0)
-        r = workspace_begin_use(stage->place->ws, err);
-    if (r == 0)
-        r = disk_watch_begin(
-                &stage->watch, stage->place->ws->dir, spec->box.limits.value[LIMIT_DISK], err);
+        r = show_place(stage, spec, err);
     return r;
+}
+
+/* What the program has of its own is on disk. */
+static int use_ground(struct stage *stage, struct spec *spec, struct carrel_error *err)
+{
+    spec->box.space = &stage->ground->overlay;
+    stage->watch.has_private = true;
+    return disk_watch_begin(
+            &stage->watch, stage->ground->top.dir, spec->box.limits.value[LIMIT_DISK], err);
 }
 
 int stage_begin_evidence(struct stage *stage, struct carrel_error *err)
@@ -86,6 +104,8 @@ static int create(struct stage *stage, struct carrel_error *err)
                                                            : 0;
     if (r == 0)
         r = spec_make(stage->options, result->run, &spec, err);
+    if (r == 0 && stage->ground)
+        r = use_ground(stage, &spec, err);
     if (r == 0 && stage->options->workspace)
         r = open_place(stage, &spec, err);
     if (r == 0 && stage->place)
@@ -107,6 +127,23 @@ static int create(struct stage *stage, struct carrel_error *err)
     if (!result->workspace)
         return err_set_errno(err, -ENOMEM, "result");
     return evidence_sandbox(&stage->evidence, result, err);
+}
+
+int stage_remake(struct stage *stage, struct carrel_error *err)
+{
+    AUTO(spec_finish) struct spec spec = { 0 };
+
+    sandbox_free(ptr_steal(&stage->box));
+    stage->watch = (struct disk_watch)DISK_WATCH_INIT;
+    int r = spec_make(stage->options, stage->result->run, &spec, err);
+    if (r == 0 && stage->ground)
+        r = use_ground(stage, &spec, err);
+    if (r == 0 && stage->place)
+        r = show_place(stage, &spec, err);
+    if (r == 0)
+        r = sandbox_create(spec.runtime, &spec.box, &stage->box, err);
+    stage->watch.box = stage->box;
+    return r;
 }
 
 int stage_drop(struct stage *stage, int code)

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 struct carrel_error;
+struct ground;
 struct run_request;
 struct runtime;
 struct sandbox;
@@ -23,6 +24,7 @@ struct stage {
     struct evidence evidence;
     bool has_evidence; /* it was begun */
     struct carrel_run_result *result;
+    struct ground *ground;   /* what is written lies there, and stays; NULL: in memory */
     struct workplace *place; /* NULL: the run has no workspace of its own */
     struct disk_watch watch;
     struct runtime *runtime;
@@ -42,6 +44,12 @@ int stage_begin_evidence(struct stage *stage, struct carrel_error *err);
 
 /* The sandbox, of the policy's runtime or of the next on its list that isolates enough. */
 int stage_make(struct stage *stage, struct carrel_error *err);
+
+/*
+ * The sandbox again, as it was asked for, after it was stopped: on the same workspace, and on
+ * the ground as it is now.
+ */
+int stage_remake(struct stage *stage, struct carrel_error *err);
 
 /* No program ran: a workspace made for it holds nothing, and goes. Returns `code`. */
 int stage_drop(struct stage *stage, int code);
