@@ -3,11 +3,9 @@
 #include "base/err.h"
 #include <errno.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -63,32 +61,15 @@ int state_make(const char *path, struct carrel_error *err)
     return 0;
 }
 
-/* 32: five bits each; nothing that is easily taken for another */
-static const char digits[] = "0123456789abcdefghjkmnpqrstvwxyz";
-
-static bool is_made_up(const char *run)
-{
-    return strncmp(run, "R-", 2) == 0 && strlen(run) == 18 && strspn(run + 2, digits) == 16;
-}
-
 void state_run_key(const char *task, const char *run, char key[static STATE_KEY_MAX])
 {
-    if (is_made_up(run) || !task || !task[0])
+    if (id_is_made_up('R', run) || !task || !task[0])
         (void)snprintf(key, STATE_KEY_MAX, "%s", run);
     else
         (void)snprintf(key, STATE_KEY_MAX, "%s+%s", task, run);
 }
 
-int state_new_id(char prefix, char id[static 20], struct carrel_error *err)
+int state_new_id(char prefix, char id[static ID_SIZE], struct carrel_error *err)
 {
-    unsigned char bytes[16];
-
-    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
-        return err_set_errno(err, -errno, "getrandom");
-    id[0] = prefix;
-    id[1] = '-';
-    for (size_t i = 0; i < sizeof(bytes); i++)
-        id[2 + i] = digits[bytes[i] % 32];
-    id[18] = '\0';
-    return 0;
+    return id_new(prefix, id, err);
 }

@@ -1,5 +1,6 @@
 /* state.h - where carrel keeps what outlives a run. */
 #pragma once
+#include "base/id.h"
 #include <stddef.h>
 
 struct carrel_error;
@@ -21,4 +22,4 @@ int state_make(const char *path, struct carrel_error *err);
 void state_run_key(const char *task, const char *run, char key[static STATE_KEY_MAX]);
 
 /* A fresh id: "R-" and 16 unguessable letters and digits. */
-int state_new_id(char prefix, char id[static 20], struct carrel_error *err);
+int state_new_id(char prefix, char id[static ID_SIZE], struct carrel_error *err);

@@ -5,6 +5,8 @@
  *       upper/ work/   what one sandbox at a time writes to (struct sandbox_overlay)
  *       sealed         there: upper/ never changes again and may lie below any number of others
  *       lock           shared OFD lock of everyone who has it in use
+ *   <state>/layers/.gate     OFD lock: shared while one is found or made, exclusive for the
+ * sweep <state>/layers/.old-L-<16>   being removed
  *
  * A layer begins writable, is sealed once, and is removed when nobody holds it and nothing
  * names it. Whoever holds a struct layer holds its lock: the layer stays. What is to outlive
@@ -18,14 +20,16 @@
  */
 #pragma once
 #include "base/auto.h"
+#include "base/id.h"
 #include <stdbool.h>
 #include <stddef.h>
 
 struct carrel_error;
 
-#define LAYER_ID_SIZE 20
-#define LAYER_MAX_CHAIN 40 /* layers in a stack; more are merged into one, see layer_merge()   \
-                            */
+#define LAYER_ID_SIZE ID_SIZE
+#define LAYER_MAX_CHAIN                                                                        \
+    40 /* layers in a stack; more are merged into one, see layer_merge()                       \
+        */
 
 struct layer {
     char id[LAYER_ID_SIZE];
@@ -35,11 +39,7 @@ struct layer {
     int lock;
     bool is_sealed;
 };
-#define LAYER_INIT                                                                                 \
-    \ (struct layer)                                                                             \ \
-    {                                                                                              \
-        \ .dir = -1, .lock = -1                                                                  \ \
-    }
+#define LAYER_INIT ((struct layer){ .dir = -1, .lock = -1 })
 void layer_close(struct layer layer); /* gives up the lock; LAYER_INIT is fine */
 DEFINE_AUTO(struct layer, layer_close)
 
@@ -71,21 +71,36 @@ int layer_copy(const char *state, const struct layer *from, struct layer *out,
 
 /*
  * One sealed layer that shows what `n` sealed ones, topmost first, show together: a tree of
- * directories, and hard links to the files of the others, so no data is copied. Nothing below
- * the n-th is forgotten: whiteouts stay.
+ * directories, and hard links to the files of the others, so no data is copied. `below` are the
+ * directories on which it is going to lie, topmost first, NULL-terminated (NULL: none): what
+ * was removed is noted only where they have it, since an overlay shows the note of a removal
+ * where there is nothing to remove.
  */
-int layer_merge(const char *state, const struct layer *layers, size_t n, struct layer *out,
+int layer_merge(const char *state, const struct layer *layers, size_t n,
+        const char *const *below, struct layer *out, struct carrel_error *err);
+
+/*
+ * Makes a stack of sealed layers that is as high as may be (LAYER_MAX_CHAIN - 1, so that one
+ * more can come on top) into one, by layer_merge(); a lower one is left alone. The caller holds
+ * layers[0] to layers[*n - 1], and afterwards those that stand in their place.
+ */
+int layer_shorten(const char *state, struct layer *layers, size_t *n, const char *const *below,
         struct carrel_error *err);
 
 /* Gives it up and removes it, if nobody else holds it (-EBUSY). It must have no name. */
 int layer_remove(struct layer *layer, struct carrel_error *err);
 
-/* Whether something that is not a snapshot names the layer `id`; negative errno: cannot say. */
-typedef int layer_is_named(const char *id, void *context);
+/*
+ * The layers that something other than a snapshot names. The sweep asks while it holds the
+ * layers that it could remove: who names a layer does so while holding it, so nobody is missed.
+ */
+struct layer_names;
+int layer_names_add(struct layer_names *names, const char *id); /* -ENOMEM */
+typedef int layer_namer(struct layer_names *names, void *context, struct carrel_error *err);
 
 /*
  * Removes the layers that nobody holds and nothing names, and what crashes left half made or
- * half removed. `is_named` may be NULL. Returns how many.
+ * half removed. `namer` may be NULL; when it fails, or a snapshot cannot be read, nothing is
+ * removed. Returns how many.
  */
-int layer_sweep(
-        const char *state, layer_is_named *is_named, void *context, struct carrel_error *err);
+int layer_sweep(const char *state, layer_namer *namer, void *context, struct carrel_error *err);

@@ -2,6 +2,7 @@
  * snapshot.h - names for stacks of sealed layers.
  *
  *   <state>/snapshots/<name>.json
+ *   <state>/snapshots/.D-<16>      being written
  *
  * A snapshot is a file that names layers; the layers stay as long as it does. It is written
  * whole while its layers are held, so no sweep takes one of them in between.
@@ -9,13 +10,17 @@
 #pragma once
 #include "base/auto.h"
 #include "layer/layer.h"
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct carrel_error;
 
-#define SNAPSHOT_NAME_MAX 64 /* letters, digits, '.', '_', '-'; begins with a letter or digit  \
-                              */
+#define SNAPSHOT_NAME_MAX                                                                      \
+    64 /* letters, digits, '.', '_', '-'; begins with a letter or digit                        \
+        */
+
+#define SNAPSHOT_DRAFT "."
 
 struct snapshot {
     char name[SNAPSHOT_NAME_MAX + 1];
@@ -27,6 +32,8 @@ struct snapshot {
 };
 void snapshot_finish(struct snapshot snapshot);
 DEFINE_AUTO(struct snapshot, snapshot_finish)
+
+bool snapshot_is_name(const char *text);
 
 /*
  * Writes it. The caller holds every one of its layers, and all are sealed. -EEXIST: the name is

@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "base/tree.h"
 #include "harness.h"
+#include "layer/layer.h"
 #include "place.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -385,5 +386,95 @@ CONTRACT(one_root_is_enough)
     disk.spec.space = NULL;
     disk.spec.root = "/";
     CHECK_EQ(create(&disk.spec, &box), -EINVAL);
+    disk_end(&disk);
+}
+
+/* What a program sees of all its places, one line for each file. */
+static void look(struct sandbox *box, struct buf *out)
+{
+    AUTO(outcome_finish)
+    struct outcome got = run_shell(box,
+            "cd / && find tmp home/agent workspace -printf '%p %y %m %s %l %T@\\n' | sort &&"
+            "find tmp home/agent workspace -type f -size -9k | sort | xargs -d '\\n' md5sum");
+
+    CHECK_STR(got.err.data, "");
+    buf_add(out, got.out.data, got.out.len);
+}
+
+/* The stack as a `space`: `top` is written to. */
+static void use_stack(
+        struct disk *disk, const struct layer *stack, size_t n, const struct layer *top)
+{
+    for (size_t i = 0; i < n; i++)
+        disk->lower[i] = stack[i].upper;
+    disk->lower[n] = NULL;
+    disk->overlay = (struct sandbox_overlay){
+        .lower = disk->lower, .space = top->path, .upper = "upper", .work = "work"
+    };
+    disk->spec.space = &disk->overlay;
+}
+
+static void look_at_stack(
+        struct disk *disk, const struct layer *stack, size_t n, struct buf *out)
+{
+    struct layer top = LAYER_INIT;
+
+    CHECK_EQ(layer_new(disk->top, &top, &err), 0);
+    use_stack(disk, stack, n, &top);
+    AUTO(sandbox_free) struct sandbox *box = disk_box(disk);
+    look(box, out);
+    stop(box);
+    CHECK_EQ(layer_remove(&top, &err), 0);
+}
+
+CONTRACT(a_stack_looks_the_same_when_it_is_copied_or_merged)
+{
+    static const char *const steps[] = {
+        "mkdir -p a/b/c d e; for i in 1 2 3 4; do echo $i >a/b/f$i; echo $i >d/f$i; done;"
+        "ln -s f1 a/l; ln a/b/f1 a/h; echo x >e/x; touch -d 2001-01-01 a/b/f2; chmod 600 d/f1",
+        "rm -r d; mkdir d; echo new >d/new; rm a/b/f2; echo more >>a/b/f3; mv a/b/f4 a/g;"
+        "rm -r e; echo file >e; mkdir -p /tmp/t && echo t >/tmp/t/t",
+        "rm e; mkdir e; echo y >e/y; rm -r a/b/c; rm d/new; mkdir -m 500 a/locked; rm a/l;"
+        "echo home >/home/agent/h; truncate -s 1G sparse",
+    };
+    struct disk disk;
+    struct layer stack[4] = { LAYER_INIT, LAYER_INIT, LAYER_INIT, LAYER_INIT };
+    AUTO(layer_close) struct layer other = LAYER_INIT;
+    AUTO(buf_finish) struct buf was = BUF_INIT(1U << 20);
+    AUTO(buf_finish) struct buf is = BUF_INIT(1U << 20);
+    size_t n = 0;
+
+    disk_begin(&disk, 0);
+    for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+        struct layer top = LAYER_INIT;
+        CHECK_EQ(layer_new(disk.top, &top, &err), 0);
+        use_stack(&disk, stack, n, &top);
+        AUTO(sandbox_free) struct sandbox *box = disk_box(&disk);
+        expect(box, steps[i], "");
+        stop(box);
+        CHECK_EQ(layer_seal(&top, &err), 0);
+        memmove(stack + 1, stack, n++ * sizeof(*stack));
+        stack[0] = top;
+    }
+    look_at_stack(&disk, stack, n, &was);
+
+    CHECK_EQ(layer_copy(disk.top, &stack[0], &other, &err), 0);
+    struct layer first = stack[0];
+    stack[0] = other;
+    look_at_stack(&disk, stack, n, &is);
+    CHECK_STR(is.data, was.data);
+    stack[0] = first;
+    layer_close(other);
+    other = LAYER_INIT;
+
+    const char *const below[] = { stack[n - 1].upper, NULL };
+    CHECK_EQ(layer_merge(disk.top, stack, n - 1, below, &other, &err), 0);
+    const struct layer fewer[] = { other, stack[n - 1] };
+    buf_finish(is);
+    is = BUF_INIT(1U << 20);
+    look_at_stack(&disk, fewer, 2, &is);
+    CHECK_STR(is.data, was.data);
+    for (size_t i = 0; i < n; i++)
+        layer_close(stack[i]);
     disk_end(&disk);
 }

@@ -68,7 +68,7 @@ static int attach_layer(const struct plan *plan, size_t i, const int *mount_fds,
     return 0;
 }
 
-static int act_as(uid_t uid, gid_t gid, struct carrel_error *err)
+static int set_ids(uid_t uid, gid_t gid, struct carrel_error *err)
 {
     (void)setfsgid(gid);
     (void)setfsuid(uid);
@@ -79,12 +79,12 @@ static int act_as(uid_t uid, gid_t gid, struct carrel_error *err)
 
 int overlay_as_user(const struct plan *plan, struct carrel_error *err)
 {
-    return act_as(plan->uid, plan->gid, err);
+    return set_ids(plan->uid, plan->gid, err);
 }
 
 int overlay_as_init(const struct plan *plan, struct carrel_error *err)
 {
-    return act_as(plan->init_uid, plan->init_gid, err);
+    return set_ids(plan->init_uid, plan->init_gid, err);
 }
 
 /* Attaches all layers in a new directory of `scratch`; the one that is written to as "0". */

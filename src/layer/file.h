@@ -1,0 +1,27 @@
+/* file.h - one file of a layer, taken over into another; for this folder alone. */
+#pragma once
+#include "base/fd.h"
+#include <sys/stat.h>
+
+/*
+ * Opens `name` in `dir` for reading, which `st` says is a file or directory of ours, even if
+ * its mode forbids: then it is changed for a moment, or, for a directory, until file_restore().
+ * Negative errno.
+ */
+int file_open(int dir, const char *name, const struct stat *st);
+int file_restore(int fd, const struct stat *st);
+
+/*
+ * A copy of a regular file as `name` in `to`: data (shared where the file system can, holes as
+ * holes), attributes, mode, owner, times. Negative errno.
+ */
+int file_copy(int from, const char *name, const struct stat *st, int to);
+
+/* The same for what is neither a regular file nor a directory. */
+int file_copy_special(int from, const char *name, const struct stat *st, int to);
+
+/* Attributes that programs set, but none that an overlay keeps for itself. */
+int file_copy_attributes(int from, int to);
+
+/* Owner, mode and times, after all else. */
+int file_finish(int fd, const struct stat *st);

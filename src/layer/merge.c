@@ -1,0 +1,361 @@
+/*
+ * merge.c - one walk through several trees at once.
+ *
+ * A program chose the depth of the trees. So there is one descriptor for each, however deep it
+ * is: on the way down it is replaced by the one of the directory below, on the way up by "..",
+ * which cannot lead elsewhere, since nobody changes the trees. A tree that has no part in a
+ * directory, or is hidden there, stays where it is until the walk is back.
+ *
+ * What is on top counts, and a directory goes on in the next tree unless something there ends
+ * it: a mark that it is opaque, or anything that is not a directory. Where that was so, the
+ * directory made of them must hide what is below the last of them, and is marked opaque.
+ *
+ * An overlay looks for whiteouts only in directories that several layers have a part in; in
+ * another one it would show them. So one is taken over only if it hides something: the trees
+ * below are walked, too, to know that.
+ */
+#include "layer/merge.h"
+#include "base/auto.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "layer/file.h"
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#define OPAQUE "user.overlay.opaque"
+
+typedef unsigned __int128 tree_set;
+#define BIT(i) ((tree_set)1 << (i))
+
+/* A directory of the result that is being filled. */
+struct frame {
+    tree_set trees;          /* which have a part in it */
+    bool is_opaque;          /* what is below the last of them is hidden */
+    struct stat top;         /* of the topmost */
+    mode_t modes[MERGE_MAX]; /* of each */
+    char **dirs;             /* in it */
+    size_t n_dirs, next;
+    struct frame *above;
+};
+
+struct walk {
+    int *from;
+    size_t n;   /* trees that are merged */
+    size_t all; /* and those below them */
+    int to;
+    int aside;
+    enum merge_how how;
+    struct frame *at;
+    struct carrel_error *err;
+};
+
+static int fail(struct walk *walk, int r, const char *name)
+{
+    char shown[128];
+
+    return err_set_errno(walk->err, r, "copy '%s' of a layer",
+            str_escape(name, strlen(name), shown, sizeof(shown)));
+}
+
+static void frame_free(struct frame *frame)
+{
+    for (size_t i = 0; i < frame->n_dirs; i++)
+        free(frame->dirs[i]);
+    free(frame->dirs);
+    free(frame);
+}
+
+static bool is_whiteout(const struct stat *st)
+{
+    return S_ISCHR(st->st_mode) && st->st_rdev == 0;
+}
+
+/* 1: it is; 0: not. Another mark than ours would mean something that we do not know. */
+static int is_opaque(int fd)
+{
+    char value[2];
+    ssize_t n = fgetxattr(fd, OPAQUE, value, sizeof(value));
+
+    if (n < 0)
+        return errno == ENODATA || errno == ENOTSUP ? 0 : -errno;
+    return n == 1 && value[0] == 'y' ? 1 : -EUCLEAN;
+}
+
+/* A file with several names is copied once; the others are links here, too. */
+static int copy_linked(struct walk *walk, int from, const char *name, const struct stat *st)
+{
+    char inode[24];
+
+    (void)snprintf(inode, sizeof(inode), "%ju", (uintmax_t)st->st_ino);
+    if (linkat(walk->aside, inode, walk->to, name, 0) == 0)
+        return 0;
+    if (errno != ENOENT && errno != EMLINK)
+        return -errno;
+    bool is_first = errno == ENOENT;
+    int r = file_copy(from, name, st, walk->to);
+    if (r == 0 && is_first && linkat(walk->to, name, walk->aside, inode, 0) < 0)
+        r = -errno;
+    return r;
+}
+
+/* Whether there is something below the merged trees that a whiteout has to hide. */
+static bool is_below(const struct walk *walk, const char *name)
+{
+    struct stat st;
+
+    for (size_t i = walk->n; i < walk->all; i++)
+        if ((walk->at->trees & BIT(i)) &&
+                fstatat(walk->from[i], name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+            return !is_whiteout(&st);
+    return false;
+}
+
+/* What is not a directory. */
+static int take(struct walk *walk, int from, const char *name, const struct stat *st)
+{
+    if (walk->how == MERGE_LINK && is_whiteout(st) && !is_below(walk, name))
+        return 0;
+    if (walk->how == MERGE_LINK) {
+        if (linkat(from, name, walk->to, name, 0) == 0)
+            return 0;
+        if (errno != EMLINK)
+            return fail(walk, -errno, name);
+    }
+    int r = !S_ISREG(st->st_mode) ? file_copy_special(from, name, st, walk->to)
+            : st->st_nlink > 1 && walk->how == MERGE_COPY ? copy_linked(walk, from, name, st)
+                                                          : file_copy(from, name, st, walk->to);
+    return r < 0 ? fail(walk, r, name) : 0;
+}
+
+static int add_dir(struct frame *frame, const char *name)
+{
+    char **dirs = reallocarray(frame->dirs, frame->n_dirs + 1, sizeof(*dirs));
+
+    if (!dirs)
+        return -ENOMEM;
+    frame->dirs = dirs;
+    dirs[frame->n_dirs] = strdup(name);
+    return dirs[frame->n_dirs++] ? 0 : -ENOMEM;
+}
+
+/* Whether a tree above number `i` has something of this name. */
+static bool is_hidden(const struct walk *walk, size_t i, const char *name)
+{
+    struct stat st;
+
+    for (size_t j = 0; j < i; j++)
+        if ((walk->at->trees & BIT(j)) &&
+                fstatat(walk->from[j], name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+            return true;
+    return false;
+}
+
+static int visit(struct walk *walk, size_t i, const char *name)
+{
+    struct stat st;
+
+    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || is_hidden(walk, i, name))
+        return 0;
+    if (fstatat(walk->from[i], name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return fail(walk, -errno, name);
+    if (!S_ISDIR(st.st_mode))
+        return take(walk, walk->from[i], name, &st);
+    int r = add_dir(walk->at, name);
+    return r < 0 ? fail(walk, r, name) : 0;
+}
+
+/* Takes all files of the directory, and remembers the directories in it. */
+static int fill(struct walk *walk)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < walk->n; i++) {
+        const struct dirent *entry;
+        if (!(walk->at->trees & BIT(i)))
+            continue;
+        int copy = openat(walk->from[i], ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        DIR *list = copy < 0 ? NULL : fdopendir(copy);
+        if (!list) {
+            r = fail(walk, -errno, ".");
+            fd_close(copy);
+            return r;
+        }
+        while (r == 0 && (entry = readdir(list)))
+            r = visit(walk, i, entry->d_name);
+        (void)closedir(list);
+    }
+    return r;
+}
+
+/* Opens `name` in each tree that has a part in it: their descriptors go down. */
+static int go_down(struct walk *walk, const char *name, struct frame *frame)
+{
+    for (size_t i = 0; i < walk->all; i++) {
+        struct stat st;
+        if (!(walk->at->trees & BIT(i)))
+            continue;
+        if (fstatat(walk->from[i], name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+            if (errno == ENOENT)
+                continue;
+            return -errno;
+        }
+        if (!S_ISDIR(st.st_mode)) {
+            frame->is_opaque = i < walk->n;
+            break;
+        }
+        int fd = file_open(walk->from[i], name, &st);
+        if (fd < 0)
+            return fd;
+        fd_close(walk->from[i]);
+        walk->from[i] = fd;
+        if (frame->trees == 0)
+            frame->top = st;
+        frame->modes[i] = st.st_mode;
+        frame->trees |= BIT(i);
+        int r = is_opaque(fd);
+        if (r < 0)
+            return r;
+        if (r > 0) {
+            frame->is_opaque = i < walk->n;
+            break;
+        }
+    }
+    return 0;
+}
+
+static int topmost(const struct walk *walk, const struct frame *frame)
+{
+    for (size_t i = 0; i < walk->n; i++)
+        if (frame->trees & BIT(i))
+            return walk->from[i];
+    return -1;
+}
+
+static int enter(struct walk *walk, const char *name)
+{
+    struct frame *frame = calloc(1, sizeof(*frame));
+
+    if (!frame)
+        return fail(walk, -ENOMEM, name);
+    frame->above = walk->at;
+    int r = go_down(walk, name, frame);
+    walk->at = frame; /* from here on it goes with the walk */
+    if (r == 0 && mkdirat(walk->to, name, 0700) < 0)
+        r = -errno;
+    int made = r < 0 ? -1 : openat(walk->to, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (r == 0 && made < 0)
+        r = -errno;
+    if (r < 0)
+        return fail(walk, r, name);
+    fd_close(walk->to);
+    walk->to = made;
+    r = file_copy_attributes(topmost(walk, frame), made);
+    return r < 0 ? fail(walk, r, name) : fill(walk);
+}
+
+static int go_up(int *fd, int (*finish)(int fd, const struct stat *st), const struct stat *st)
+{
+    int above = openat(*fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* while it can */
+    int r = above < 0 ? -errno : finish(*fd, st);
+
+    if (above < 0)
+        return r;
+    fd_close(*fd);
+    *fd = above;
+    return r;
+}
+
+/* All that is true of the directory is set now: nothing is created in it any more. */
+static int leave(struct walk *walk)
+{
+    struct frame *frame = walk->at;
+    int r = frame->is_opaque && fsetxattr(walk->to, OPAQUE, "y", 1, 0) < 0 ? -errno : 0;
+
+    for (size_t i = 0; i < walk->all; i++) {
+        const struct stat st = { .st_mode = frame->modes[i] };
+        int up = frame->trees & BIT(i) ? go_up(&walk->from[i], file_restore, &st) : 0;
+        if (r == 0)
+            r = up;
+    }
+    if (r == 0)
+        r = go_up(&walk->to, file_finish, &frame->top);
+    walk->at = frame->above;
+    frame_free(frame);
+    return r < 0 ? fail(walk, r, "a directory") : 0;
+}
+
+static int begin(struct walk *walk)
+{
+    struct frame *frame = calloc(1, sizeof(*frame));
+
+    if (!frame)
+        return fail(walk, -ENOMEM, ".");
+    walk->at = frame;
+    frame->trees = walk->all == MERGE_MAX ? ~(tree_set)0 : BIT(walk->all) - 1;
+    if (fstat(walk->from[0], &frame->top) < 0)
+        return fail(walk, -errno, ".");
+    int r = file_copy_attributes(walk->from[0], walk->to);
+    return r < 0 ? fail(walk, r, ".") : fill(walk);
+}
+
+static int go_through(struct walk *walk)
+{
+    int r = begin(walk);
+
+    while (r == 0) {
+        struct frame *frame = walk->at;
+        if (frame->next < frame->n_dirs)
+            r = enter(walk, frame->dirs[frame->next++]);
+        else if (frame->above)
+            r = leave(walk);
+        else
+            break;
+    }
+    if (r == 0)
+        r = file_finish(walk->to, &walk->at->top);
+    return r;
+}
+
+/* A walk that failed leaves directories open to us; their modes are put back all the same. */
+static void give_up(struct walk *walk)
+{
+    while (walk->at) {
+        struct frame *frame = walk->at;
+        for (size_t i = 0; frame->above && i < walk->all; i++) {
+            const struct stat st = { .st_mode = frame->modes[i] };
+            if (frame->trees & BIT(i))
+                (void)go_up(&walk->from[i], file_restore, &st); /* best effort */
+        }
+        walk->at = frame->above;
+        frame_free(frame);
+    }
+}
+
+int merge_trees(int *from, size_t n, size_t below, int to, int aside, enum merge_how how,
+        struct carrel_error *err)
+{
+    struct walk walk = {
+        .from = from,
+        .n = n,
+        .all = n + below,
+        .to = fcntl(to, F_DUPFD_CLOEXEC, 3),
+        .aside = aside,
+        .how = how,
+        .err = err,
+    };
+
+    assert(n > 0 && walk.all <= MERGE_MAX && (how == MERGE_LINK || n == 1));
+    int r = walk.to < 0 ? err_set_errno(err, -errno, "copy a layer") : go_through(&walk);
+    give_up(&walk);
+    for (size_t i = 0; i < walk.all; i++)
+        fd_close(fd_steal(&from[i]));
+    fd_close(walk.to);
+    return r;
+}

@@ -1,0 +1,356 @@
+/* snapshot.c - names for stacks of layers, as files. */
+#include "layer/snapshot.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/json.h"
+#include "base/json_read.h"
+#include "base/str.h"
+#include "layer/store.h"
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SUFFIX ".json"
+#define FILE_MAX (64U << 10)
+
+void snapshot_finish(struct snapshot snapshot)
+{
+    free(snapshot.image);
+    free(snapshot.from);
+}
+
+bool snapshot_is_name(const char *text)
+{
+    size_t len = strlen(text);
+
+    if (len == 0 || len > SNAPSHOT_NAME_MAX || !isalnum((unsigned char)text[0]))
+        return false;
+    for (size_t i = 0; i < len; i++)
+        if (!isalnum((unsigned char)text[i]) && !strchr("._-", text[i]))
+            return false;
+    return true;
+}
+
+static int check_name(const char *name, struct carrel_error *err)
+{
+    char shown[128];
+
+    if (snapshot_is_name(name))
+        return 0;
+    return err_set(err, -EINVAL,
+            "'%s' cannot name a snapshot: expected up to %d letters, digits, '.', '_' and '-', "
+            "a letter or digit first",
+            str_escape(name, strlen(name), shown, sizeof(shown)), SNAPSHOT_NAME_MAX);
+}
+
+static int path_of(const char *state, const char *name, char path[static PATH_MAX],
+        struct carrel_error *err)
+{
+    int n = snprintf(path, PATH_MAX, "%s/snapshots%s%s%s", state, name ? "/" : "",
+            name ? name : "", name ? SUFFIX : "");
+
+    return n >= PATH_MAX ? err_set_errno(err, -ENAMETOOLONG, "'%s'", state) : 0;
+}
+
+static void to_json(const struct snapshot *snapshot, struct buf *text)
+{
+    struct json json = { .out = text };
+
+    json_object(&json, NULL);
+    json_str(&json, "name", snapshot->name);
+    json_array(&json, "layers");
+    for (size_t i = 0; i < snapshot->n_layers; i++)
+        json_str(&json, NULL, snapshot->layers[i]);
+    json_end_array(&json);
+    json_str(&json, "image", snapshot->image);
+    json_str(&json, "from", snapshot->from);
+    json_i64(&json, "created_s",
+            snapshot->created_s ? snapshot->created_s : (int64_t)time(NULL));
+    json_end_object(&json);
+    buf_add_str(text, "\n");
+}
+
+static int check_layers(const struct snapshot *snapshot, struct carrel_error *err)
+{
+    if (snapshot->n_layers > LAYER_MAX_CHAIN)
+        return err_set(err, -E2BIG, "snapshot '%s' has more than %d layers", snapshot->name,
+                LAYER_MAX_CHAIN);
+    for (size_t i = 0; i < snapshot->n_layers; i++)
+        if (!layer_is_id(snapshot->layers[i]))
+            return err_set(err, -EINVAL, "snapshot '%s' names something that is no layer",
+                    snapshot->name);
+    return 0;
+}
+
+/* The file appears whole and takes the place of no other: a link fails where one is. */
+static int publish(int dir, const char *name, const struct buf *text, struct carrel_error *err)
+{
+    char draft[ID_SIZE + 1] = SNAPSHOT_DRAFT;
+    char file[SNAPSHOT_NAME_MAX + sizeof(SUFFIX)];
+
+    (void)snprintf(file, sizeof(file), "%s" SUFFIX, name);
+    int r = id_new('D', draft + strlen(SNAPSHOT_DRAFT), err);
+    if (r < 0)
+        return r;
+    AUTO(fd_close)
+    int fd = openat(dir, draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return err_set_errno(err, -errno, "write the snapshot '%s'", name);
+    r = fd_write_all(fd, text->data, text->len);
+    if (r == 0 && fsync(fd) < 0)
+        r = -errno;
+    if (r == 0 && linkat(dir, draft, dir, file, 0) < 0)
+        r = -errno;
+    (void)unlinkat(dir, draft, 0); /* else the sweep does */
+    if (r == 0 && fsync(dir) < 0)
+        r = -errno;
+    if (r == -EEXIST)
+        return err_set(err, r,
+                "there is a snapshot '%s' already; carrel snapshot rm %s removes it", name,
+                name);
+    return r < 0 ? err_set_errno(err, r, "write the snapshot '%s'", name) : 0;
+}
+
+int snapshot_write(const char *state, const struct snapshot *snapshot, struct carrel_error *err)
+{
+    AUTO(buf_finish) struct buf text = BUF_INIT(FILE_MAX);
+    char path[PATH_MAX];
+
+    int r = check_name(snapshot->name, err);
+    if (r == 0)
+        r = check_layers(snapshot, err);
+    if (r == 0)
+        r = path_of(state, NULL, path, err);
+    if (r < 0)
+        return r;
+    to_json(snapshot, &text);
+    if (text.is_short)
+        return err_set_errno(err, -ENOMEM, "snapshot '%s'", snapshot->name);
+    if (mkdir(path, 0700) < 0 && errno != EEXIST)
+        return err_set_errno(err, -errno, "create '%s'", path);
+    AUTO(fd_close) int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return err_set_errno(err, -errno, "open '%s'", path);
+    AUTO(fd_close) int layers = store_open(state, err);
+    AUTO(fd_close) int gate = layers < 0 ? layers : store_pass(layers, GATE_SHARED, err);
+    return gate < 0 ? gate : publish(dir, snapshot->name, &text, err);
+}
+
+/* A string member that may be null: text of ours, or NULL. */
+static int read_text(struct json_value object, const char *key, char **out)
+{
+    AUTO(buf_finish) struct buf text = BUF_INIT(FILE_MAX);
+    struct json_value value = json_read_member(object, key);
+
+    if (json_read_kind(value) == JSON_NULL)
+        return 0;
+    int r = json_read_string(value, &text);
+    if (r < 0)
+        return r;
+    buf_add(&text, "", 0);
+    *out = text.is_short ? NULL : strdup(text.data);
+    return *out ? 0 : -ENOMEM;
+}
+
+static int read_layers(struct json_value list, struct snapshot *snapshot)
+{
+    struct json_value value;
+    size_t at = 0;
+
+    if (json_read_kind(list) != JSON_ARRAY)
+        return -EINVAL;
+    while (json_read_next(list, &at, NULL, &value)) {
+        AUTO(buf_finish) struct buf text = BUF_INIT(64);
+        if (snapshot->n_layers == LAYER_MAX_CHAIN || json_read_string(value, &text) < 0)
+            return -EINVAL;
+        buf_add(&text, "", 0);
+        if (text.is_short || !layer_is_id(text.data))
+            return -EINVAL;
+        memcpy(snapshot->layers[snapshot->n_layers++], text.data, text.len + 1);
+    }
+    return 0;
+}
+
+static int parse(const struct buf *text, const char *name, struct snapshot *out,
+        struct carrel_error *err)
+{
+    AUTO(snapshot_finish) struct snapshot snapshot = { .n_layers = 0 };
+    struct json_value top;
+    uint64_t created = 0;
+
+    int r = json_read_check(text->data ? text->data : "", text->len, &top, err);
+    if (r < 0)
+        return err_wrap(err, r, "snapshot '%s'", name);
+    (void)snprintf(snapshot.name, sizeof(snapshot.name), "%s", name);
+    r = read_layers(json_read_member(top, "layers"), &snapshot);
+    if (r == 0)
+        r = read_text(top, "image", &snapshot.image);
+    if (r == 0)
+        r = read_text(top, "from", &snapshot.from);
+    if (r == 0)
+        r = json_read_u64(json_read_member(top, "created_s"), &created);
+    if (r == 0 && created > INT64_MAX)
+        r = -ERANGE;
+    if (r < 0)
+        return err_set(
+                err, r == -ENOMEM ? r : -EINVAL, "the file of snapshot '%s' is damaged", name);
+    snapshot.created_s = (int64_t)created;
+    *out = snapshot;
+    snapshot = (struct snapshot){ .n_layers = 0 };
+    return 0;
+}
+
+/* 1: there; 0: not. */
+static int find(
+        const char *state, const char *name, struct snapshot *out, struct carrel_error *err)
+{
+    AUTO(buf_finish) struct buf text = BUF_INIT(FILE_MAX);
+    char path[PATH_MAX];
+    struct stat st;
+
+    int r = path_of(state, name, path, err);
+    if (r == 0)
+        r = fd_add_file(AT_FDCWD, path, &text, err);
+    if (r < 0)
+        return r;
+    if (text.len == 0 && lstat(path, &st) < 0 && errno == ENOENT)
+        return 0;
+    r = parse(&text, name, out, err);
+    return r < 0 ? r : 1;
+}
+
+struct names {
+    char (*list)[SNAPSHOT_NAME_MAX + 1];
+    size_t n;
+};
+
+static int compare(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+static int list_names(const char *state, struct names *names, struct carrel_error *err)
+{
+    char path[PATH_MAX];
+    const struct dirent *entry;
+
+    int r = path_of(state, NULL, path, err);
+    if (r < 0)
+        return r;
+    DIR *dir = opendir(path);
+    if (!dir)
+        return errno == ENOENT ? 0 : err_set_errno(err, -errno, "'%s'", path);
+    while (r == 0 && (entry = readdir(dir))) {
+        char name[SNAPSHOT_NAME_MAX + 1];
+        size_t len = strlen(entry->d_name);
+        if (len <= strlen(SUFFIX) || strcmp(entry->d_name + len - strlen(SUFFIX), SUFFIX) != 0)
+            continue;
+        len -= strlen(SUFFIX);
+        if (len > SNAPSHOT_NAME_MAX)
+            continue;
+        memcpy(name, entry->d_name, len);
+        name[len] = '\0';
+        if (!snapshot_is_name(name))
+            continue;
+        void *list = reallocarray(names->list, names->n + 1, sizeof(*names->list));
+        if (!list) {
+            r = err_set_errno(err, -ENOMEM, "snapshots");
+            break;
+        }
+        names->list = list;
+        memcpy(names->list[names->n++], name, sizeof(name));
+    }
+    (void)closedir(dir);
+    if (names->n > 0)
+        qsort(names->list, names->n, sizeof(*names->list), compare);
+    return r;
+}
+
+static int unknown(const char *state, const char *name, struct carrel_error *err)
+{
+    struct names names = { 0 };
+    AUTO(buf_finish) struct buf text = BUF_INIT(300);
+
+    if (list_names(state, &names, NULL) == 0)
+        for (size_t i = 0; i < names.n && text.len < 200; i++)
+            buf_addf(&text, "%s%s", i ? " " : "", names.list[i]);
+    size_t n = names.n;
+    free(names.list);
+    if (n == 0)
+        return err_set(err, -ENOENT, "there is no snapshot '%s'; there is none at all", name);
+    return err_set(err, -ENOENT, "there is no snapshot '%s'; there are: %s", name, text.data);
+}
+
+int snapshot_read(
+        const char *state, const char *name, struct snapshot *out, struct carrel_error *err)
+{
+    int r = check_name(name, err);
+
+    if (r == 0)
+        r = find(state, name, out, err);
+    if (r < 0)
+        return r;
+    return r == 0 ? unknown(state, name, err) : 0;
+}
+
+int snapshot_open(const char *state, const char *name, struct snapshot *out,
+        struct layer layers[static LAYER_MAX_CHAIN], struct carrel_error *err)
+{
+    AUTO(snapshot_finish) struct snapshot snapshot = { .n_layers = 0 };
+    size_t n = 0;
+
+    int r = snapshot_read(state, name, &snapshot, err);
+    for (; r == 0 && n < snapshot.n_layers; n++) {
+        layers[n] = LAYER_INIT;
+        r = layer_open(state, snapshot.layers[n], &layers[n], err);
+        if (r == 0 && !layers[n].is_sealed)
+            r = err_set(err, -EUCLEAN, "its layer '%s' was never sealed", snapshot.layers[n]);
+    }
+    if (r < 0) {
+        while (n > 0)
+            layer_close(layers[--n]);
+        return err_wrap(err, r, "snapshot '%s'", name);
+    }
+    *out = snapshot;
+    snapshot = (struct snapshot){ .n_layers = 0 };
+    return 0;
+}
+
+int snapshot_each(const char *state,
+        int (*each)(const struct snapshot *snapshot, void *context), void *context,
+        struct carrel_error *err)
+{
+    struct names names = { 0 };
+    int r = list_names(state, &names, err);
+
+    for (size_t i = 0; r >= 0 && i < names.n; i++) {
+        AUTO(snapshot_finish) struct snapshot snapshot = { .n_layers = 0 };
+        r = find(state, names.list[i], &snapshot, err);
+        if (r > 0)
+            r = each(&snapshot, context);
+    }
+    free(names.list);
+    return r < 0 ? r : 0;
+}
+
+int snapshot_remove(const char *state, const char *name, struct carrel_error *err)
+{
+    char path[PATH_MAX];
+
+    int r = check_name(name, err);
+    if (r == 0)
+        r = path_of(state, name, path, err);
+    if (r < 0)
+        return r;
+    if (unlink(path) < 0)
+        return errno == ENOENT ? unknown(state, name, err)
+                               : err_set_errno(err, -errno, "remove '%s'", path);
+    return 0;
+}
