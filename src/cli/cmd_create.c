@@ -14,6 +14,7 @@ static const struct option_row rows[] = {
     { "name", "NAME", "what to call it besides its id; unique among the living",
             .take = living_take_name },
     { "label", "NAME=VALUE", "a label; may be given several times", .take = living_take_label },
+    { "from", "SNAPSHOT", "begin with the files of a snapshot", .take = living_take_from },
     { "lease", "TIME|none", "end it after this long, unless renewed: 1h (default)",
             .take = living_take_lease },
     { "idle", "TIME|none", "end it when nobody used it for this long: none (default)",
@@ -61,6 +62,7 @@ static int create(struct living_args *args)
         .options = &args->run.options,
         .name = args->name,
         .labels = (const char *const *)args->labels,
+        .from = args->from,
         .lease_ms = args->has_lease ? args->lease_ms : LIVING_LEASE_MS,
         .idle_ms = args->idle_ms,
     };

@@ -22,6 +22,13 @@ int living_take_name(void *target, const char *value, struct carrel_error *err)
     return 0;
 }
 
+int living_take_from(void *target, const char *value, struct carrel_error *err)
+{
+    (void)err;
+    ((struct living_args *)target)->from = value;
+    return 0;
+}
+
 int living_take_label(void *target, const char *value, struct carrel_error *err)
 {
     struct living_args *args = target;

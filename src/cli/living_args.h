@@ -12,6 +12,7 @@ struct carrel_error;
 struct living_args {
     struct run_args run; /* first: its rows take it for their own */
     const char *name;
+    const char *from;
     char **labels; /* "K=V", NULL-terminated */
     size_t n_labels;
     uint64_t lease_ms;
@@ -46,6 +47,7 @@ int living_args_parse(struct living_args *args, const struct living_command *com
         char **argv, struct carrel_error *err);
 
 int living_take_name(void *target, const char *value, struct carrel_error *err);
+int living_take_from(void *target, const char *value, struct carrel_error *err);
 int living_take_label(void *target, const char *value, struct carrel_error *err);
 int living_take_lease(void *target, const char *value, struct carrel_error *err);
 int living_take_idle(void *target, const char *value, struct carrel_error *err);

@@ -2,6 +2,7 @@
 #include "core/ground.h"
 #include "base/err.h"
 #include "core/state.h"
+#include "layer/snapshot.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,26 +47,11 @@ static int stack(struct ground *ground, struct carrel_error *err)
     return 0;
 }
 
-/* One layer instead of all the sealed ones, so that there is room for more. */
-static int merge(struct ground *ground, struct carrel_error *err)
-{
-    struct layer merged = LAYER_INIT;
-
-    int r = layer_merge(ground->state, ground->below, ground->n_below, &merged, err);
-    if (r < 0)
-        return r;
-    for (size_t i = 0; i < ground->n_below; i++)
-        layer_close(ground->below[i]);
-    ground->below[0] = merged;
-    ground->n_below = 1;
-    return 0;
-}
-
 int ground_seal(struct ground *ground, struct carrel_error *err)
 {
     struct layer fresh = LAYER_INIT;
 
-    int r = ground->n_below == LAYER_MAX_CHAIN - 1 ? merge(ground, err) : 0;
+    int r = layer_shorten(ground->state, ground->below, &ground->n_below, ground->root, err);
     if (r == 0)
         r = layer_new(ground->state, &fresh, err);
     if (r < 0)
@@ -112,8 +98,8 @@ int ground_make(const struct ground_base *base, const char *const *root, struct 
         r = layer_open(ground->state, base->ids[i], &ground->below[i], err);
         ground->n_below += r == 0;
     }
-    if (r == 0 && ground->n_below == LAYER_MAX_CHAIN)
-        r = merge(ground, err);
+    if (r == 0)
+        r = layer_shorten(ground->state, ground->below, &ground->n_below, root, err);
     if (r == 0)
         r = layer_new(ground->state, &ground->top, err);
     if (r == 0)
@@ -121,5 +107,20 @@ int ground_make(const struct ground_base *base, const char *const *root, struct 
     if (r < 0)
         return r;
     *out = ptr_steal(&ground);
+    return 0;
+}
+
+int ground_find(const char *snapshot, struct ground_base *out, struct carrel_error *err)
+{
+    AUTO(snapshot_finish) struct snapshot found = { 0 };
+    char state[PATH_MAX];
+
+    int r = state_path(state, sizeof(state), err);
+    if (r == 0)
+        r = snapshot_read(state, snapshot, &found, err);
+    if (r < 0)
+        return r;
+    *out = (struct ground_base){ .n = found.n_layers };
+    memcpy(out->ids, found.layers, sizeof(out->ids));
     return 0;
 }

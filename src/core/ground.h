@@ -11,7 +11,6 @@
 #include <limits.h>
 
 struct carrel_error;
-struct snapshot;
 
 /* Layers by name, topmost first: where a new ground begins. */
 struct ground_base {
@@ -32,6 +31,9 @@ struct ground {
 /* `base` may be NULL: on nothing. The layers of it must be there, and sealed. */
 int ground_make(const struct ground_base *base, const char *const *root, struct ground **out,
         struct carrel_error *err);
+
+/* The layers of a snapshot. They may go between this and ground_make(), which says so then. */
+int ground_find(const char *snapshot, struct ground_base *out, struct carrel_error *err);
 
 /* Lets go of the layers; the writable one, which nobody else can have, is removed. */
 void ground_free(struct ground *ground); /* NULL is fine */

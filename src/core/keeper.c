@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "core/disk_watch.h"
+#include "core/ground.h"
 #include "core/keeper_wire.h"
 #include "core/outcome.h"
 #include "registry/registry.h"
@@ -226,6 +227,7 @@ static void end(struct keeper *keeper, struct carrel_error *why)
         (void)sandbox_stop(keeper->stage.box, NULL, NULL);
         stage_abandon(&keeper->stage, why);
     }
+    ground_free(ptr_steal(&keeper->stage.ground));
     (void)registry_remove(keeper->entry, NULL); /* else swept */
     tell_end(keeper, r, why);
 }
@@ -256,13 +258,30 @@ static int leave_caller(struct keeper *keeper, struct carrel_error *err)
     return keeper->signal_fd < 0 ? err_set_errno(err, -errno, "signalfd") : 0;
 }
 
+/* A runtime that isolates nothing has no private places to keep. */
+static int make_ground(struct keeper *keeper, struct carrel_error *err)
+{
+    const struct ground_base *base = keeper->base;
+    struct ground_base named;
+
+    if (keeper->from) {
+        int r = ground_find(keeper->from, &named, err);
+        if (r < 0)
+            return r;
+        base = &named;
+    }
+    return ground_make(base, NULL, &keeper->stage.ground, err);
+}
+
 static int make(struct keeper *keeper, struct carrel_error *err)
 {
     struct stage *stage = &keeper->stage;
     AUTO(buf_finish) struct buf record = BUF_INIT(REGISTRY_RECORD_MAX);
 
     stage->must_stand = true;
-    int r = stage_make(stage, err);
+    int r = make_ground(keeper, err);
+    if (r == 0)
+        r = stage_make(stage, err);
     if (r < 0)
         return r;
     keeper->processes = calloc(KEEPER_MAX_PROCESSES, sizeof(*keeper->processes));
@@ -283,18 +302,23 @@ static int make(struct keeper *keeper, struct carrel_error *err)
     return registry_publish(keeper->entry, record.data, record.len, err);
 }
 
-int keeper_main(struct keeper *keeper, int report)
+int keeper_main(struct keeper *keeper, const char *id, int report)
 {
     struct carrel_error err = { 0 };
+    struct keeper_born born = { 0 };
 
     keeper->destroyer = keeper->signal_fd = -1;
     int r = make(keeper, &err);
     if (r < 0) {
         (void)stage_drop(&keeper->stage, r);
         stage_abandon(&keeper->stage, &err);
+        sandbox_free(ptr_steal(&keeper->stage.box));
+        ground_free(ptr_steal(&keeper->stage.ground));
         (void)registry_remove(keeper->entry, NULL); /* else swept */
     }
-    (void)fd_write_all(report, &err, sizeof(err)); /* whoever asked may be gone */
+    (void)snprintf(born.id, sizeof(born.id), "%s", id);
+    born.error = err;
+    (void)fd_write_all(report, &born, sizeof(born)); /* whoever asked may be gone */
     fd_close(report);
     if (r < 0)
         return 1;

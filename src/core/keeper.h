@@ -17,7 +17,9 @@
 #include <stdint.h>
 
 struct carrel_error;
+struct ground_base;
 struct keeper_message;
+struct layer;
 struct registry_entry;
 
 #define KEEPER_MAX_CLIENTS 512
@@ -31,8 +33,8 @@ struct keeper_client {
 };
 
 struct keeper_process {
-    uint32_t id;      /* as the sandbox has it; 0: free */
-    uint32_t number;  /* of this start, in the journal */
+    uint32_t number;  /* of this start, for clients and in the journal; 0: free */
+    uint32_t id;      /* as the sandbox has it, while it runs */
     int client;       /* who hears of its end; -1: nobody */
     bool is_detached; /* it stays when the client goes */
     bool is_ending;   /* its time is over, and it was told so */
@@ -64,9 +66,11 @@ struct keeper {
     struct registry_entry *entry;
     const char *name; /* "": none */
     const char *const *labels;
-    uint64_t lease_ms;     /* 0: none */
-    uint64_t idle_ms;      /* 0: none */
-    uint64_t lease_end_ns; /* CLOCK_BOOTTIME; 0: none */
+    const char *from;         /* a snapshot to begin with; NULL: none */
+    struct ground_base *base; /* or layers; NULL: none */
+    uint64_t lease_ms;        /* 0: none */
+    uint64_t idle_ms;         /* 0: none */
+    uint64_t lease_end_ns;    /* CLOCK_BOOTTIME; 0: none */
     char created[CLOCK_STAMP];
     bool is_paused;
     bool is_changed; /* what the registry shows is out of date */
@@ -95,6 +99,8 @@ int keeper_start(struct keeper *keeper, size_t client, const struct keeper_messa
 int keeper_attach(struct keeper *keeper, size_t client, const struct keeper_message *request,
         struct carrel_error *err);
 
+void keeper_signal(struct keeper *keeper, uint32_t number, int signal);
+
 /* One has ended: it is written down, and told to its client. */
 int keeper_on_exit(
         struct keeper *keeper, const struct sandbox_event *event, struct carrel_error *err);
@@ -116,6 +122,27 @@ void keeper_enforce(struct keeper *keeper);
 unsigned keeper_count_running(const struct keeper *keeper);
 void keeper_process_free(struct keeper_process *process);
 
+/* --- keeper_seal.c --- */
+
+/*
+ * What was written so far becomes layers that never change; `out` names them. Where nothing
+ * runs in the sandbox it is made again over them, in a moment; else it is halted while `copy`,
+ * which the caller closes, is made of what it wrote.
+ */
+int keeper_seal(struct keeper *keeper, struct ground_base *out, struct layer *copy,
+        struct carrel_error *err);
+int keeper_snapshot(
+        struct keeper *keeper, const char *name, bool *is_copied, struct carrel_error *err);
+
+/* --- keeper_fork.c --- */
+
+/*
+ * Starts `n` keepers of sandboxes like this one, on what was written so far. Returns a pipe
+ * from which their struct keeper_born come, one for each.
+ */
+int keeper_fork(struct keeper *keeper, const struct keeper_message *request,
+        const char *const *labels, struct carrel_error *err);
+
 /* --- keeper_text.c --- */
 
 struct buf;
@@ -128,7 +155,7 @@ void keeper_write_state(struct keeper *keeper, struct buf *out);
 
 /*
  * Makes the sandbox, lives as long as it does and ends with it. `stage` has its permit, `entry`
- * its place; `report` gets one struct carrel_error: with code 0 the sandbox stands and can be
- * found, else why not. Returns the exit status of the process.
+ * its place; `report` gets one struct keeper_born with its id: it stands and can be found, or
+ * why not. Returns the exit status of the process.
  */
-int keeper_main(struct keeper *keeper, int report);
+int keeper_main(struct keeper *keeper, const char *id, int report);

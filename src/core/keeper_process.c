@@ -34,12 +34,28 @@ void keeper_process_free(struct keeper_process *process)
     *process = (struct keeper_process){ .client = -1 };
 }
 
-static struct keeper_process *find(struct keeper *keeper, uint32_t id)
+static struct keeper_process *find(struct keeper *keeper, uint32_t number)
 {
-    for (size_t i = 0; i < keeper->n_processes; i++)
-        if (keeper->processes[i].id == id)
+    for (size_t i = 0; number && i < keeper->n_processes; i++)
+        if (keeper->processes[i].number == number)
             return &keeper->processes[i];
     return NULL;
+}
+
+static struct keeper_process *find_running(struct keeper *keeper, uint32_t id)
+{
+    for (size_t i = 0; i < keeper->n_processes; i++)
+        if (keeper->processes[i].id == id && !keeper->processes[i].has_ended)
+            return &keeper->processes[i];
+    return NULL;
+}
+
+void keeper_signal(struct keeper *keeper, uint32_t number, int signal)
+{
+    const struct keeper_process *p = find(keeper, number);
+
+    if (p && !p->has_ended)
+        (void)sandbox_signal(keeper->stage.box, p->id, signal, NULL); /* gone: as good */
 }
 
 /* A place for one more; the one that ended first and that nobody asked for makes room. */
@@ -50,7 +66,7 @@ static struct keeper_process *find_free(struct keeper *keeper)
 
     for (size_t i = 0; i < keeper->n_processes; i++) {
         struct keeper_process *p = &keeper->processes[i];
-        if (!p->id)
+        if (!p->number)
             return p;
         if (p->has_ended && p->client < 0) {
             n_ended++;
@@ -70,7 +86,7 @@ unsigned keeper_count_running(const struct keeper *keeper)
     unsigned n = 0;
 
     for (size_t i = 0; i < keeper->n_processes; i++)
-        n += keeper->processes[i].id && !keeper->processes[i].has_ended;
+        n += keeper->processes[i].number && !keeper->processes[i].has_ended;
     return n;
 }
 
@@ -110,7 +126,7 @@ static int answer_started(struct keeper *keeper, size_t client,
 {
     struct keeper_message answer = {
         .kind = KEEPER_DONE,
-        .process = process->id,
+        .process = process->number,
         .flags = streams->stdin_fd >= 0 ? KEEPER_STDIN : 0,
         .timeout_ms = timeout_ms,
     };
@@ -253,7 +269,7 @@ static void send_report(struct keeper *keeper, struct keeper_process *p)
 {
     const struct keeper_message message = {
         .kind = KEEPER_EXITED,
-        .process = p->id,
+        .process = p->number,
         .value = p->wait_status,
         .oom_kills = p->oom_kills,
         .pids_refused = p->pids_refused,
@@ -267,7 +283,7 @@ static void send_report(struct keeper *keeper, struct keeper_process *p)
 
 static bool is_done(const struct keeper_process *p)
 {
-    return p->id && p->has_ended && p->is_reported;
+    return p->number && p->has_ended && p->is_reported;
 }
 
 bool keeper_report(struct keeper *keeper)
@@ -276,7 +292,7 @@ bool keeper_report(struct keeper *keeper)
 
     for (size_t i = 0; i < keeper->n_processes; i++) {
         struct keeper_process *p = &keeper->processes[i];
-        if (!p->id || !p->has_ended || p->is_reported || p->client < 0)
+        if (!p->number || !p->has_ended || p->is_reported || p->client < 0)
             continue;
         send_report(keeper, p);
         if (is_done(p))
@@ -329,7 +345,7 @@ static void drain(struct keeper_process *p, int stream)
 int keeper_on_exit(
         struct keeper *keeper, const struct sandbox_event *event, struct carrel_error *err)
 {
-    struct keeper_process *p = find(keeper, event->process);
+    struct keeper_process *p = find_running(keeper, event->process);
 
     if (!p)
         return 0;
@@ -399,7 +415,7 @@ int keeper_attach(struct keeper *keeper, size_t client, const struct keeper_mess
         return err->code;
     struct keeper_message answer = {
         .kind = KEEPER_DONE,
-        .process = p->id,
+        .process = p->number,
         .flags = (p->has_ended ? KEEPER_ENDED : 0U) |
                  (p->streams.stdin_fd >= 0 ? KEEPER_STDIN : 0U) |
                  (p->streams.stdout_fd >= 0 ? KEEPER_STDOUT : 0U) |
@@ -429,7 +445,7 @@ void keeper_leave(struct keeper *keeper, size_t client)
 {
     for (size_t i = 0; i < keeper->n_processes; i++) {
         struct keeper_process *p = &keeper->processes[i];
-        if (!p->id || p->client != (int)client)
+        if (!p->number || p->client != (int)client)
             continue;
         p->client = -1;
         if (p->has_ended && !p->is_detached)
@@ -445,7 +461,7 @@ size_t keeper_watch_streams(struct keeper *keeper, struct pollfd *watch, size_t 
 
     for (size_t i = 0; i < keeper->n_processes && n + 2 <= max; i++) {
         const struct keeper_process *p = &keeper->processes[i];
-        if (!p->id || !p->is_detached || p->client >= 0)
+        if (!p->number || !p->is_detached || p->client >= 0)
             continue;
         if (p->streams.stdout_fd >= 0)
             watch[n++] = (struct pollfd){ .fd = p->streams.stdout_fd, .events = POLLIN };
@@ -462,7 +478,7 @@ void keeper_take_output(struct keeper *keeper, const struct pollfd *watch, size_
     /* The same walk as above: nothing was started or ended in between. */
     for (size_t i = 0; i < keeper->n_processes && at < n; i++) {
         struct keeper_process *p = &keeper->processes[i];
-        if (!p->id || !p->is_detached || p->client >= 0)
+        if (!p->number || !p->is_detached || p->client >= 0)
             continue;
         int out = p->streams.stdout_fd;
         int errors = p->streams.stderr_fd;
@@ -478,7 +494,7 @@ uint64_t keeper_next_deadline(const struct keeper *keeper)
     uint64_t next = CLOCK_NEVER;
 
     for (size_t i = 0; i < keeper->n_processes; i++)
-        if (keeper->processes[i].id && keeper->processes[i].deadline_ns < next)
+        if (keeper->processes[i].number && keeper->processes[i].deadline_ns < next)
             next = keeper->processes[i].deadline_ns;
     return next;
 }
@@ -489,7 +505,7 @@ void keeper_enforce(struct keeper *keeper)
 
     for (size_t i = 0; i < keeper->n_processes; i++) {
         struct keeper_process *p = &keeper->processes[i];
-        if (!p->id || p->deadline_ns > now)
+        if (!p->number || p->deadline_ns > now)
             continue;
         (void)sandbox_signal(keeper->stage.box, p->id, p->is_ending ? SIGKILL : SIGTERM, NULL);
         p->deadline_ns = p->is_ending ? CLOCK_NEVER : now + GRACE_MS * NS_PER_MS;

@@ -69,7 +69,7 @@ static int attach(struct keeper *keeper, struct ask *ask, struct carrel_error *e
 static int send_signal(struct keeper *keeper, struct ask *ask, struct carrel_error *err)
 {
     (void)err;
-    (void)sandbox_signal(keeper->stage.box, ask->request->process, ask->request->value, NULL);
+    keeper_signal(keeper, ask->request->process, ask->request->value);
     ask->is_answered = true;
     return 0;
 }
@@ -221,6 +221,34 @@ static int update(struct keeper *keeper, struct ask *ask, struct carrel_error *e
     return note(keeper, "limits_changed", detail.data, err);
 }
 
+static int take_snapshot(struct keeper *keeper, struct ask *ask, struct carrel_error *err)
+{
+    struct payload payload = { 0 };
+    bool is_copied = false;
+
+    int r = ask->n_fds == 1 ? payload_map(ask->fds[0], &payload) : -EPROTO;
+    if (r < 0)
+        return err_set_errno(err, r == -EPROTO ? -EINVAL : r, "read the request");
+    r = keeper_snapshot(keeper, payload.text, &is_copied, err);
+    payload_unmap(&payload);
+    ask->answer.flags = is_copied ? KEEPER_COPIED : 0;
+    return r;
+}
+
+static int fork_it(struct keeper *keeper, struct ask *ask, struct carrel_error *err)
+{
+    struct payload payload = { 0 };
+    bool has_labels = ask->request->flags & KEEPER_LABELS;
+
+    int r = ask->n_fds == 1 ? payload_map(ask->fds[0], &payload) : -EPROTO;
+    if (r < 0)
+        return err_set_errno(err, r == -EPROTO ? -EINVAL : r, "read the request");
+    ask->answer_fd = keeper_fork(
+            keeper, ask->request, has_labels ? (const char *const *)payload.argv : NULL, err);
+    payload_unmap(&payload);
+    return ask->answer_fd < 0 ? ask->answer_fd : 0;
+}
+
 /* Answered at the very end: see keeper.c. */
 static int destroy(struct keeper *keeper, struct ask *ask, struct carrel_error *err)
 {
@@ -244,6 +272,8 @@ static int (*const handlers[])(struct keeper *, struct ask *, struct carrel_erro
     [KEEPER_PAUSE] = pause_it,
     [KEEPER_RESUME] = resume_it,
     [KEEPER_UPDATE] = update,
+    [KEEPER_SNAPSHOT] = take_snapshot,
+    [KEEPER_FORK] = fork_it,
     [KEEPER_DESTROY] = destroy,
 };
 

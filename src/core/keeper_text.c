@@ -99,7 +99,7 @@ void keeper_write_state(struct keeper *keeper, struct buf *out)
 static const struct keeper_process *started(const struct keeper *keeper, uint32_t id)
 {
     for (size_t i = 0; id && i < keeper->n_processes; i++)
-        if (keeper->processes[i].id == id)
+        if (keeper->processes[i].id == id && !keeper->processes[i].has_ended)
             return &keeper->processes[i];
     return NULL;
 }
@@ -115,7 +115,7 @@ static void write_process(
     json_i64(json, "parent", p->inner_parent);
     json_i64(json, "host_pid", p->pid);
     if (own)
-        json_u64(json, "process", p->process);
+        json_u64(json, "process", own->number);
     else
         json_null(json, "process");
     json_bool(json, "detached", own && own->is_detached);
@@ -132,7 +132,7 @@ static void write_process(
 static void write_ended(const struct keeper_process *p, struct json *json)
 {
     json_object(json, NULL);
-    json_u64(json, "process", p->id);
+    json_u64(json, "process", p->number);
     json_str(json, "command", p->program);
     if (WIFEXITED(p->wait_status))
         json_i64(json, "exit_code", WEXITSTATUS(p->wait_status));
@@ -165,7 +165,7 @@ int keeper_write_processes(struct keeper *keeper, struct buf *out, struct carrel
     free(list);
     json_array(&json, "ended");
     for (size_t i = 0; i < keeper->n_processes; i++)
-        if (keeper->processes[i].id && keeper->processes[i].has_ended)
+        if (keeper->processes[i].number && keeper->processes[i].has_ended)
             write_ended(&keeper->processes[i], &json);
     json_end_array(&json);
     json_end_object(&json);

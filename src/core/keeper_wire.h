@@ -27,6 +27,8 @@ enum keeper_kind {
     KEEPER_PAUSE,
     KEEPER_RESUME,
     KEEPER_UPDATE,
+    KEEPER_SNAPSHOT, /* carries the payload: its name */
+    KEEPER_FORK,     /* carries the payload: labels; the answer has a pipe of keeper_born */
     KEEPER_DESTROY,
     /* keeper to client */
     KEEPER_DONE,
@@ -47,6 +49,9 @@ enum keeper_flag {
     KEEPER_HAS_WATCH = 128,
     KEEPER_STDOUT = 256, /* ATTACH: these are among the descriptors */
     KEEPER_STDERR = 512,
+    KEEPER_COPIED = 1024,  /* answer to SNAPSHOT */
+    KEEPER_INHERIT = 2048, /* FORK: with the environment */
+    KEEPER_LABELS = 4096,  /* FORK: the payload's, instead of the parent's */
 };
 
 /* What a client is told of the sandbox when it says hello. */
@@ -76,6 +81,12 @@ struct keeper_message {
     struct file_answer file_answer;
     struct keeper_facts facts; /* answer to HELLO */
     struct carrel_error error;
+};
+
+/* What a new keeper says when its sandbox stands, or cannot. Fits one write to a pipe. */
+struct keeper_born {
+    char id[NAME_ID_MAX + 1];
+    struct carrel_error error; /* code 0: it stands */
 };
 
 /* As packet_send(): 0 or a negative errno; -EPIPE: the other side is gone. */

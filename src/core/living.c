@@ -2,6 +2,7 @@
 #include "core/living.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/payload.h"
 #include "core/distant.h"
 #include "core/file_door.h"
 #include <errno.h>
@@ -132,6 +133,64 @@ int living_update(struct living *living, const uint64_t limit[static LIMIT_COUNT
 
     memcpy(message.limit, limit, sizeof(message.limit));
     return ask(living, &message, err);
+}
+
+int living_snapshot(
+        struct living *living, const char *name, bool *is_copied, struct carrel_error *err)
+{
+    struct keeper_message message = { .kind = KEEPER_SNAPSHOT };
+
+    AUTO(fd_close) int payload = payload_make(name, NULL, NULL, err);
+    if (payload < 0)
+        return payload;
+    int r = distant_ask(living->box, &message, &payload, 1, NULL, err);
+    *is_copied = message.flags & KEEPER_COPIED;
+    return r < 0 ? r : 0;
+}
+
+/* Hears of each fork; one that says nothing has failed, too. */
+static int await_births(int from, const struct living_fork *fork, struct carrel_error *err)
+{
+    struct keeper_born born;
+    uint32_t n = 0;
+    int first = 0;
+
+    for (; fd_read_all(from, &born, sizeof(born)) == (ssize_t)sizeof(born); n++) {
+        born.id[sizeof(born.id) - 1] = '\0';
+        born.error.message[sizeof(born.error.message) - 1] = '\0';
+        fork->born(fork->context, born.id, born.error.code < 0 ? &born.error : NULL);
+        if (born.error.code < 0 && first == 0) {
+            first = born.error.code;
+            *err = born.error;
+        }
+    }
+    if (first == 0 && n < fork->n)
+        return err_set(
+                err, -ECHILD, "%u of %u forks ended before they stood", fork->n - n, fork->n);
+    return first;
+}
+
+int living_fork(struct living *living, const struct living_fork *fork, struct carrel_error *err)
+{
+    struct keeper_message message = {
+        .kind = KEEPER_FORK,
+        .value = (int32_t)fork->n,
+        .flags = (fork->inherits_env ? KEEPER_INHERIT : 0U) |
+                 (fork->labels ? KEEPER_LABELS : 0U),
+    };
+    int fds[KEEPER_MAX_FDS];
+
+    AUTO(fd_close) int payload = payload_make("", fork->labels, NULL, err);
+    if (payload < 0)
+        return payload;
+    int n = distant_ask(living->box, &message, &payload, 1, fds, err);
+    if (n < 0)
+        return n;
+    int r = n == 1 ? await_births(fds[0], fork, err)
+                   : err_set(err, -EPROTO, "the keeper sent no pipe");
+    for (int i = 0; i < n; i++)
+        fd_close(fds[i]);
+    return r;
 }
 
 int living_destroy(struct living *living, struct buf *summary, struct carrel_error *err)

@@ -36,6 +36,7 @@ struct living_request {
     const struct carrel_run_options *options; /* its argv and streams are not looked at */
     const char *name;                         /* NULL: none */
     const char *const *labels;                /* "K=V", NULL-terminated; NULL: none */
+    const char *from;                         /* a snapshot to begin with; NULL: none */
     uint64_t lease_ms;                        /* 0: none */
     uint64_t idle_ms;                         /* 0: none */
 };
@@ -82,6 +83,30 @@ int living_resume(struct living *living, struct carrel_error *err);
 /* Values of 0 stay as they are. */
 int living_update(struct living *living, const uint64_t limit[static LIMIT_COUNT],
         struct carrel_error *err);
+
+/*
+ * Names what was written so far, so that others can begin with it. *is_copied: programs were
+ * running, so a copy was made; else nothing was copied.
+ */
+int living_snapshot(
+        struct living *living, const char *name, bool *is_copied, struct carrel_error *err);
+
+/* What forks are to be. */
+struct living_fork {
+    uint32_t n;
+    bool inherits_env;         /* the variables that programs of the first one get */
+    const char *const *labels; /* NULL: as the first one has */
+    /* Called for each of them, when it stands or could not be made. */
+    void (*born)(void *context, const char *id, const struct carrel_error *failure);
+    void *context;
+};
+
+/*
+ * Makes `n` sandboxes like this one, on what was written in it so far. Processes and memory are
+ * not forked. Goes on after a failure and returns the first.
+ */
+int living_fork(
+        struct living *living, const struct living_fork *fork, struct carrel_error *err);
 
 /*
  * Ends it, and returns when nothing is left of it but its record and its workspace. `summary`

@@ -9,9 +9,10 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "core/keeper.h"
+#include "core/keeper_wire.h"
 #include "core/living.h"
+#include "core/living_claim.h"
 #include "core/run.h"
-#include "core/state.h"
 #include "policy/policy.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -58,20 +59,6 @@ static int check_request(const struct living_request *request, struct carrel_err
     return 0;
 }
 
-static int claim(struct keeper *keeper, const struct living_request *request,
-        char id[static REGISTRY_WORD_MAX + 1], struct carrel_error *err)
-{
-    AUTO(registry_close) struct registry reg = REGISTRY_NONE;
-    const struct registry_request place = { .id = id, .name = request->name };
-
-    int r = state_new_id('S', id, err);
-    if (r == 0)
-        r = registry_open(&reg, err);
-    if (r == 0)
-        r = registry_sweep(&reg, err);
-    return r < 0 ? r : registry_claim(&reg, &place, &keeper->entry, err);
-}
-
 /* Only what the keeper needs is open in it. */
 static void close_others(const struct keeper *keeper, int report)
 {
@@ -88,12 +75,12 @@ static _Noreturn void become_keeper(struct keeper *keeper, int report)
     if (pid != 0)
         _exit(pid < 0);
     close_others(keeper, report);
-    _exit(keeper_main(keeper, report));
+    _exit(keeper_main(keeper, keeper->entry->id, report));
 }
 
 static int launch(struct keeper *keeper, struct carrel_error *err)
 {
-    struct carrel_error answer = { 0 };
+    struct keeper_born born = { 0 };
     int ends[2];
 
     if (pipe2(ends, O_CLOEXEC) < 0)
@@ -110,12 +97,12 @@ static int launch(struct keeper *keeper, struct carrel_error *err)
         return err_set_errno(err, code, "fork");
     while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
         ;
-    ssize_t n = fd_read_all(read_end, &answer, sizeof(answer));
-    if (n != (ssize_t)sizeof(answer))
+    ssize_t n = fd_read_all(read_end, &born, sizeof(born));
+    if (n != (ssize_t)sizeof(born))
         return err_set(err, -ECHILD, "the keeper of the sandbox ended before it stood");
-    if (answer.code < 0) {
-        *err = answer;
-        return answer.code;
+    if (born.error.code < 0) {
+        *err = born.error;
+        return born.error.code;
     }
     return 0;
 }
@@ -134,18 +121,20 @@ int living_create(const struct living_request *request, char id[static REGISTRY_
     if (r < 0)
         return r;
     const struct run_request run = { .options = &options, .policy = policy };
+    const struct living_place place = { .name = request->name, .policy = policy };
     struct keeper *keeper = calloc(1, sizeof(*keeper));
     if (!keeper)
         return err_set_errno(err, -ENOMEM, "keeper");
     keeper->name = request->name ? request->name : "";
     keeper->labels = request->labels;
+    keeper->from = request->from;
     keeper->lease_ms = request->lease_ms;
     keeper->idle_ms = request->idle_ms;
     r = stage_init(&keeper->stage, &run, err);
     if (r == 0)
         r = stage_permit(&keeper->stage, err);
     if (r == 0)
-        r = claim(keeper, request, id, err);
+        r = living_claim(&place, id, &keeper->entry, err);
     if (r == 0)
         r = launch(keeper, err);
     registry_entry_free(keeper->entry);

@@ -1,0 +1,151 @@
+/*
+ * keeper_fork.c - sandboxes that begin with what another one wrote.
+ *
+ * The keeper is copied, because it alone knows what its sandbox was asked to be; the copy lets
+ * go of everything that is the sandbox's and makes one of its own. Nothing of the first one's
+ * processes, memory, random state or clients goes along; the variables that its programs get
+ * only when the caller says so, since they may be secrets.
+ */
+#include "base/auto.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "core/ground.h"
+#include "core/keeper.h"
+#include "core/keeper_wire.h"
+#include "core/living_claim.h"
+#include "core/run.h"
+#include "registry/registry.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MAX_FORKS 1024
+
+/* What a fork is to be. */
+struct birth {
+    const struct keeper *parent;
+    struct ground_base *base;
+    const char *const *labels;
+    bool inherits_env;
+    int report;
+};
+
+/* What was asked of the parent, for a run of its own. */
+static void inherit(const struct birth *birth, struct carrel_run_options *options,
+        struct carrel_workspace_options *workspace)
+{
+    *options = *birth->parent->stage.request->options;
+    if (!birth->inherits_env)
+        options->env = NULL;
+    if (options->workspace) {
+        *workspace = *options->workspace;
+        workspace->run = workspace->resume = NULL;
+        options->workspace = workspace;
+    }
+}
+
+static int conceive(struct keeper *child, const struct birth *birth, struct keeper_born *born,
+        struct carrel_error *err)
+{
+    const struct keeper *parent = birth->parent;
+    const struct living_place place = { .policy = parent->stage.request->policy };
+
+    child->name = "";
+    child->labels = birth->labels ? birth->labels : parent->labels;
+    child->lease_ms = parent->lease_ms;
+    child->idle_ms = parent->idle_ms;
+    child->base = birth->base;
+    int r = stage_permit(&child->stage, err);
+    if (r == 0)
+        r = living_claim(&place, born->id, &child->entry, err);
+    return r;
+}
+
+static _Noreturn void become_fork(const struct birth *birth)
+{
+    struct keeper_born born = { 0 };
+    struct carrel_run_options options;
+    struct carrel_workspace_options workspace;
+    struct keeper *child = calloc(1, sizeof(*child));
+
+    inherit(birth, &options, &workspace);
+    const struct run_request request = {
+        .options = &options,
+        .policy = birth->parent->stage.request->policy,
+    };
+    int r = child ? stage_init(&child->stage, &request, &born.error)
+                  : err_set_errno(&born.error, -ENOMEM, "keeper");
+    if (r == 0)
+        r = conceive(child, birth, &born, &born.error);
+    if (r < 0) {
+        (void)fd_write_all(birth->report, &born, sizeof(born)); /* nobody else to tell */
+        _exit(1);
+    }
+    _exit(keeper_main(child, born.id, birth->report));
+}
+
+/* The locks of the layers stay until the fork has its own. */
+static void close_others(const struct birth *birth, const struct layer *copy)
+{
+    const struct ground *ground = birth->parent->stage.ground;
+    int keep[LAYER_MAX_CHAIN + 8] = { 0, 1, 2, birth->report, copy->lock };
+    size_t n = 5;
+
+    for (size_t i = 0; i < ground->n_below; i++)
+        keep[n++] = ground->below[i].lock;
+    fd_close_all_but(keep, n);
+}
+
+/* A grandchild, so that nobody has to wait for it. */
+static int bear(const struct birth *birth, const struct layer *copy, struct carrel_error *err)
+{
+    pid_t pid = fork();
+
+    if (pid < 0)
+        return err_set_errno(err, -errno, "fork");
+    if (pid > 0) {
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+            ;
+        return 0;
+    }
+    (void)setsid();
+    pid = fork();
+    if (pid != 0)
+        _exit(pid < 0);
+    close_others(birth, copy);
+    become_fork(birth);
+}
+
+int keeper_fork(struct keeper *keeper, const struct keeper_message *request,
+        const char *const *labels, struct carrel_error *err)
+{
+    AUTO(layer_close) struct layer copy = LAYER_INIT;
+    struct ground_base base;
+    int ends[2];
+
+    if (request->value < 1 || request->value > MAX_FORKS)
+        return err_set(err, -EINVAL, "1 to %d forks at a time", MAX_FORKS);
+    int r = keeper_seal(keeper, &base, &copy, err);
+    if (r == 0)
+        r = evidence_note(&keeper->stage.evidence, "sandbox_forked", NULL, err);
+    if (r < 0)
+        return r;
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return err_set_errno(err, -errno, "pipe");
+    AUTO(fd_close) int read_end = ends[0];
+    const struct birth birth = {
+        .parent = keeper,
+        .base = &base,
+        .labels = labels,
+        .inherits_env = request->flags & KEEPER_INHERIT,
+        .report = ends[1],
+    };
+    for (int32_t i = 0; r == 0 && i < request->value; i++)
+        r = bear(&birth, &copy, err);
+    fd_close(ends[1]);
+    return r < 0 ? r : fd_steal(&read_end);
+}

@@ -1,0 +1,15 @@
+/* living_claim.h - a place in the registry for a sandbox that is to be made. */
+#pragma once
+#include "registry/registry.h"
+
+struct carrel_error;
+struct policy;
+
+struct living_place {
+    const char *name;            /* NULL: none */
+    const struct policy *policy; /* says how many may live at once, and who may wait */
+};
+
+/* Makes up its id. Waits where the policy's number is reached. See registry_claim(). */
+int living_claim(const struct living_place *place, char id[static REGISTRY_WORD_MAX + 1],
+        struct registry_entry **out, struct carrel_error *err);
