@@ -8,12 +8,12 @@
 
 static const char help[] =
         "Usage: carrel cleanup [options]\n\n"
-        "Removes what is left of sandboxes whose carrel was killed: processes, cgroups and\n"
-        "locks of this user; finishes workspaces that were half made or half removed; and\n"
-        "removes pristine trees that no run used for a month. Every run does a little of it\n"
-        "anyway. Live sandboxes, the output of finished runs and changed work in workspaces\n"
-        "are never touched. The exit status is 0, also when there was\n"
-        "nothing to do.";
+        "Removes what is left of sandboxes whose carrel was killed: processes, cgroups, locks\n"
+        "and entries in the list of living ones, of this user; finishes workspaces that were\n"
+        "half made or half removed; and removes pristine trees that no run used for a month.\n"
+        "Every run does a little of it anyway. Live sandboxes, the output of finished runs\n"
+        "and changed work in workspaces are never touched. The exit status is 0, also when\n"
+        "there was nothing to do.";
 
 static const struct option_row rows[] = { REPORT_JSON, REPORT_HELP };
 
@@ -25,6 +25,7 @@ static int print_json(const struct cleanup *cleanup, int status)
     json_object(&json, NULL);
     json_bool(&json, "ok", status == 0);
     json_u64(&json, "removed", cleanup->sandboxes);
+    json_u64(&json, "entries", cleanup->entries);
     json_u64(&json, "workspaces", cleanup->workspaces);
     json_u64(&json, "checkouts", cleanup->checkouts);
     json_array(&json, "runtimes");
@@ -43,8 +44,12 @@ static int print_json(const struct cleanup *cleanup, int status)
 
 static void print_text(const struct cleanup *cleanup)
 {
-    if (cleanup->sandboxes + cleanup->workspaces + cleanup->checkouts == 0)
+    if (cleanup->sandboxes + cleanup->entries + cleanup->workspaces + cleanup->checkouts == 0)
         (void)puts("nothing to clean up");
+    if (cleanup->entries > 0)
+        printf("removed the entr%s of %u sandbox%s that %s killed\n",
+                cleanup->entries == 1 ? "y" : "ies", cleanup->entries,
+                cleanup->entries == 1 ? "" : "es", cleanup->entries == 1 ? "was" : "were");
     for (size_t i = 0; i < cleanup->n_rows; i++)
         if (cleanup->rows[i].sandboxes > 0)
             printf("removed what was left of %u sandbox%s (runtime %s)\n",
@@ -70,7 +75,7 @@ int cmd_cleanup(int argc, char **argv)
     int status = cleanup_run(&cleanup, &err) < 0 ? fail_with(STATUS_FAILED, &err) : 0;
     if (args.is_json)
         return print_json(&cleanup, status);
-    if (status == 0 || cleanup.sandboxes + cleanup.workspaces > 0)
+    if (status == 0 || cleanup.sandboxes + cleanup.entries + cleanup.workspaces > 0)
         print_text(&cleanup);
     return report_finish(status);
 }

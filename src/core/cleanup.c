@@ -2,6 +2,7 @@
 #include "core/cleanup.h"
 #include "core/fuse.h"
 #include "core/state.h"
+#include "registry/registry.h"
 #include "runtime/runtime.h"
 #include "workspace/apply.h"
 #include "workspace/checkout.h"
@@ -56,12 +57,24 @@ static int sweep_workspaces(struct cleanup *cleanup, struct carrel_error *err)
     return 0;
 }
 
+static int sweep_registry(struct cleanup *cleanup, struct carrel_error *err)
+{
+    AUTO(registry_close) struct registry reg = REGISTRY_NONE;
+
+    int r = registry_open(&reg, err);
+    if (r == 0)
+        r = registry_sweep(&reg, err);
+    cleanup->entries = r < 0 ? 0 : (unsigned)r;
+    return r < 0 ? r : 0;
+}
+
 int cleanup_run(struct cleanup *cleanup, struct carrel_error *err)
 {
     struct runtime *runtime;
-    int first = 0;
+    int first;
 
     *cleanup = (struct cleanup){ 0 };
+    first = sweep_registry(cleanup, err);
     for (size_t i = 0; (runtime = runtime_at(i)); i++) {
         struct cleanup_row row = { .runtime = runtime_name(runtime) };
         int r = runtime_sweep(runtime, &row.error);

@@ -14,12 +14,14 @@ struct cleanup {
     struct cleanup_row rows[CLEANUP_MAX_ROWS]; /* runtimes that can leave something */
     size_t n_rows;
     unsigned sandboxes;  /* in all */
+    unsigned entries;    /* of living sandboxes whose owner was killed, in the registry */
     unsigned workspaces; /* half-made or half-removed ones that were finished */
     unsigned checkouts;  /* half-made, and pristine trees that nobody used for long */
 };
 
 /*
- * Asks every runtime in turn, also when one of them fails, then looks after workspaces. Returns
- * 0, or the first failure; that of a runtime is in its row too. A second call finds nothing.
+ * Sweeps the registry first, asks every runtime in turn, also when one of them fails, then
+ * looks after workspaces. Returns 0, or the first failure; that of a runtime is in its row too.
+ * A second call finds nothing.
  */
 int cleanup_run(struct cleanup *cleanup, struct carrel_error *err);
