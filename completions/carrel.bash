@@ -16,6 +16,7 @@ _carrel_options() { # _carrel_options COMMAND: its options, one word each
         _carrel_options run
         ;;
     health | cleanup) echo "--json --help" ;;
+    list) echo "--all --label --json --help" ;;
     runs) echo "--older-than --keep --dry-run --json --help" ;;
     test) echo "--runtime --json --help" ;;
     workspace)
@@ -87,7 +88,7 @@ _carrel_value() { # _carrel_value OPTION WORD
         ;;
     -c | --timeout | --cpu | --memory | --disk | --pids | --files | --max-output | --cwd | --hostname | \
         --base | --task | --run | --include | --setup | --message | -m | --older-than | --reason | \
-        --profile | --keep | --block-import | --allow-import)
+        --profile | --keep | --label | --block-import | --allow-import)
         COMPREPLY=()
         ;;
     *) return 1 ;;
@@ -149,7 +150,7 @@ _carrel_journal() { # _carrel_journal WORD
 }
 
 _carrel() {
-    local commands="run python workspace runs policy journal health test cleanup help version"
+    local commands="run python workspace list runs policy journal health test cleanup help version"
     local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]:-} i
 
     COMPREPLY=()

@@ -22,6 +22,7 @@ int cmd_python(int argc, char **argv);
 int cmd_health(int argc, char **argv);
 int cmd_test(int argc, char **argv);
 int cmd_workspace(int argc, char **argv);
+int cmd_list(int argc, char **argv);
 int cmd_runs(int argc, char **argv);
 int cmd_journal(int argc, char **argv);
 int cmd_image(int argc, char **argv);

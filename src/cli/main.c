@@ -38,6 +38,7 @@ static const struct {
     { "destroy", cmd_destroy, "end a sandbox and everything in it" },
     { "workspace", cmd_workspace,
             "look at, take over or remove what runs made of a repository" },
+    { "list", cmd_list, "list the living sandboxes, and those that wait" },
     { "runs", cmd_runs, "list, show and prune the runs there were" },
     { "image", cmd_image, "import, list and remove root filesystems for sandboxes" },
     { "policy", cmd_policy, "show, check or begin a policy: what runs may do" },

@@ -7,26 +7,11 @@
 #include <stdio.h>
 #include <time.h>
 
-const char *workspace_age(int64_t created_s, char text[static 16])
+const char *workspace_age(int64_t created_s, char text[static SPAN_MAX])
 {
-    static const struct {
-        int64_t upto, unit;
-        char letter;
-    } steps[] = {
-        { 60, 1, 's' },
-        { 3600, 60, 'm' },
-        { INT64_C(48) * 3600, 3600, 'h' },
-        { INT64_MAX, INT64_C(24) * 3600, 'd' },
-    };
-    int64_t age = (int64_t)time(NULL) - created_s;
-    size_t i = 0;
+    const int64_t age = (int64_t)time(NULL) - created_s;
 
-    if (age < 0)
-        age = 0; /* the clock was set back */
-    while (age >= steps[i].upto && i < ARRAY_LEN(steps) - 1)
-        i++;
-    (void)snprintf(text, 16, "%" PRId64 "%c", age / steps[i].unit % 100000, steps[i].letter);
-    return text;
+    return span_text(age < 0 ? 0 : (uint64_t)age, text); /* the clock was set back */
 }
 
 const char *workspace_size(uint64_t bytes, char text[static 16])

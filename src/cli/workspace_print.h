@@ -1,12 +1,13 @@
 /* workspace_print.h - workspaces and their changes as text and as JSON. */
 #pragma once
+#include "cli/span.h"
 #include "core/workspaces.h"
 #include <stdint.h>
 
 struct json;
 
 /* "12s" "5m" "30h" "9d" */
-const char *workspace_age(int64_t created_s, char text[static 16]);
+const char *workspace_age(int64_t created_s, char text[static SPAN_MAX]);
 
 /* "72 KB", rounded */
 const char *workspace_size(uint64_t bytes, char text[static 16]);
