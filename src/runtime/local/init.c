@@ -288,7 +288,7 @@ static void start(
         .id = ++init->last_id,
         .is_last = request->flags & WIRE_LAST,
     };
-    struct wire_message message = { .kind = WIRE_STARTED, .process = s->id };
+    struct wire_message message = { .kind = WIRE_STARTED, .process = s->id, .value = pid };
     answer(init, &message, &master, has_tty ? 1 : 0);
 }
 

@@ -388,6 +388,8 @@ static int local_start(struct sandbox *box, const struct process_spec *spec,
     };
 
     int r = choose_user(local->plan, spec, &message, err);
+    if (r == 0)
+        r = started_reserve(&local->started, err);
     if (r < 0)
         return r;
     AUTO(fd_close)
@@ -413,6 +415,7 @@ static int local_start(struct sandbox *box, const struct process_spec *spec,
         if (streams.ours.stdout_fd < 0)
             return err_set_errno(err, -errno, "the terminal of the new process");
     }
+    started_add(&local->started, message.process, message.value);
     *out = streams_steal(&streams, message.process);
     return 0;
 }
@@ -446,6 +449,7 @@ static int local_next_event(
         return err_set(
                 err, -EPROTO, "unexpected message %u from the sandbox", (unsigned)message.kind);
     keep_report(local, &message);
+    started_remove(&local->started, message.process);
     *event = (struct sandbox_event){
         .kind = EVENT_EXITED,
         .process = message.process,
@@ -617,6 +621,7 @@ static void local_free(struct sandbox *box)
     fd_close(box->event_fd);
     release(local);
     plan_free(local->plan);
+    started_finish(&local->started);
     free(local);
 }
 
@@ -664,6 +669,7 @@ static const struct runtime_ops ops = {
     .usage = local_usage,
     .file = local_file,
     .pids = local_pids,
+    .describe = local_describe,
     .pause = local_pause,
     .resume = local_resume,
     .set_lease = local_set_lease,

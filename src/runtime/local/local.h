@@ -4,6 +4,7 @@
 #include "runtime/local/slot.h"
 #include "runtime/local/wire.h"
 #include "runtime/runtime.h"
+#include "runtime/started.h"
 
 struct plan;
 
@@ -21,6 +22,7 @@ struct local {
     enum gone_why why;
     bool is_ended;      /* the programs were ended, and init killed */
     bool knows_freezer; /* init can thaw them */
+    struct started started;
 };
 
 struct local *local_of(struct sandbox *box);
@@ -31,6 +33,7 @@ int local_ask(struct local *local, const struct wire_message *message, const int
 
 /* Operations of a sandbox that stays; see runtime.h. */
 int local_pids(struct sandbox *box, pid_t *pids, size_t max, struct carrel_error *err);
+void local_describe(struct sandbox *box, struct sandbox_process *process);
 int local_pause(struct sandbox *box, const char **by, struct carrel_error *err);
 int local_resume(struct sandbox *box, struct carrel_error *err);
 int local_update(struct sandbox *box, const struct sandbox_limits *limits, unsigned which,

@@ -12,11 +12,13 @@
 #include "runtime/local/cgroup_limits.h"
 #include "runtime/local/freezer.h"
 #include "runtime/local/local.h"
+#include "runtime/local/plan.h"
 #include "runtime/ps.h"
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MAX_PIDS 65536U
 #define STILL_NS (UINT64_C(5) * 1000000000)
@@ -35,6 +37,27 @@ int local_pids(struct sandbox *box, pid_t *pids, size_t max, struct carrel_error
         if (pids[i] == local->pid)
             pids[i--] = pids[--n];
     return n;
+}
+
+/* An id of the host as the sandbox sees it, or the one that stands for those it cannot see. */
+static uid_t inner_id(const struct local *local, uid_t uid)
+{
+    const uid_t first = SLOT_FIRST_ID + local->slot.number * PLAN_RANGE;
+
+    if (!local->plan->has_range)
+        return uid == geteuid() ? local->plan->uid : 65534;
+    return uid >= first && uid - first < PLAN_RANGE ? uid - first : 65534;
+}
+
+void local_describe(struct sandbox *box, struct sandbox_process *process)
+{
+    const struct local *local = local_of(box);
+
+    process->uid = inner_id(local, process->uid);
+    if (process->inner_parent != 0)
+        return;
+    process->inner_parent = 1;
+    process->process = started_find(&local->started, process->inner_pid);
 }
 
 int local_set_lease(

@@ -58,9 +58,10 @@ struct wire_file {
 
 struct wire_message {
     uint32_t kind;
-    uint32_t process;       /* which: ids count up and are never used again */
-    uint32_t flags;         /* enum wire_flag */
-    int32_t value;          /* signal to send, wait status, file flags, enum lease_state */
+    uint32_t process; /* which: ids count up and are never used again */
+    uint32_t flags;   /* enum wire_flag */
+    int32_t value;    /* signal to send, wait status, pid of what was started, file flags, enum
+                         lease_state */
     uint16_t rows, cols;    /* of the terminal */
     uint32_t mode;          /* of a file */
     uint32_t uid, gid;      /* of the process to start, as the sandbox counts */

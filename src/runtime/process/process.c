@@ -22,6 +22,7 @@
 #include "runtime/file_act.h"
 #include "runtime/process/supervisor.h"
 #include "runtime/runtime.h"
+#include "runtime/started.h"
 #include "runtime/streams.h"
 #include <assert.h>
 #include <errno.h>
@@ -56,6 +57,7 @@ struct process_sandbox {
     char home_path[PATH_MAX];
     char workspace_path[PATH_MAX];
     char user_name[64];
+    struct started started;
 };
 
 static const struct runtime_ops process_ops;
@@ -276,6 +278,7 @@ static void process_free(struct sandbox *base)
     fd_close(box->parent);
     fd_close(box->workspace);
     fd_close(base->event_fd);
+    started_finish(&box->started);
     free(box);
 }
 
@@ -400,9 +403,12 @@ static int process_start(struct sandbox *base, const struct process_spec *spec,
         return payload;
     const int fds[ORDER_FDS] = { payload, streams.theirs[0], streams.theirs[1],
         streams.theirs[2] };
-    r = ask(box, &order, fds, ORDER_FDS, &answer, err);
+    r = started_reserve(&box->started, err);
+    if (r == 0)
+        r = ask(box, &order, fds, ORDER_FDS, &answer, err);
     if (r < 0)
         return r;
+    started_add(&box->started, answer.process, answer.pid);
     *out = streams_steal(&streams, answer.process);
     return 0;
 }
@@ -419,6 +425,7 @@ static int process_next_event(
         return supervisor_is_gone(err);
     if (r < 0)
         return err_set_errno(err, r, "hear from the supervisor");
+    started_remove(&process_of(base)->started, notice.process);
     *event = (struct sandbox_event){
         .kind = EVENT_EXITED,
         .process = notice.process,
@@ -530,6 +537,14 @@ static int process_pids(struct sandbox *base, pid_t *pids, size_t max, struct ca
     return r < 0 ? err_set_errno(err, r, "list the processes below the supervisor") : r;
 }
 
+/* The host's view is the one. What a program did with namespaces is its own affair. */
+static void process_describe(struct sandbox *base, struct sandbox_process *process)
+{
+    process->inner_pid = process->pid;
+    if (process->inner_parent == 0)
+        process->process = started_find(&process_of(base)->started, process->pid);
+}
+
 static const struct runtime_ops process_ops = {
     .name = "process",
     .isolation = ISOLATION_NONE,
@@ -541,6 +556,7 @@ static const struct runtime_ops process_ops = {
     .free = process_free,
     .file = process_file,
     .pids = process_pids,
+    .describe = process_describe,
 };
 
 struct runtime process_runtime = { .ops = &process_ops };

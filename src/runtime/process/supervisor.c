@@ -235,8 +235,8 @@ static int await_exec(struct supervisor *s, int status, struct carrel_error *err
     return 0;
 }
 
-static int start(struct supervisor *s, const struct order *order, const int *fds, uint32_t *id,
-        struct carrel_error *err)
+static int start(struct supervisor *s, const struct order *order, const int *fds,
+        struct answer *answer, struct carrel_error *err)
 {
     const struct launch launch = {
         .payload = fds[0],
@@ -269,8 +269,9 @@ static int start(struct supervisor *s, const struct order *order, const int *fds
         (void)waitpid(pid, NULL, 0);
         return r;
     }
-    *id = ++s->last_id;
-    *slot = (struct supervised){ .id = *id, .pid = pid };
+    answer->process = ++s->last_id;
+    answer->pid = pid;
+    *slot = (struct supervised){ .id = answer->process, .pid = pid };
     return 0;
 }
 
@@ -282,7 +283,7 @@ static void obey(struct supervisor *s, const struct order *order, const int *fds
     switch (order->kind) {
     case ORDER_START:
         if (n_fds == ORDER_FDS)
-            (void)start(s, order, fds, &answer.process, &answer.error);
+            (void)start(s, order, fds, &answer, &answer.error);
         else
             (void)err_set(&answer.error, -EPROTO, "a start without descriptors");
         break;

@@ -29,6 +29,7 @@ struct order {
 /* One comes unasked: the first, when the supervisor is ready or has failed. */
 struct answer {
     uint32_t process;
+    pid_t pid; /* of a started one */
     struct sandbox_usage usage;
     struct carrel_error error; /* code 0: done */
 };
