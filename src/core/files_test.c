@@ -4,6 +4,7 @@
 #include "core/files.h"
 #include "core/files_data.h"
 #include "core/files_walk.h"
+#include "core/files_watch.h"
 #include "harness.h"
 #include "runtime/file_act.h"
 #include <errno.h>
@@ -415,4 +416,79 @@ TEST(a_directory_is_listed_in_order)
     CHECK_EQ(files_list(&door, "/d/f", true, note, &text, &err), 0);
     CHECK_STR(text.data, "/d/a file -\n/d/f fifo -\n");
     CHECK_EQ(files_list(&door, "/none", true, note, &text, &err), -ENOENT);
+}
+
+/* What was told so far, one line each, and what is done when the watch stands. */
+struct told {
+    struct buf text;
+    const char *line;
+};
+
+static int hear(const struct watch_event *event, void *context, struct carrel_error *e)
+{
+    struct told *told = context;
+
+    (void)e;
+    if (event->kind == WATCH_READY) {
+        (void)sh(told->line);
+        return 0;
+    }
+    buf_addf(&told->text, "%s %s%s%s%s\n", watch_kind_name(event->kind), event->path,
+            event->is_directory ? "/" : "", event->to ? " " : "", event->to ? event->to : "");
+    return strstr(event->path, "/end") != NULL;
+}
+
+static const char *watch(const char *path, bool is_deep, const char *line)
+{
+    static struct told told;
+
+    buf_finish(told.text);
+    told = (struct told){ .text = BUF_INIT(1 << 20), .line = line };
+    CHECK_EQ(files_watch(&door, path, is_deep, hear, &told, &err), 0);
+    return told.text.data;
+}
+
+TEST(changes_in_a_directory_are_told)
+{
+    begin();
+    (void)sh("cd $I; mkdir -p d/sub e; echo >d/there; echo >away");
+    CHECK_STR(watch("/d", false,
+                      "cd $I/d; echo x >new; chmod 600 there; mv there moved; echo >sub/unseen;"
+                      "mv ../away .; mv away ..; mkdir dir; rm new; mkdir end"),
+            "create /d/new\nwrite /d/new\nchmod /d/there\nrename /d/there /d/moved\n"
+            "create /d/away\nremove /d/away\ncreate /d/dir/\nremove /d/new\ncreate /d/end/\n");
+}
+
+TEST(changes_in_subdirectories_are_told_under_the_names_they_have_then)
+{
+    begin();
+    (void)sh("cd $I; mkdir -p d/a/b out; ln -s ../out d/link");
+    CHECK_STR(watch("d", true,
+                      "cd $I/d; echo >a/b/file; mv a c; rm c/b/file; echo >link/unseen;"
+                      "mv c/b ../out; echo >../out/b/unseen; echo >c/seen; >end"),
+            "create d/a/b/file\nwrite d/a/b/file\nrename d/a/ d/c\nremove d/c/b/file\n"
+            "remove d/c/b/\ncreate d/c/seen\nwrite d/c/seen\ncreate d/end\n");
+}
+
+TEST(what_is_made_in_a_new_directory_is_told_at_least_once)
+{
+    begin();
+    (void)sh("mkdir $I/d");
+    const char *told = watch("/d", true,
+            "cd $I/d; mkdir -p x/y/z; echo >x/y/z/file; echo >x/other; mkdir t; >t/end");
+    CHECK(strstr(told, "create /d/x/\n"));
+    CHECK(strstr(told, "create /d/x/y/\n"));
+    CHECK(strstr(told, "create /d/x/y/z/\n"));
+    CHECK(strstr(told, "create /d/x/y/z/file\n"));
+    CHECK(strstr(told, "create /d/x/other\n"));
+}
+
+TEST(a_watch_ends_with_what_it_watches)
+{
+    begin();
+    (void)sh("cd $I; mkdir d; echo >file");
+    CHECK_STR(watch("/d", true, "rmdir $I/d"), "remove /d/\n");
+    CHECK_STR(watch("/file", true, "echo x >>$I/file; rm $I/file"),
+            "write /file\nchmod /file\nremove /file\n");
+    CHECK_EQ(files_watch(&door, "/none", false, hear, NULL, &err), -ENOENT);
 }
