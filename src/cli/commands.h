@@ -26,6 +26,15 @@ int cmd_list(int argc, char **argv);
 int cmd_runs(int argc, char **argv);
 int cmd_journal(int argc, char **argv);
 int cmd_image(int argc, char **argv);
+int cmd_cp(int argc, char **argv);
+int cmd_ls(int argc, char **argv);
+int cmd_cat(int argc, char **argv);
+int cmd_write(int argc, char **argv);
+int cmd_rm(int argc, char **argv);
+int cmd_mv(int argc, char **argv);
+int cmd_mkdir(int argc, char **argv);
+int cmd_stat(int argc, char **argv);
+int cmd_watch(int argc, char **argv);
 int cmd_cleanup(int argc, char **argv);
 int cmd_probe(int argc, char **argv);
 

@@ -20,7 +20,14 @@ struct file_door file_door_of(struct sandbox *box)
 int file_door_ask(struct file_door *door, const struct file_request *request,
         struct file_answer *answer, struct carrel_error *err)
 {
-    return door->ops->ask(door, request, answer, err);
+    struct file_request as_user = *request;
+
+    if (!door->has_user)
+        return door->ops->ask(door, request, answer, err);
+    as_user.has_user = true;
+    as_user.uid = door->uid;
+    as_user.gid = door->gid;
+    return door->ops->ask(door, &as_user, answer, err);
 }
 
 void file_door_close(struct file_door *door)

@@ -21,6 +21,9 @@ struct file_door {
     const struct file_door_ops *ops;
     struct sandbox *box;
     int fd;
+    bool has_user; /* everything is asked for as this user */
+    uid_t uid;
+    gid_t gid;
 };
 #define FILE_DOOR_INIT                                                                         \
     (struct file_door)                                                                         \

@@ -1,0 +1,122 @@
+/* files_args.c - options and words of the commands on files. */
+#include "cli/files_args.h"
+#include "base/auto.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "cli/commands.h"
+#include "cli/report_args.h"
+#include "core/living.h"
+#include <errno.h>
+#include <stdio.h>
+
+static struct files_args *args_of(void *target)
+{
+    return target;
+}
+
+int files_take_mode(void *t, const char *v, struct carrel_error *err)
+{
+    char shown[64];
+    mode_t mode = 0;
+    size_t n = 0;
+
+    for (; v[n] >= '0' && v[n] <= '7' && n < 5; n++)
+        mode = mode * 8 + (mode_t)(v[n] - '0');
+    if (n == 0 || v[n] || mode > 0777)
+        return err_set(err, -EINVAL, "'%s' is not a mode; expected one such as 644",
+                str_escape(v, strlen(v), shown, sizeof(shown)));
+    args_of(t)->mode = mode;
+    args_of(t)->has_mode = true;
+    return 0;
+}
+
+int files_take_user(void *t, const char *v, struct carrel_error *err)
+{
+    struct files_args *args = args_of(t);
+    char shown[64];
+    uint64_t ids[2];
+    char uid[16];
+    size_t len = strcspn(v, ":");
+
+    int n = snprintf(uid, sizeof(uid), "%.*s", (int)(len < 100 ? len : 100), v);
+    if (n < 0 || (size_t)n >= sizeof(uid) || str_parse_u64(uid, &ids[0]) < 0 ||
+            str_parse_u64(v[len] ? v + len + 1 : uid, &ids[1]) < 0 || ids[0] >= UINT32_MAX ||
+            ids[1] >= UINT32_MAX)
+        return err_set(err, -EINVAL, "'%s' is not a user; expected UID or UID:GID",
+                str_escape(v, strlen(v), shown, sizeof(shown)));
+    args->has_user = true;
+    args->uid = (uid_t)ids[0];
+    args->gid = (gid_t)ids[1];
+    return 0;
+}
+
+static int take_number(const char *v, uint64_t *out, struct carrel_error *err)
+{
+    char shown[64];
+    uint64_t number;
+
+    if (str_parse_u64(v, &number) < 0 || number == 0)
+        return err_set(err, -EINVAL, "'%s' is not a number; expected one such as 100",
+                str_escape(v, strlen(v), shown, sizeof(shown)));
+    *out = number;
+    return 0;
+}
+
+int files_take_entries(void *t, const char *v, struct carrel_error *err)
+{
+    return take_number(v, &args_of(t)->limits.entries, err);
+}
+
+int files_take_count(void *t, const char *v, struct carrel_error *err)
+{
+    return take_number(v, &args_of(t)->count, err);
+}
+
+int files_take_bytes(void *t, const char *v, struct carrel_error *err)
+{
+    int r = str_parse_size(v, &args_of(t)->limits.bytes, err);
+
+    return r == 0 && args_of(t)->limits.bytes == 0
+                   ? err_set(err, -EINVAL, "'0' is too little for anything")
+                   : r;
+}
+
+int files_command_run(const struct files_command *command, int argc, char **argv)
+{
+    struct carrel_error err = { 0 };
+    struct files_args args = { 0 };
+
+    AUTO(free) char **words = calloc((size_t)argc + 1, sizeof(*words));
+    int n = words ? options_parse_mixed(
+                            command->rows, command->n_rows, argc, argv, &args, words, &err)
+                  : err_set_errno(&err, -ENOMEM, "arguments");
+    if (n >= 0 && args.wants_help) {
+        printf("Usage: carrel %s [options] %s\n\n%s\n\nOptions:\n", command->name,
+                command->words, command->help);
+        options_print(command->rows, command->n_rows);
+        return report_finish(0);
+    }
+    if (n >= 0 && (n < command->min_words || n > command->max_words))
+        n = err_set(&err, -EINVAL, "expected 'carrel %s %s'; --help says more", command->name,
+                command->words);
+    if (n < 0)
+        return fail_with(STATUS_FAILED, &err);
+    return command->run(&args, words, n);
+}
+
+int files_open(const struct files_args *args, const char *word, struct file_door *door,
+        const char **path, struct carrel_error *err)
+{
+    struct file_place place;
+
+    int r = file_place_inside(word, &place, err);
+    if (r == 0)
+        r = living_door(place.id, door, err);
+    if (r < 0)
+        return r;
+    door->has_user = args->has_user;
+    door->uid = args->uid;
+    door->gid = args->gid;
+    *path = place.path;
+    return 0;
+}

@@ -1,0 +1,59 @@
+/* files_args.h - what the commands on files of a sandbox have in common: cp, ls, rm ... */
+#pragma once
+#include "cli/file_place.h"
+#include "cli/options.h"
+#include "core/file_door.h"
+#include "core/files.h"
+
+struct files_args {
+    bool wants_help, is_json;
+    bool is_recursive, is_forced, with_parents, no_replace, is_long, follows, is_append;
+    bool has_mode, has_user;
+    mode_t mode;
+    uid_t uid;
+    gid_t gid;
+    uint64_t count; /* 0: no limit */
+    struct files_limits limits;
+};
+
+/* Rows that several of them have. */
+int files_take_mode(void *target, const char *value, struct carrel_error *err);
+int files_take_user(void *target, const char *value, struct carrel_error *err);
+int files_take_entries(void *target, const char *value, struct carrel_error *err);
+int files_take_bytes(void *target, const char *value, struct carrel_error *err);
+int files_take_count(void *target, const char *value, struct carrel_error *err);
+
+#define FILES_FLAG(name, help, member) OPTION_FLAG(name, help, struct files_args, member)
+#define FILES_JSON FILES_FLAG("json", "print JSON, and nothing else", is_json)
+#define FILES_HELP FILES_FLAG("help", "this text", wants_help)
+#define FILES_USER                                                                             \
+    {                                                                                          \
+        "user", "UID[:GID]", "as which user of the sandbox", files_take_user, 0                \
+    }
+#define FILES_ENTRIES                                                                          \
+    {                                                                                          \
+        "max-entries", "N", "refuse more files and directories than this (1048576)",           \
+                files_take_entries, 0                                                          \
+    }
+#define FILES_BYTES                                                                            \
+    {                                                                                          \
+        "max-bytes", "SIZE", "refuse more data than this (256G)", files_take_bytes, 0          \
+    }
+
+struct files_command {
+    const char *name;
+    const char *words; /* what --help calls them: "SANDBOX:PATH..." */
+    const char *help;
+    const struct option_row *rows;
+    size_t n_rows;
+    int min_words, max_words;
+    /* Returns the exit status. */
+    int (*run)(const struct files_args *args, char **words, int n);
+};
+
+/* Reads the command line and runs it. Returns the exit status. */
+int files_command_run(const struct files_command *command, int argc, char **argv);
+
+/* The door to the sandbox of `word`, and the path in it; the caller closes the door. */
+int files_open(const struct files_args *args, const char *word, struct file_door *door,
+        const char **path, struct carrel_error *err);
