@@ -102,6 +102,15 @@ struct carrel_run_options {
     const char *profile;     /* of that file; NULL: its top level */
     const char *runtime;     /* NULL: what the policy says, else "local" */
     const char *root;        /* another root filesystem; NULL: the host's programs */
+    /*
+     * The name of an image that is the root; NULL: what the policy says, else none; "none":
+     * none. Its settings count where nothing is said here: variables come before `env`, its
+     * working directory is that of a run without `cwd` and without anything at /workspace, its
+     * user that of a run without one. argv follows its entrypoint; without argv its own command
+     * does.
+     */
+    const char *image;
+    bool has_no_entrypoint; /* argv is the whole command */
     const struct carrel_mount *mounts;
     size_t n_mounts;
     const struct carrel_workspace_options *workspace; /* NULL: none */

@@ -203,6 +203,14 @@ static int take_root(void *t, const char *v, struct carrel_error *err)
     return 0;
 }
 
+static int take_image(void *t, const char *v, struct carrel_error *err)
+{
+    if (!v[0])
+        return err_set(err, -EINVAL, "expected the name of an image, or none");
+    args_of(t)->options.image = v;
+    return 0;
+}
+
 static int take_network(void *t, const char *v, struct carrel_error *err)
 {
     char shown[64];
@@ -354,6 +362,9 @@ const struct option_row run_rows[] = {
     RUN_POLICY_ROWS,
     { "root", "DIR", "another root filesystem instead of the host's programs",
             .take = take_root },
+    { "image", "NAME", "an image as root filesystem; see carrel-image(1)", .take = take_image },
+    FLAG("no-entrypoint", "with --image: PROGRAM is all of the command",
+            options.has_no_entrypoint),
     { "network", "none|host", "none (default): loopback only", .take = take_network },
     { "user", "UID[:GID]", "who the program is inside; also root, agent, nobody",
             .take = take_user },
@@ -391,6 +402,7 @@ static int build_shell(struct run_args *args, int n, char **words, struct carrel
     for (int i = 0; i < n; i++)
         args->argv[4 + i] = words[i];
     args->options.argv = (const char *const *)args->argv;
+    args->options.has_no_entrypoint = true;
     return 0;
 }
 
@@ -425,7 +437,7 @@ int run_args_program(
         return r;
     if (args->shell_line)
         return build_shell(args, n, words, err);
-    if (n == 0)
+    if (n == 0 && !args->options.image)
         return err_set(err, -EINVAL, "no program; expected '%s' or -c 'LINE'", usage);
     args->options.argv = (const char *const *)words;
     return 0;

@@ -171,6 +171,7 @@ int evidence_begin(struct evidence *evidence, const struct carrel_run_result *re
     json_str(json, "cwd", o->cwd);
     json_str(json, "runtime", o->runtime);
     json_str(json, "root", o->root);
+    json_str(json, "image", o->image);
     write_env(json, o->env);
     write_mounts(json, o);
     json_object(json, "asked");

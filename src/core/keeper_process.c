@@ -186,7 +186,7 @@ static int launch(struct keeper *keeper, struct keeper_process *process,
     };
     process->streams = PROCESS_INIT;
     r = sandbox_start(keeper->stage.box, &spec, &process->streams, err);
-    if (r == -ENOENT && !options->root)
+    if (r == -ENOENT && !options->root && !keeper->stage.root)
         return hint_missing_program(options->argv[0], err);
     if (r < 0)
         return r;

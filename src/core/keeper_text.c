@@ -48,6 +48,7 @@ static void write_facts(const struct keeper *keeper, struct json *json)
     json_str(json, "created", keeper->created);
     json_u64(json, "pid", (uint64_t)getpid());
     json_str(json, "root", stage->options->root);
+    json_str(json, "image", stage->options->image);
     json_str(json, "runtime", result->runtime);
     json_str(json, "isolation", isolation_name(result->isolation));
     json_str(json, "workspace", stage->place ? stage->place->ws->path : NULL);

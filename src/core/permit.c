@@ -193,6 +193,8 @@ static int permit_lists(
     o->best_effort = permit->best_effort;
     if (!o->hostname && is_written(policy_get(policy, POLICY_HOSTNAME)))
         o->hostname = policy_get(policy, POLICY_HOSTNAME)->text;
+    if (!o->image && !o->root)
+        o->image = policy_get(policy, POLICY_IMAGE)->text;
     return r;
 }
 

@@ -245,6 +245,7 @@ int carrel_python(const struct carrel_python_options *o, struct carrel_run_resul
         return r;
     python.result_bytes = o->result_bytes ? o->result_bytes : DEFAULT_RESULT_BYTES;
     run.argv = python.argv;
+    run.has_no_entrypoint = true;
     run.mounts = python.place.mounts;
     run.n_mounts = python.place.n_mounts;
     const struct run_guest guest = { .prepare = prepare, .judge = judge, .context = &python };

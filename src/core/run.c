@@ -14,6 +14,7 @@
 #include "core/evidence.h"
 #include "core/follow.h"
 #include "core/hint.h"
+#include "core/image_root.h"
 #include "core/output.h"
 #include "core/result.h"
 #include "core/runs.h"
@@ -44,6 +45,12 @@ static int check_options(const struct carrel_run_options *o, struct carrel_error
         return err_set(err, -EINVAL,
                 "struct carrel_run_options has another size than this library's; start from "
                 "CARREL_RUN_OPTIONS_INIT");
+    return 0;
+}
+
+/* An image may have a program of its own. */
+static int check_program(const struct carrel_run_options *o, struct carrel_error *err)
+{
     if (!o->argv || !o->argv[0] || !o->argv[0][0])
         return err_set(err, -EINVAL, "no program to run");
     return 0;
@@ -70,7 +77,7 @@ static int start(struct run *run, struct carrel_error *err)
         .cols = o->cols,
     };
     r = sandbox_start(run->stage.box, &spec, &run->process, err);
-    if (r == -ENOENT && !o->root) /* what another root lacks, the host cannot lend */
+    if (r == -ENOENT && !o->root && !run->stage.root) /* what another root lacks, the host cannot lend */
         return hint_missing_program(o->argv[0], err);
     if (r < 0)
         return r;
@@ -244,6 +251,10 @@ int run_execute(const struct run_request *request, struct carrel_run_result **ou
         return err_set_errno(err, -ENOMEM, "run");
 
     r = stage_permit(&run->stage, err);
+    if (r == 0 && run->stage.root)
+        r = image_root_command(run->stage.root, &run->stage.permit.options, err);
+    if (r == 0)
+        r = check_program(run->options, err);
     if (r < 0)
         return stage_not_the_program(r, err);
     r = execute(run, began_ns, err);

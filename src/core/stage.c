@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "core/capture.h"
 #include "core/ground.h"
+#include "core/image_root.h"
 #include "core/outcome.h"
 #include "core/run.h"
 #include "core/spec.h"
@@ -57,7 +58,10 @@ static int open_place(struct stage *stage, struct spec *spec, struct carrel_erro
 /* What the program has of its own is on disk. */
 static int use_ground(struct stage *stage, struct spec *spec, struct carrel_error *err)
 {
-    spec->box.space = &stage->ground->overlay;
+    if (stage->root)
+        spec->box.root_overlay = &stage->ground->overlay;
+    else
+        spec->box.space = &stage->ground->overlay;
     stage->watch.has_private = true;
     return disk_watch_begin(
             &stage->watch, stage->ground->top.dir, spec->box.limits.value[LIMIT_DISK], err);
@@ -104,6 +108,8 @@ static int create(struct stage *stage, struct carrel_error *err)
                                                            : 0;
     if (r == 0)
         r = spec_make(stage->options, result->run, &spec, err);
+    if (r == 0 && stage->root && !stage->ground)
+        r = ground_make(NULL, stage->root->image->trees, &stage->ground, err);
     if (r == 0 && stage->ground)
         r = use_ground(stage, &spec, err);
     if (r == 0 && stage->options->workspace)
@@ -121,6 +127,8 @@ static int create(struct stage *stage, struct carrel_error *err)
     result->isolation = runtime_isolation(spec.runtime);
     result->protections = stage->box->protections;
     memcpy(result->held_by, stage->box->held_by, sizeof(result->held_by));
+    if (stage->ground) /* all that can be written is below the directories that are watched */
+        result->held_by[LIMIT_DISK] = HELD_BY_WATCH;
     memcpy(result->limits, spec.box.limits.value, sizeof(result->limits));
     result_note_limits(result);
     result->workspace = strdup(stage->box->workspace);
@@ -237,6 +245,8 @@ int stage_permit(struct stage *stage, struct carrel_error *err)
     int r = request->policy ? permit_make(request->options, request->policy,
                                       (const char *const *)environ, &stage->permit, err)
                             : 0;
+    if (r == 0)
+        r = image_root_open(&stage->permit.options, &stage->root, err);
     if (r < 0)
         return r;
     result->timeout_ms =
@@ -262,6 +272,8 @@ void stage_finish(struct stage *stage)
 {
     sandbox_free(stage->box);
     workplace_free(stage->place); /* after the sandbox: it holds the lock */
+    ground_free(stage->ground);   /* after it, too: nothing writes there any more */
+    image_root_free(stage->root);
     carrel_run_result_free(stage->result);
     evidence_finish(stage->evidence);
     permit_finish(stage->permit);

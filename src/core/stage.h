@@ -12,6 +12,7 @@
 
 struct carrel_error;
 struct ground;
+struct image_root;
 struct run_request;
 struct runtime;
 struct sandbox;
@@ -24,6 +25,7 @@ struct stage {
     struct evidence evidence;
     bool has_evidence; /* it was begun */
     struct carrel_run_result *result;
+    struct image_root *root; /* the image that is the root; NULL: none */
     struct ground *ground;   /* what is written lies there, and stays; NULL: in memory */
     struct workplace *place; /* NULL: the run has no workspace of its own */
     struct disk_watch watch;

@@ -23,7 +23,9 @@ struct carrel_error;
 #define IMAGE_NAME_MAX 128
 #define IMAGE_MAX_LAYERS 64 /* an overlay takes more, but a sandbox may add its own */
 
-/* Letters, digits and . _ - : / @ after a letter or digit: "debian", "docker.io/library/x:1".
+/*
+ * Letters, digits and . _ - : / @ after a letter or digit: "debian", "docker.io/library/x:1".
+ * Never "none", which stands for no image.
  */
 bool image_is_name(const char *text);
 

@@ -14,7 +14,7 @@ bool image_is_name(const char *text)
 {
     size_t len = strlen(text);
 
-    if (len == 0 || len > IMAGE_NAME_MAX)
+    if (len == 0 || len > IMAGE_NAME_MAX || strcmp(text, "none") == 0)
         return false;
     if (!is_plain((unsigned char)text[0]) || !isalnum((unsigned char)text[0]))
         return false;

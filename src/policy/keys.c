@@ -55,6 +55,9 @@ static const struct key_row rows[POLICY_KEYS] = {
             REPO_SUBSET, .words = &words_limit, .built_in = SET_LIST(NOTHING) },
     [POLICY_HOSTNAME] = { "sandbox.hostname", KEY_TEXT, .repository = REPO_FREE,
             .words = &words_hostname, .built_in = SET(0, "carrel") },
+    /* An image is the user's, and may hold what is not for every program. */
+    [POLICY_IMAGE] = { "sandbox.image", KEY_TEXT, .repository = REPO_NEVER,
+            .words = &words_image },
 
     [POLICY_TIMEOUT] = { "sandbox.limits.timeout", KEY_DURATION, LESS, BOUND_WRITTEN,
             REPO_LIMIT, .built_in = SET(300 * SECOND, "300s") },

@@ -25,6 +25,7 @@ enum policy_key {
     POLICY_REQUIRE,           /* sandbox.require: list of protections */
     POLICY_BEST_EFFORT,       /* sandbox.best_effort: list of limits */
     POLICY_HOSTNAME,          /* sandbox.hostname: text */
+    POLICY_IMAGE,             /* sandbox.image: text; unset: none */
     POLICY_TIMEOUT,           /* sandbox.limits.timeout: milliseconds */
     POLICY_CPU,               /* sandbox.limits.cpu: thousandths of a core */
     POLICY_MEMORY,            /* sandbox.limits.memory: bytes */

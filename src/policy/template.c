@@ -20,6 +20,7 @@ static const char text[] =
         "  #require: [seccomp, landlock]  # refuse to run without these protections\n"
         "  #best_effort: [memory]   # accept a weaker substitute for these limits\n"
         "  #hostname: carrel\n"
+        "  #image: debian           # (*) an image as root filesystem; see carrel-image(1)\n"
         "\n"
         "  # Each limit may have a default and a maximum, which no flag can pass.\n"
         "  limits:\n"

@@ -69,6 +69,19 @@ const struct key_words words_hostname = {
     .is_valid = is_hostname,
 };
 
+static bool is_image(const char *word)
+{
+    size_t len = strlen(word);
+
+    return len > 0 && len <= 128 && strspn(word, LETTERS DIGITS "._-:/@") == len &&
+           strchr(LETTERS DIGITS, word[0]);
+}
+
+const struct key_words words_image = {
+    .expected = "the name of an image, or none",
+    .is_valid = is_image,
+};
+
 /* The length of the path in "PATH[:ro|rw]". */
 static size_t path_len(const char *mount, bool *is_writable)
 {

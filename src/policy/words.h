@@ -6,6 +6,7 @@ extern const struct key_words words_runtime;    /* local, process ... */
 extern const struct key_words words_protection; /* seccomp, landlock ... */
 extern const struct key_words words_limit;      /* memory, pids ... */
 extern const struct key_words words_hostname;
+extern const struct key_words words_image;
 extern const struct key_words words_mount;   /* "/data" or "/data:rw" */
 extern const struct key_words words_pattern; /* NAME or PREFIX* of variables */
 extern const struct key_words words_variable;

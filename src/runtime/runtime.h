@@ -56,8 +56,17 @@ const char *limit_name(enum limit limit); /* "memory" ... */
 /* Reads "memory,pids" into a set of LIMIT_BITs. */
 int limit_parse_set(const char *text, unsigned *set, struct carrel_error *err);
 
-/* What holds a limit. NOTHING is only ever an answer to a limit that was not demanded. */
-enum limit_holder { HELD_BY_NOTHING, HELD_BY_RLIMIT, HELD_BY_FILESYSTEM, HELD_BY_CGROUP };
+/*
+ * What holds a limit. NOTHING is only ever an answer to a limit that was not demanded. WATCH is
+ * no runtime's answer: whoever made the sandbox looks, and ends it.
+ */
+enum limit_holder {
+    HELD_BY_NOTHING,
+    HELD_BY_RLIMIT,
+    HELD_BY_FILESYSTEM,
+    HELD_BY_CGROUP,
+    HELD_BY_WATCH,
+};
 const char *limit_holder_name(enum limit_holder holder); /* "nothing" "rlimit" ... */
 
 struct sandbox_limits {

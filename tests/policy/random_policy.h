@@ -15,6 +15,7 @@ static inline unsigned random_below(uint64_t *state, unsigned n)
 
 static const char *const random_words[POLICY_KEYS][6] = {
     [POLICY_HOSTNAME] = { "a", "b" },
+    [POLICY_IMAGE] = { "a", "b/c:1", "none" },
     [POLICY_MOUNTS_ALLOW] = { "/a", "/a/b:rw", "/:rw", "/c:ro" },
     [POLICY_ENV_ALLOW] = { "A", "A*", "B", "'*'" },
     [POLICY_ENV_PASS] = { "A", "AB", "B", "A*" },

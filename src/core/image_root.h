@@ -1,0 +1,31 @@
+/*
+ * image_root.h - an image as the root of one sandbox: its layers below, a directory for what
+ * the sandbox changes above them, and what it says about programs.
+ */
+#pragma once
+#include "base/auto.h"
+#include "image/image.h"
+#include <carrel/run.h>
+
+struct carrel_error;
+
+struct image_root {
+    struct image *image; /* its layers are held */
+    const char **env;    /* the image's and the caller's */
+    const char **argv;
+    char *cwd;
+};
+
+/*
+ * Opens the image that the options name and puts what it says into them: variables, working
+ * directory, user. *out is NULL when they name none. It must live as long as the options.
+ */
+int image_root_open(
+        struct carrel_run_options *options, struct image_root **out, struct carrel_error *err);
+
+/* The whole command: the entrypoint and the caller's words, or the image's own. */
+int image_root_command(
+        struct image_root *root, struct carrel_run_options *options, struct carrel_error *err);
+
+void image_root_free(struct image_root *root); /* NULL is fine; after the sandbox */
+DEFINE_AUTO(struct image_root *, image_root_free)
