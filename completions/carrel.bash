@@ -8,7 +8,7 @@ _carrel_options() { # _carrel_options COMMAND: its options, one word each
             "--cwd --mount --workdir --cow --workspace --repo --base --task --run --dirty" \
             "--include --history --setup --setup-key --tree --on-success --on-failure" \
             "--policy --profile --journal --store-code" \
-            "--root --network --user --hostname --stdin --tty --json --format" \
+            "--root --image --no-entrypoint --network --user --hostname --stdin --tty --json --format" \
             "--output --quiet --runtime --require --best-effort --help"
         ;;
     python)
@@ -31,6 +31,10 @@ _carrel_options() { # _carrel_options COMMAND: its options, one word each
     "journal verify") echo "--key --json --help" ;;
     "journal export") echo "--key --output --force --json --help" ;;
     "journal "*) echo "--json --help" ;;
+    image) echo "--tag --insecure --json --help" ;;
+    "image import") echo "--tag --json --help" ;;
+    "image pull") echo "--insecure --json --help" ;;
+    "image "*) echo "--json --help" ;;
     "workspace list") echo "--all --json --help" ;;
     "workspace diff") echo "--stat --name-status --uncommitted --color --json --help" ;;
     "workspace log") echo "--color --json --help" ;;
@@ -74,6 +78,9 @@ _carrel_value() { # _carrel_value OPTION WORD
         compopt -o nospace 2>/dev/null
         mapfile -t COMPREPLY < <(compgen -P "$before" -W "$list" -- "${2##*,}")
         ;;
+    --image)
+        mapfile -t COMPREPLY < <(compgen -W "none $(_carrel_images)" -- "$2")
+        ;;
     --workdir | --root | --mount | --repo | --at | --venv)
         compopt -o filenames -o nospace 2>/dev/null
         mapfile -t COMPREPLY < <(compgen -d -- "$2")
@@ -88,7 +95,7 @@ _carrel_value() { # _carrel_value OPTION WORD
         ;;
     -c | --timeout | --cpu | --memory | --disk | --pids | --files | --max-output | --cwd | --hostname | \
         --base | --task | --run | --include | --setup | --message | -m | --older-than | --reason | \
-        --profile | --keep | --label | --block-import | --allow-import)
+        --profile | --tag | --keep | --label | --block-import | --allow-import)
         COMPREPLY=()
         ;;
     *) return 1 ;;
@@ -132,6 +139,31 @@ _carrel_policy() { # _carrel_policy WORD
     mapfile -t COMPREPLY < <(compgen -W "$list" -- "$1")
 }
 
+_carrel_images() {
+    "${COMP_WORDS[0]}" image list 2>/dev/null | sed -n '2,$s/ .*//p'
+}
+
+# carrel image SUBCOMMAND ...
+_carrel_image() { # _carrel_image WORD
+    local subcommand=${COMP_WORDS[2]} before=${COMP_WORDS[COMP_CWORD - 1]} list=
+
+    if [ "$COMP_CWORD" -eq 2 ]; then
+        list="import pull list inspect rm"
+        [[ $1 != -* ]] || list=$(_carrel_options image)
+    elif [[ $before == -* ]] && _carrel_value "$before" "$1"; then
+        return
+    elif [[ $1 == -* ]]; then
+        list=$(_carrel_options "image $subcommand")
+    elif [ "$subcommand" = import ]; then
+        compopt -o filenames 2>/dev/null
+        mapfile -t COMPREPLY < <(compgen -f -- "$1")
+        return
+    elif [[ $subcommand == @(inspect|rm) ]]; then
+        list=$(_carrel_images)
+    fi
+    mapfile -t COMPREPLY < <(compgen -W "$list" -- "$1")
+}
+
 # carrel journal SUBCOMMAND ...: runs come from carrel itself.
 _carrel_journal() { # _carrel_journal WORD
     local subcommand=${COMP_WORDS[2]} before=${COMP_WORDS[COMP_CWORD - 1]} list=
@@ -150,7 +182,7 @@ _carrel_journal() { # _carrel_journal WORD
 }
 
 _carrel() {
-    local commands="run python workspace list runs policy journal health test cleanup help version"
+    local commands="run python workspace list runs image policy journal health test cleanup help version"
     local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]:-} i
 
     COMPREPLY=()
@@ -168,6 +200,10 @@ _carrel() {
     fi
     if [ "$command" = policy ]; then
         _carrel_policy "$word"
+        return
+    fi
+    if [ "$command" = image ]; then
+        _carrel_image "$word"
         return
     fi
     if [ "$command" = journal ]; then

@@ -10,10 +10,10 @@ static const char help[] =
         "Usage: carrel cleanup [options]\n\n"
         "Removes what is left of sandboxes whose carrel was killed: processes, cgroups, locks\n"
         "and entries in the list of living ones, of this user; finishes workspaces that were\n"
-        "half made or half removed; and removes pristine trees that no run used for a month.\n"
-        "Every run does a little of it anyway. Live sandboxes, the output of finished runs\n"
-        "and changed work in workspaces are never touched. The exit status is 0, also when\n"
-        "there was nothing to do.";
+        "half made or half removed; and removes pristine trees that no run used for a month,\n"
+        "and layers that nobody has. Every run does a little of it anyway. Live sandboxes,\n"
+        "the output of finished runs and changed work in workspaces are never touched. The\n"
+        "exit status is 0, also when there was nothing to do.";
 
 static const struct option_row rows[] = { REPORT_JSON, REPORT_HELP };
 
@@ -28,6 +28,7 @@ static int print_json(const struct cleanup *cleanup, int status)
     json_u64(&json, "entries", cleanup->entries);
     json_u64(&json, "workspaces", cleanup->workspaces);
     json_u64(&json, "checkouts", cleanup->checkouts);
+    json_u64(&json, "layers", cleanup->layers);
     json_array(&json, "runtimes");
     for (size_t i = 0; i < cleanup->n_rows; i++) {
         const struct cleanup_row *row = &cleanup->rows[i];
@@ -44,7 +45,9 @@ static int print_json(const struct cleanup *cleanup, int status)
 
 static void print_text(const struct cleanup *cleanup)
 {
-    if (cleanup->sandboxes + cleanup->entries + cleanup->workspaces + cleanup->checkouts == 0)
+    if (cleanup->sandboxes + cleanup->entries + cleanup->workspaces + cleanup->checkouts +
+                    cleanup->layers ==
+            0)
         (void)puts("nothing to clean up");
     if (cleanup->entries > 0)
         printf("removed the entr%s of %u sandbox%s that %s killed\n",
@@ -61,6 +64,9 @@ static void print_text(const struct cleanup *cleanup)
     if (cleanup->checkouts > 0)
         printf("removed %u pristine tree%s\n", cleanup->checkouts,
                 cleanup->checkouts == 1 ? "" : "s");
+    if (cleanup->layers > 0)
+        printf("removed %u layer%s of images\n", cleanup->layers,
+                cleanup->layers == 1 ? "" : "s");
 }
 
 int cmd_cleanup(int argc, char **argv)

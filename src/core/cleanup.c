@@ -2,6 +2,7 @@
 #include "core/cleanup.h"
 #include "core/fuse.h"
 #include "core/state.h"
+#include "image/image.h"
 #include "registry/registry.h"
 #include "runtime/runtime.h"
 #include "workspace/apply.h"
@@ -54,6 +55,10 @@ static int sweep_workspaces(struct cleanup *cleanup, struct carrel_error *err)
     if (r < 0)
         return r;
     cleanup->checkouts = (unsigned)r;
+    r = image_sweep(state, err);
+    if (r < 0)
+        return r;
+    cleanup->layers = (unsigned)r;
     return 0;
 }
 

@@ -17,6 +17,7 @@ struct cleanup {
     unsigned entries;    /* of living sandboxes whose owner was killed, in the registry */
     unsigned workspaces; /* half-made or half-removed ones that were finished */
     unsigned checkouts;  /* half-made, and pristine trees that nobody used for long */
+    unsigned layers;     /* of images: nobody's, and half-made ones */
 };
 
 /*
