@@ -15,6 +15,22 @@ _carrel_options() { # _carrel_options COMMAND: its options, one word each
         echo "--inputs --python --venv --imports --block-import --allow-import --trusted"
         _carrel_options run
         ;;
+    create)
+        echo "--name --label --lease --idle"
+        # Those of run that are about the sandbox and not about one program.
+        _carrel_options run | tr ' ' '\n' |
+            grep -vxE -e '-c|--(stdin|tty|format|output|max-output|quiet)'
+        ;;
+    exec)
+        echo "--detach -c --timeout --env --env-file --cwd --user"
+        _carrel_options attach
+        ;;
+    attach) echo "--max-output --stdin --tty --json --format --output --quiet --help" ;;
+    ps | inspect) echo "--json --help" ;;
+    signal | pause | resume) echo "--help" ;;
+    renew) echo "--lease --idle --help" ;;
+    update) echo "--memory --cpu --pids --help" ;;
+    destroy) echo "--all --force --help" ;;
     health | cleanup) echo "--json --help" ;;
     list) echo "--all --label --json --help" ;;
     runs) echo "--older-than --keep --dry-run --json --help" ;;
@@ -95,7 +111,7 @@ _carrel_value() { # _carrel_value OPTION WORD
         ;;
     -c | --timeout | --cpu | --memory | --disk | --pids | --files | --max-output | --cwd | --hostname | \
         --base | --task | --run | --include | --setup | --message | -m | --older-than | --reason | \
-        --profile | --tag | --keep | --label | --block-import | --allow-import)
+        --profile | --tag | --keep | --block-import | --allow-import | --name | --label | --lease | --idle)
         COMPREPLY=()
         ;;
     *) return 1 ;;
@@ -181,8 +197,35 @@ _carrel_journal() { # _carrel_journal WORD
     mapfile -t COMPREPLY < <(compgen -W "$list" -- "$1")
 }
 
+# carrel COMMAND SANDBOX ...: sandboxes come from carrel itself, the program of exec from the host.
+_carrel_living() { # _carrel_living WORD
+    local command=${COMP_WORDS[1]} before=${COMP_WORDS[COMP_CWORD - 1]} list= i
+
+    for ((i = 2; i < COMP_CWORD; i++)); do
+        if [ "${COMP_WORDS[i]}" = "--" ]; then
+            compopt -o filenames 2>/dev/null
+            if [ "$i" -eq "$((COMP_CWORD - 1))" ]; then
+                mapfile -t COMPREPLY < <(compgen -c -- "$1")
+            else
+                mapfile -t COMPREPLY < <(compgen -f -- "$1")
+            fi
+            return
+        fi
+    done
+    if [[ $before == -* ]] && _carrel_value "$before" "$1"; then
+        return
+    elif [[ $1 == -* ]]; then
+        list=$(_carrel_options "$command")
+    elif [ "$command" != create ]; then
+        list=$("${COMP_WORDS[0]}" list --json 2>/dev/null |
+            grep -oE '"(id|name)":"[^"]*"' | cut -d'"' -f4)
+    fi
+    mapfile -t COMPREPLY < <(compgen -W "$list" -- "$1")
+}
+
 _carrel() {
-    local commands="run python workspace list runs image policy journal health test cleanup help version"
+    local commands="run python create exec attach ps signal inspect renew pause resume update destroy
+        list workspace runs image policy journal health test cleanup help version"
     local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]:-} i
 
     COMPREPLY=()
@@ -196,6 +239,10 @@ _carrel() {
     fi
     if [ "$command" = workspace ]; then
         _carrel_workspace "$word"
+        return
+    fi
+    if [[ " create exec attach ps signal inspect renew pause resume update destroy " == *" $command "* ]]; then
+        _carrel_living "$word"
         return
     fi
     if [ "$command" = policy ]; then
