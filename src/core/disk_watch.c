@@ -65,8 +65,8 @@ static int walk(struct disk_watch *watch, struct disk_mark *now, bool *is_doubtf
         now->used_inodes += inodes;
     }
     if (watch->box && !watch->box->is_stopped &&
-            nameless_count(watch->box, watch->has_private ? all_places : places,
-                    watch->dirs[0], &held) < 0)
+            nameless_count(watch->box, watch->has_private ? all_places : places, watch->dirs[0],
+                    &held) < 0)
         held.is_doubtful = true;
     now->used_bytes += held.bytes;
     now->used_inodes += held.inodes;
@@ -83,8 +83,7 @@ int disk_watch_begin(
         return err_set(err, -E2BIG, "more than %d directories to watch", DISK_WATCH_DIRS);
     watch->dirs[watch->n_dirs++] = dir;
     watch->max_bytes = max_bytes;
-    watch->max_inodes =
-            max_bytes / BYTES_PER_INODE < 1024 ? 1024 : max_bytes / BYTES_PER_INODE;
+    watch->max_inodes = max_bytes / BYTES_PER_INODE < 1024 ? 1024 : max_bytes / BYTES_PER_INODE;
     watch->mark = (struct disk_mark){ 0 };
     int r = walk(watch, &watch->mark, &is_doubtful, err);
     look_again(watch, lost(max_bytes, watch->mark.used_bytes));

@@ -23,7 +23,7 @@ struct sandbox;
 struct disk_watch {
     int dirs[DISK_WATCH_DIRS]; /* not owned; all on one file system */
     size_t n_dirs;             /* 0: nothing to watch */
-    bool has_private;    /* the program's own places, /tmp and the like, are below one of them */
+    bool has_private; /* the program's own places, /tmp and the like, are below one of them */
     struct sandbox *box; /* not owned; NULL: there is none yet */
     uint64_t max_bytes;
     uint64_t max_inodes;

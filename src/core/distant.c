@@ -196,7 +196,7 @@ static struct distant *distant_of(struct sandbox *box)
 
 static int say_hello(struct distant *distant, struct carrel_error *err)
 {
-    struct keeper_message message = { .kind = KEEPER_HELLO };
+    struct keeper_message message = { .kind = KEEPER_HELLO, .value = KEEPER_VERSION };
     int events[2];
 
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, events) < 0)
@@ -204,6 +204,10 @@ static int say_hello(struct distant *distant, struct carrel_error *err)
     distant->base.event_fd = events[0];
     int r = distant_ask(distant, &message, &events[1], 1, NULL, err);
     fd_close(events[1]);
+    if (r == -EPROTO || r == -ESRCH) /* it does not know our words, or hung up on them */
+        return err_set(err, r,
+                "the sandbox has just ended, or its keeper is of another version of carrel: "
+                "then 'carrel destroy --force' ends it");
     if (r < 0)
         return r;
     distant->facts = message.facts;

@@ -110,7 +110,8 @@ int ground_make(const struct ground_base *base, const char *const *root, struct 
     return 0;
 }
 
-int ground_find(const char *snapshot, struct ground_base *out, struct carrel_error *err)
+int ground_find(
+        const char *snapshot, struct ground_base *out, char **image, struct carrel_error *err)
 {
     AUTO(snapshot_finish) struct snapshot found = { 0 };
     char state[PATH_MAX];
@@ -122,5 +123,6 @@ int ground_find(const char *snapshot, struct ground_base *out, struct carrel_err
         return r;
     *out = (struct ground_base){ .n = found.n_layers };
     memcpy(out->ids, found.layers, sizeof(out->ids));
+    *image = ptr_steal(&found.image);
     return 0;
 }

@@ -6,6 +6,7 @@
 #include "base/fd.h"
 #include "core/disk_watch.h"
 #include "core/ground.h"
+#include "core/image_root.h"
 #include "core/keeper_wire.h"
 #include "core/outcome.h"
 #include "registry/registry.h"
@@ -261,16 +262,9 @@ static int leave_caller(struct keeper *keeper, struct carrel_error *err)
 /* A runtime that isolates nothing has no private places to keep. */
 static int make_ground(struct keeper *keeper, struct carrel_error *err)
 {
-    const struct ground_base *base = keeper->base;
-    struct ground_base named;
-
-    if (keeper->from) {
-        int r = ground_find(keeper->from, &named, err);
-        if (r < 0)
-            return r;
-        base = &named;
-    }
-    return ground_make(base, NULL, &keeper->stage.ground, err);
+    const struct image_root *root = keeper->stage.root;
+    return ground_make(
+            keeper->base, root ? root->image->trees : NULL, &keeper->stage.ground, err);
 }
 
 static int make(struct keeper *keeper, struct carrel_error *err)

@@ -66,11 +66,10 @@ struct keeper {
     struct registry_entry *entry;
     const char *name; /* "": none */
     const char *const *labels;
-    const char *from;         /* a snapshot to begin with; NULL: none */
-    struct ground_base *base; /* or layers; NULL: none */
-    uint64_t lease_ms;        /* 0: none */
-    uint64_t idle_ms;         /* 0: none */
-    uint64_t lease_end_ns;    /* CLOCK_BOOTTIME; 0: none */
+    const struct ground_base *base; /* layers to begin with; NULL: none */
+    uint64_t lease_ms;              /* 0: none */
+    uint64_t idle_ms;               /* 0: none */
+    uint64_t lease_end_ns;          /* CLOCK_BOOTTIME; 0: none */
     char created[CLOCK_STAMP];
     bool is_paused;
     bool is_changed; /* what the registry shows is out of date */

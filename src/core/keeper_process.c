@@ -11,6 +11,7 @@
 #include "base/payload.h"
 #include "core/environment.h"
 #include "core/hint.h"
+#include "core/image_root.h"
 #include "core/keeper.h"
 #include "core/keeper_wire.h"
 #include "core/run.h"
@@ -90,28 +91,40 @@ unsigned keeper_count_running(const struct keeper *keeper)
     return n;
 }
 
+/* All of them after each other; NULL: no memory. */
+static const char **join_lists(const char *const *const *parts, size_t n_parts)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < n_parts; i++)
+        for (size_t j = 0; parts[i] && parts[i][j]; j++)
+            n++;
+    const char **all = calloc(n + 1, sizeof(*all));
+    for (size_t i = 0, at = 0; all && i < n_parts; i++)
+        for (size_t j = 0; parts[i] && parts[i][j]; j++)
+            all[at++] = parts[i][j];
+    return all;
+}
+
 /* What the sandbox may, with what this program was asked for in it. */
 static int permit_start(struct keeper *keeper, const struct keeper_message *request,
         const struct payload *payload, struct permit *permit, const char ***env,
         struct carrel_error *err)
 {
     const struct run_request *made = keeper->stage.request;
+    const struct image_root *root = keeper->stage.root;
     struct carrel_run_options options = *made->options;
-    size_t n = 0;
-    size_t n_own = 0;
+    const char *const *const parts[] = {
+        root ? root->image->settings.env : NULL, /* a later one replaces an earlier one */
+        options.env,
+        (const char *const *)payload->env,
+    };
 
-    while (options.env && options.env[n])
-        n++;
-    while (payload->env[n_own])
-        n_own++;
-    const char **all = calloc(n + n_own + 1, sizeof(*all));
-    if (!all)
+    options.env = *env = join_lists(parts, ARRAY_LEN(parts));
+    if (!options.env)
         return err_set_errno(err, -ENOMEM, "environment");
-    *env = all;
-    if (n)
-        memcpy(all, options.env, n * sizeof(*all));
-    memcpy(all + n, payload->env, n_own * sizeof(*all));
-    options.env = all;
+    options.cwd = keeper->stage.options->cwd;
+    options.image = NULL; /* it is the root already */
     options.argv = (const char *const *)payload->argv;
     if (payload->text[0])
         options.cwd = payload->text;

@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "core/ground.h"
+#include "core/image_root.h"
 #include "core/keeper.h"
 #include "layer/snapshot.h"
 #include "registry/registry.h"
@@ -120,6 +121,9 @@ int keeper_snapshot(
         return r;
     *is_copied = copy.dir >= 0;
     (void)snprintf(snapshot.name, sizeof(snapshot.name), "%s", name);
+    if (keeper->stage.root)
+        snapshot.image =
+                (char *)(uintptr_t)keeper->stage.root->image->name; /* not ours to free */
     memcpy(snapshot.layers, base.ids, sizeof(snapshot.layers));
     snapshot.n_layers = base.n;
     r = snapshot_write(keeper->stage.ground->state, &snapshot, err);

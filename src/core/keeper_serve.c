@@ -37,6 +37,8 @@ static int hello(struct keeper *keeper, struct ask *ask, struct carrel_error *er
 
     if (ask->n_fds != 1 || client->events >= 0)
         return err_set(err, -EPROTO, "a hello comes once, with one socket");
+    if (ask->request->value != KEEPER_VERSION)
+        return err_set(err, -EPROTO, "the keeper speaks version %d", KEEPER_VERSION);
     client->events = fd_steal(&ask->fds[0]);
     const struct carrel_run_result *result = keeper->stage.result;
     struct keeper_facts *facts = &ask->answer.facts;

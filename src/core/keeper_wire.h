@@ -38,6 +38,12 @@ enum keeper_kind {
 
 #define KEEPER_MAX_FDS 6
 
+/*
+ * Both sides say it when they meet: a keeper lives on when carrel is replaced by another
+ * version. The first two members of a message stay as they are. Count up with each change.
+ */
+#define KEEPER_VERSION 1
+
 enum keeper_flag {
     KEEPER_STDIN = 1,    /* START: wants it; its answer: it is among the descriptors */
     KEEPER_TTY = 2,      /* one terminal instead of three streams */
@@ -69,7 +75,7 @@ struct keeper_message {
     uint32_t kind;
     uint32_t process;
     uint32_t flags;
-    int32_t value; /* signal, wait status */
+    int32_t value; /* signal, wait status, version, how many forks */
     uint16_t rows, cols;
     uint32_t uid, gid;
     uint64_t timeout_ms;         /* of a process; in an answer: what it got */

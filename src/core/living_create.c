@@ -8,6 +8,8 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "core/ground.h"
+#include "core/image_root.h"
 #include "core/keeper.h"
 #include "core/keeper_wire.h"
 #include "core/living.h"
@@ -63,9 +65,14 @@ static int check_request(const struct living_request *request, struct carrel_err
 static void close_others(const struct keeper *keeper, int report)
 {
     const struct registry_entry *e = keeper->entry;
-    const int keep[] = { 0, 1, 2, e->top, e->dir, e->status_fd, e->listen_fd, report };
+    const struct image_root *root = keeper->stage.root;
+    int keep[8 + IMAGE_MAX_LAYERS] = { 0, 1, 2, e->top, e->dir, e->status_fd, e->listen_fd,
+        report };
+    size_t n = 8;
 
-    fd_close_all_but(keep, ARRAY_LEN(keep));
+    for (size_t i = 0; root && i < root->image->n_layers && i < IMAGE_MAX_LAYERS; i++)
+        keep[n++] = root->image->locks[i];
+    fd_close_all_but(keep, n);
 }
 
 static _Noreturn void become_keeper(struct keeper *keeper, int report)
@@ -107,15 +114,34 @@ static int launch(struct keeper *keeper, struct carrel_error *err)
     return 0;
 }
 
+/* A snapshot lies on what it was made on. */
+static int begin_from(const char *snapshot, struct carrel_run_options *options,
+        struct ground_base *base, char **image, struct carrel_error *err)
+{
+    int r = ground_find(snapshot, base, image, err);
+    if (r < 0)
+        return r;
+    if (options->root || (options->image && (!*image || strcmp(options->image, *image) != 0)))
+        return err_set(err, -EINVAL,
+                "snapshot '%s' was made on %s%s; it can lie on nothing else", snapshot,
+                *image ? "image " : "the host's root", *image ? *image : "");
+    options->image = *image ? *image : "none";
+    return 0;
+}
+
 int living_create(const struct living_request *request, char id[static REGISTRY_WORD_MAX + 1],
         struct carrel_error *err)
 {
     static const char *const no_program[] = { NULL };
     struct carrel_run_options options = *request->options;
     AUTO(policy_free) struct policy *policy = NULL;
+    AUTO(free) char *image = NULL;
+    struct ground_base base;
 
     options.argv = no_program;
     int r = check_request(request, err);
+    if (r == 0 && request->from)
+        r = begin_from(request->from, &options, &base, &image, err);
     if (r == 0)
         r = run_load_policy(&options, &policy, err);
     if (r < 0)
@@ -127,7 +153,7 @@ int living_create(const struct living_request *request, char id[static REGISTRY_
         return err_set_errno(err, -ENOMEM, "keeper");
     keeper->name = request->name ? request->name : "";
     keeper->labels = request->labels;
-    keeper->from = request->from;
+    keeper->base = request->from ? &base : NULL;
     keeper->lease_ms = request->lease_ms;
     keeper->idle_ms = request->idle_ms;
     r = stage_init(&keeper->stage, &run, err);

@@ -77,7 +77,8 @@ static int start(struct run *run, struct carrel_error *err)
         .cols = o->cols,
     };
     r = sandbox_start(run->stage.box, &spec, &run->process, err);
-    if (r == -ENOENT && !o->root && !run->stage.root) /* what another root lacks, the host cannot lend */
+    if (r == -ENOENT && !o->root &&
+            !run->stage.root) /* what another root lacks, the host cannot lend */
         return hint_missing_program(o->argv[0], err);
     if (r < 0)
         return r;
