@@ -3,3 +3,4 @@
 #include <carrel/error.h>
 #include <carrel/python.h>
 #include <carrel/run.h>
+#include <carrel/sandbox.h>

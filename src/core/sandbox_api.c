@@ -1,0 +1,113 @@
+/* sandbox_api.c - the public calls about sandboxes that stay. */
+#include "base/err.h"
+#include "core/living.h"
+#include <carrel/sandbox.h>
+#include <errno.h>
+#include <stdlib.h>
+
+struct carrel_sandbox {
+    struct living *living;
+};
+
+/* Callers may not care why. */
+#define OR_IGNORED(err) ((err) ? (err) : &(struct carrel_error){ 0 })
+
+static int open_living(const char *word, struct carrel_sandbox **out, struct carrel_error *err)
+{
+    struct carrel_sandbox *sandbox = calloc(1, sizeof(*sandbox));
+
+    if (!sandbox)
+        return err_set_errno(err, -ENOMEM, "sandbox");
+    int r = living_open(word, &sandbox->living, err);
+    if (r < 0) {
+        free(sandbox);
+        return r;
+    }
+    *out = sandbox;
+    return 0;
+}
+
+int carrel_sandbox_create(const struct carrel_sandbox_options *options,
+        struct carrel_sandbox **out, struct carrel_error *err)
+{
+    static const struct carrel_run_options defaults = CARREL_RUN_OPTIONS_INIT;
+    const struct carrel_run_options *run = options->run ? options->run : &defaults;
+    char id[REGISTRY_WORD_MAX + 1];
+
+    err = OR_IGNORED(err);
+    if (options->size != sizeof(*options) || run->size != sizeof(*run))
+        return err_set(err, -EINVAL,
+                "the options have another size than this library's; start from "
+                "CARREL_SANDBOX_OPTIONS_INIT and CARREL_RUN_OPTIONS_INIT");
+    const struct living_request request = {
+        .options = run,
+        .name = options->name,
+        .labels = options->labels,
+        .from = options->from,
+        .lease_ms = options->lease_ms == CARREL_NEVER ? 0
+                    : options->lease_ms               ? options->lease_ms
+                                                      : LIVING_LEASE_MS,
+        .idle_ms = options->idle_ms,
+    };
+    int r = living_create(&request, id, err);
+    return r < 0 ? r : open_living(id, out, err);
+}
+
+int carrel_sandbox_open(const char *word, struct carrel_sandbox **out, struct carrel_error *err)
+{
+    return open_living(word, out, OR_IGNORED(err));
+}
+
+void carrel_sandbox_free(struct carrel_sandbox *sandbox)
+{
+    if (!sandbox)
+        return;
+    living_free(sandbox->living);
+    free(sandbox);
+}
+
+const char *carrel_sandbox_id(const struct carrel_sandbox *sandbox)
+{
+    return sandbox->living->entry->id;
+}
+
+int carrel_sandbox_exec(struct carrel_sandbox *sandbox,
+        const struct carrel_run_options *options, struct carrel_run_result **out,
+        struct carrel_error *err)
+{
+    return living_exec(sandbox->living, options, out, OR_IGNORED(err));
+}
+
+int carrel_sandbox_renew(struct carrel_sandbox *sandbox, uint64_t lease_ms, uint64_t idle_ms,
+        struct carrel_error *err)
+{
+    bool is_never = lease_ms == CARREL_NEVER;
+
+    return living_renew(
+            sandbox->living, is_never ? 0 : lease_ms, idle_ms, is_never, OR_IGNORED(err));
+}
+
+int carrel_sandbox_pause(struct carrel_sandbox *sandbox, struct carrel_error *err)
+{
+    return living_pause(sandbox->living, OR_IGNORED(err));
+}
+
+int carrel_sandbox_resume(struct carrel_sandbox *sandbox, struct carrel_error *err)
+{
+    return living_resume(sandbox->living, OR_IGNORED(err));
+}
+
+int carrel_sandbox_snapshot(
+        struct carrel_sandbox *sandbox, const char *name, struct carrel_error *err)
+{
+    bool is_copied;
+
+    return living_snapshot(sandbox->living, name, &is_copied, OR_IGNORED(err));
+}
+
+int carrel_sandbox_destroy(struct carrel_sandbox *sandbox, struct carrel_error *err)
+{
+    AUTO(buf_finish) struct buf summary = BUF_INIT(1U << 20);
+
+    return living_destroy(sandbox->living, &summary, OR_IGNORED(err));
+}
