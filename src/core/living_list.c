@@ -59,8 +59,16 @@ static int take_labels(struct arena *arena, struct json_value labels, struct liv
     return 0;
 }
 
-static int take_record(
-        struct arena *arena, const struct registry_view *view, struct living_item *item)
+static int take_limits(struct arena *arena, struct json_value limits, struct living_item *item)
+{
+    if (json_read_kind(limits) == JSON_OBJECT)
+        item->limits = arena_copy(arena, limits.text, limits.len);
+    return item->limits ? 0 : -ENOMEM;
+}
+
+/* One pass: looking for each member anew would read a record ten times. */
+static int take_member(struct arena *arena, struct json_value key, struct json_value value,
+        struct living_item *item)
 {
     const struct {
         const char *key;
@@ -74,23 +82,36 @@ static int take_record(
         { "workspace", &item->workspace },
         { "policy_sha256", &item->policy_sha256 },
     };
-    struct json_value record = { 0 };
 
-    if (view->record_len > 0 &&
-            json_read_check(view->record, view->record_len, &record, NULL) < 0)
-        record = (struct json_value){ 0 }; /* what cannot be read is not known */
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-        *texts[i].text = take_text(arena, json_read_member(record, texts[i].key));
-        if (!*texts[i].text)
-            return -ENOMEM;
+        if (!json_read_equals(key, texts[i].key))
+            continue;
+        *texts[i].text = take_text(arena, value);
+        return *texts[i].text ? 0 : -ENOMEM;
     }
-    struct json_value limits = json_read_member(record, "limits");
-    item->limits = "";
-    if (json_read_kind(limits) == JSON_OBJECT)
-        item->limits = arena_copy(arena, limits.text, limits.len);
-    if (!item->limits)
-        return -ENOMEM;
-    return take_labels(arena, json_read_member(record, "labels"), item);
+    if (json_read_equals(key, "labels"))
+        return take_labels(arena, value, item);
+    return json_read_equals(key, "limits") ? take_limits(arena, value, item) : 0;
+}
+
+static int take_record(
+        struct arena *arena, const struct registry_view *view, struct living_item *item)
+{
+    struct json_value record;
+    struct json_value key;
+    struct json_value value;
+    size_t at = 0;
+    int r = 0;
+
+    item->run = item->task = item->created = item->image = item->root = item->workspace = "";
+    item->policy_sha256 = item->limits = "";
+    if (view->record_len == 0 ||
+            json_read_check(view->record, view->record_len, &record, NULL) < 0 ||
+            json_read_kind(record) != JSON_OBJECT)
+        return 0; /* what cannot be read is not known */
+    while (r == 0 && json_read_next(record, &at, &key, &value))
+        r = take_member(arena, key, value, item);
+    return r;
 }
 
 static uint64_t left_ms(uint64_t now_ns, uint64_t end_ns)
