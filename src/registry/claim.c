@@ -89,14 +89,14 @@ static int judge(int top, const struct registry_request *request, const struct e
         return 1;
     if (request->queue_ms == 0 || request->max_queued == 0)
         return err_set(err, -EAGAIN,
-                "%ju sandboxes are alive and %ju may be; destroy one ('carrel list' shows "
-                "them), or let new ones wait (sandbox.limits.max_queued of "
-                "the policy)",
+                "no place for another sandbox: %ju alive of at most %ju; destroy one ('carrel "
+                "list' shows them), or let new ones wait (sandbox.limits.max_queued of the "
+                "policy)",
                 (uintmax_t)look.n_living, (uintmax_t)request->max_living);
     if (look.n_waiting >= request->max_queued)
         return err_set(err, -EAGAIN,
-                "%ju sandboxes are alive and %ju may be, and %ju wait already and %ju may; "
-                "destroy one or try again later ('carrel list' shows them)",
+                "no place for another sandbox: %ju alive of at most %ju, %ju waiting of at "
+                "most %ju; destroy one or try again later ('carrel list' shows them)",
                 (uintmax_t)look.n_living, (uintmax_t)request->max_living,
                 (uintmax_t)look.n_waiting, (uintmax_t)request->max_queued);
     return 0;
@@ -223,9 +223,9 @@ static int wait_for_place(struct registry_entry *entry, const struct registry_re
         r = queue_bell_wait(&bell, entry->top, &look, deadline);
         if (r == -ETIMEDOUT)
             return err_set(err, r,
-                    "no place became free in %s: %ju sandboxes are alive and %ju may be, and "
-                    "%ju waited before this one; destroy one or try again later ('carrel "
-                    "list' shows them)",
+                    "no place for another sandbox in %s: %ju alive of at most %ju, %ju "
+                    "waiting before this one; destroy one or try again later ('carrel list' "
+                    "shows them)",
                     str_duration(request->queue_ms, waited), (uintmax_t)look.n_living,
                     (uintmax_t)request->max_living, (uintmax_t)look.n_ahead);
         if (r < 0)

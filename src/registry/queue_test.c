@@ -143,8 +143,8 @@ TEST(a_full_queue_is_said_at_once)
     request.max_queued = 1;
     CHECK_EQ(registry_claim(&reg, &request, &entry, &err), -EAGAIN);
     CHECK_STR(err.message,
-            "1 sandboxes are alive and 1 may be, and 1 wait already and 1 may; destroy one or "
-            "try again later ('carrel list' shows them)");
+            "no place for another sandbox: 1 alive of at most 1, 1 waiting of at most 1; "
+            "destroy one or try again later ('carrel list' shows them)");
     request.queue_ms = 0;
     CHECK_EQ(registry_claim(&reg, &request, &entry, &err), -EAGAIN);
     CHECK(strstr(err.message, "sandbox.limits.max_queued"));
@@ -167,8 +167,8 @@ TEST(who_waited_long_enough_is_told_why_and_leaves_nothing)
     request.queue_ms = 1;
     CHECK_EQ(registry_claim(&reg, &request, &entry, &err), -ETIMEDOUT);
     CHECK_STR(err.message,
-            "no place became free in 1ms: 1 sandboxes are alive and 1 may be, and 0 waited "
-            "before this one; destroy one or try again later ('carrel list' shows them)");
+            "no place for another sandbox in 1ms: 1 alive of at most 1, 0 waiting before this "
+            "one; destroy one or try again later ('carrel list' shows them)");
     let_go(first);
     check_empty();
 }
