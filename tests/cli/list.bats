@@ -140,6 +140,36 @@ cleans_up() {
 }
 @test "cleanup removes the entries of the dead" { only user cleans_up; }
 
+# With sandboxes: the policy's limit, the wait and its end.
+holds_the_limit() {
+    enter
+    exec 7>&-
+    me tee policy.yaml >/dev/null <<<'sandbox: {limits: {max_concurrent: 1, max_queued: 1}}'
+    command=create list --policy policy.yaml --name "a-$tag"
+    [ "$status" -eq 0 ]
+    me env XDG_RUNTIME_DIR="$T/run" "$CARREL" create --policy policy.yaml --name "b-$tag" \
+        >"$T/second" 3>&- &
+    _cli_pids+=($!)
+    until_true is_there "\"name\":\"b-$tag\",\"waiting_ms\""
+    command=create list --policy policy.yaml
+    [ "$status" -eq 125 ]
+    [[ "$err" == *"no place for another sandbox: 1 alive of at most 1, 1 waiting of at most 1; "* ]]
+    command=create list --policy policy.yaml --name "b-$tag" # it waits, and has its name
+    [ "$status" -eq 125 ]
+    [[ "$err" == *"is named 'b-$tag'"* ]]
+    command=destroy list "a-$tag"
+    [ "$status" -eq 0 ]
+    wait "${_cli_pids[-1]}"
+    list
+    [[ "$out" == *"$(<"$T/second")  b-$tag"*running* ]]
+    [[ "$out" != *"a-$tag"* && "$out" != *QUEUE* ]]
+    command=destroy list "b-$tag"
+    [ "$status" -eq 0 ]
+    list --all
+    [ -z "$out" ]
+}
+@test "who finds no place waits until there is one" { only user holds_the_limit; }
+
 refuses() {
     enter
     list S-1
