@@ -171,6 +171,13 @@ struct groups {
     size_t n;
 };
 
+static void add_group(struct groups *groups, const char *hierarchy, const char *group)
+{
+    CHECK(groups->n < ARRAY_LEN(groups->path));
+    (void)snprintf(groups->path[groups->n++], sizeof(groups->path[0]), "/sys/fs/cgroup/%s%s",
+            hierarchy, group);
+}
+
 static void find_groups(pid_t pid, struct groups *groups)
 {
     char path[64];
@@ -185,9 +192,12 @@ static void find_groups(pid_t pid, struct groups *groups)
         if (!group || !strstr(group, "/carrel/"))
             continue;
         *group++ = '\0';
-        CHECK(groups->n < ARRAY_LEN(groups->path));
-        (void)snprintf(groups->path[groups->n++], sizeof(groups->path[0]),
-                "/sys/fs/cgroup/%s%s", names + 1, group);
+        add_group(groups, names + 1, group);
+        char *below = strchr(strstr(group, "/carrel/") + strlen("/carrel/"), '/');
+        if (!below)
+            continue; /* else the one above it is the sandbox's, too */
+        *below = '\0';
+        add_group(groups, names + 1, group);
     }
 }
 
