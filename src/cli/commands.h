@@ -35,6 +35,8 @@ int cmd_mv(int argc, char **argv);
 int cmd_mkdir(int argc, char **argv);
 int cmd_stat(int argc, char **argv);
 int cmd_watch(int argc, char **argv);
+int cmd_export(int argc, char **argv);
+int cmd_import(int argc, char **argv);
 int cmd_cleanup(int argc, char **argv);
 int cmd_probe(int argc, char **argv);
 

@@ -52,6 +52,8 @@ static const struct {
     { "mkdir", cmd_mkdir, "make directories in a living sandbox" },
     { "stat", cmd_stat, "say what a file of a living sandbox is" },
     { "watch", cmd_watch, "tell of changes in a living sandbox as they happen" },
+    { "export", cmd_export, "write files of a living sandbox to a tar" },
+    { "import", cmd_import, "unpack a tar into a living sandbox" },
     { "health", cmd_health, "say which protections work here, and what to do if not" },
     { "test", cmd_test, "try the sandbox: limits driven to their bounds, attempts to get out" },
     { "cleanup", cmd_cleanup, "remove what a crash left" },

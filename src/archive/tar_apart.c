@@ -1,0 +1,244 @@
+/* tar_apart.c - the child that parses, and the parent that believes it little. */
+#include "archive/tar_apart.h"
+#include "archive/child.h"
+#include "archive/confine.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include <errno.h>
+#include <stdbool.h>
+#include <unistd.h>
+
+#define MEMORY (3ULL << 30) /* zstd --long=31 takes two gigabytes */
+#define CHUNK (1U << 17)
+#define END UINT32_MAX /* as a kind: there are no more entries */
+
+/* What goes over the stream: this, the two strings, and the bytes of a file. */
+struct record {
+    uint32_t kind;
+    uint32_t mode;
+    uint64_t bytes;
+    int64_t seconds;
+    uint32_t nanoseconds;
+    uint16_t path_len;
+    uint16_t target_len;
+};
+
+struct tar_apart {
+    struct child child;
+    uint64_t left; /* of the present file */
+    bool has_ended;
+    struct tar_limits limits;
+    char path[TAR_PATH_MAX + 1];
+    char target[TAR_PATH_MAX + 1];
+};
+
+struct job {
+    int fd;
+    const struct tar_limits *limits;
+};
+
+/* --- in the child --- */
+
+static int send_data(struct tar_reader *reader, int stream, struct carrel_error *err)
+{
+    AUTO(free) char *chunk = malloc(CHUNK);
+    if (!chunk)
+        return err_set_errno(err, -ENOMEM, "read the archive");
+    for (;;) {
+        ssize_t n = tar_reader_read(reader, chunk, CHUNK, err);
+        if (n <= 0)
+            return (int)n;
+        int r = fd_write_all(stream, chunk, (size_t)n);
+        if (r < 0)
+            return err_set_errno(err, r, "hand on");
+    }
+}
+
+static int send_entry(struct tar_reader *reader, const struct tar_entry *entry, int stream,
+        struct carrel_error *err)
+{
+    const char *target = entry->target ? entry->target : "";
+    size_t path_len = strlen(entry->path);
+    size_t target_len = strlen(target);
+    struct record record;
+
+    if (path_len > TAR_PATH_MAX || target_len > TAR_PATH_MAX)
+        return err_set_errno(err, -ENAMETOOLONG, "a name in the archive");
+    memset(&record, 0, sizeof(record)); /* the bytes between, too */
+    record.kind = (uint32_t)entry->kind;
+    record.mode = entry->mode;
+    record.bytes = entry->kind == TAR_FILE ? entry->bytes : 0;
+    record.seconds = entry->mtime.tv_sec;
+    record.nanoseconds = (uint32_t)entry->mtime.tv_nsec;
+    record.path_len = (uint16_t)path_len;
+    record.target_len = (uint16_t)target_len;
+    int r = fd_write_all(stream, &record, sizeof(record));
+    if (r == 0)
+        r = fd_write_all(stream, entry->path, path_len);
+    if (r == 0)
+        r = fd_write_all(stream, target, target_len);
+    if (r < 0)
+        return err_set_errno(err, r, "hand on");
+    return entry->kind == TAR_FILE ? send_data(reader, stream, err) : 0;
+}
+
+static int work(int stream, int answer, const void *arg, struct unpacked *unused,
+        struct carrel_error *err)
+{
+    const struct job *job = arg;
+    const int keep[] = { stream, answer, job->fd };
+    const struct record end = { .kind = END };
+    AUTO(tar_reader_free) struct tar_reader *reader = NULL;
+    struct tar_entry entry;
+
+    (void)unused;
+    int r = confine_self(-1, keep, ARRAY_LEN(keep), MEMORY, err);
+    if (r == 0)
+        r = tar_reader_open(job->fd, TAR_GZIP, job->limits, &reader, err);
+    if (r < 0)
+        return r;
+    while ((r = tar_reader_next(reader, &entry, err)) > 0) {
+        r = send_entry(reader, &entry, stream, err);
+        if (r < 0)
+            return r;
+    }
+    return r < 0 ? r : fd_write_all(stream, &end, sizeof(end));
+}
+
+/* --- here --- */
+
+int tar_apart_open(int fd, const struct tar_limits *limits, struct tar_apart **out,
+        struct carrel_error *err)
+{
+    const struct job job = { .fd = fd, .limits = limits };
+    AUTO(tar_apart_free) struct tar_apart *tar = calloc(1, sizeof(*tar));
+
+    if (!tar)
+        return err_set_errno(err, -ENOMEM, "read the archive");
+    tar->child = (struct child)CHILD_INIT;
+    tar->limits = TAR_LIMITS;
+    if (limits && limits->depth)
+        tar->limits.depth = limits->depth;
+    int r = child_start(work, &job, &tar->child, err);
+    if (r < 0)
+        return r;
+    *out = ptr_steal(&tar);
+    return 0;
+}
+
+/* Why the stream ended before its time: the child knows, if it still lives. */
+static int ask_why(struct tar_apart *tar, struct carrel_error *err)
+{
+    int r = child_ask(&tar->child, NULL, err);
+
+    return r < 0 ? r : err_set(err, -EIO, "the process that reads the archive stopped early");
+}
+
+static int receive(struct tar_apart *tar, void *data, size_t len, struct carrel_error *err)
+{
+    ssize_t n = fd_read_all(tar->child.stream, data, len);
+
+    return n < 0              ? err_set_errno(err, (int)n, "read the archive")
+           : (size_t)n == len ? 0
+                              : ask_why(tar, err);
+}
+
+static int receive_text(struct tar_apart *tar, char text[static TAR_PATH_MAX + 1], size_t len,
+        struct carrel_error *err)
+{
+    if (len > TAR_PATH_MAX)
+        return err_set(err, -EPROTO, "the process that reads the archive sent nonsense");
+    int r = receive(tar, text, len, err);
+    text[r < 0 ? 0 : len] = '\0';
+    return r;
+}
+
+/* The child checked all this; but it may not be itself any more. */
+static int check_entry(
+        struct tar_apart *tar, const struct record *record, struct carrel_error *err)
+{
+    char clean[TAR_PATH_MAX + 1];
+    bool is_link = record->kind == TAR_SYMLINK || record->kind == TAR_HARDLINK;
+
+    int r = tar_clean_path(tar->path, tar->limits.depth, clean, err);
+    if (r == 0 && record->kind == TAR_HARDLINK)
+        r = tar_clean_path(tar->target, tar->limits.depth, clean, err);
+    if (r == 0 && (record->kind > TAR_OTHER || record->nanoseconds >= 1000000000 ||
+                          strlen(tar->path) != record->path_len ||
+                          strlen(tar->target) != record->target_len ||
+                          is_link != (record->target_len > 0)))
+        r = err_set(err, -EPROTO, "the process that reads the archive sent nonsense");
+    return r;
+}
+
+static int skip_rest(struct tar_apart *tar, struct carrel_error *err)
+{
+    char space[4096];
+
+    while (tar->left > 0) {
+        ssize_t n = tar_apart_read(tar, space, sizeof(space), err);
+        if (n < 0)
+            return (int)n;
+    }
+    return 0;
+}
+
+int tar_apart_next(struct tar_apart *tar, struct tar_entry *out, struct carrel_error *err)
+{
+    struct record record;
+
+    if (tar->has_ended)
+        return 0;
+    int r = skip_rest(tar, err);
+    if (r == 0)
+        r = receive(tar, &record, sizeof(record), err);
+    if (r < 0)
+        return r;
+    if (record.kind == END) {
+        tar->has_ended = true;
+        return child_ask(&tar->child, NULL, err);
+    }
+    r = receive_text(tar, tar->path, record.path_len, err);
+    if (r == 0)
+        r = receive_text(tar, tar->target, record.target_len, err);
+    if (r == 0)
+        r = check_entry(tar, &record, err);
+    if (r < 0)
+        return r;
+    tar->left = record.kind == TAR_FILE ? record.bytes : 0;
+    *out = (struct tar_entry){
+        .kind = (enum tar_kind)record.kind,
+        .path = tar->path,
+        .target = record.target_len > 0 ? tar->target : NULL,
+        .bytes = tar->left,
+        .mode = record.mode & 01777,
+        .mtime = { .tv_sec = record.seconds, .tv_nsec = record.nanoseconds },
+    };
+    return 1;
+}
+
+ssize_t tar_apart_read(struct tar_apart *tar, void *data, size_t size, struct carrel_error *err)
+{
+    size_t want = size < tar->left ? size : (size_t)tar->left;
+    ssize_t n;
+
+    if (want == 0)
+        return 0;
+    do {
+        n = read(tar->child.stream, data, want);
+    } while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return err_set_errno(err, -errno, "read the archive");
+    if (n == 0)
+        return ask_why(tar, err);
+    tar->left -= (uint64_t)n;
+    return n;
+}
+
+void tar_apart_free(struct tar_apart *tar)
+{
+    if (!tar)
+        return;
+    child_finish(tar->child);
+    free(tar);
+}
