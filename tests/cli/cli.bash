@@ -183,13 +183,16 @@ none_left() { # none_left TAG: sooner or later; it may take the kernel a moment 
     }
 }
 
-# Groups of sandboxes that nobody holds: a live one has a lock on the byte of its number.
+# Groups of root's sandboxes that nobody holds: a live one has a lock on the byte of its number. Others
+# may come and go meanwhile, so the locks are read after the names; a group goes before its lock does.
 stale() {
-    local dir inode live
-    inode=$(stat -c %i /run/carrel/lock 2>/dev/null) || inode=none
+    local dir inode prefix dirs live
+    inode=$(stat -c %i /run/carrel/lock 2>/dev/null) || return 0
+    printf -v prefix '%x-' "$inode" # so begin the names of those that lock there
+    dirs=$(find /sys/fs/cgroup/carrel /sys/fs/cgroup/*/carrel -maxdepth 1 -name "$prefix*" 2>/dev/null) || true
     live=$(awk -v inode="$inode" '{ n = split($6, id, ":"); if (id[n] == inode) print $7 }' /proc/locks)
-    for dir in /sys/fs/cgroup/*/carrel/*/ /sys/fs/cgroup/carrel/*/; do
-        grep -qx "$(basename "$dir")" <<<"$live" || [ ! -d "$dir" ] || echo "$dir"
+    for dir in $dirs; do
+        grep -qx "${dir##*-}" <<<"$live" || [ ! -d "$dir" ] || echo "$dir"
     done
 }
 
