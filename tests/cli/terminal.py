@@ -1,6 +1,6 @@
-"""A person at a terminal, for tests of carrel run --tty.
+"""A person at a terminal, for tests of carrel run --tty, and of other commands that have it.
 
-usage: terminal.py CASE CARREL
+usage: terminal.py CASE CARREL [COMMAND...]
 
 Each case starts carrel on a new pseudo-terminal, types, and checks what comes back. It ends with
 0, or with an assertion that shows all that was on the screen.
@@ -18,6 +18,7 @@ import time
 
 DEADLINE = 20  # seconds; for hangs only
 CARREL = sys.argv[2]
+COMMAND = sys.argv[3:] or ["run", "--quiet"]
 
 
 class Terminal:
@@ -30,7 +31,7 @@ class Terminal:
         if self.pid == 0:
             os.login_tty(self.slave) if hasattr(os, "login_tty") else login(self.slave)
             os.close(self.master)
-            os.execv(CARREL, [CARREL, "run", "--quiet", *words])
+            os.execv(CARREL, [CARREL, *COMMAND, *words])
 
     def resize(self, rows, cols, tell=True):
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
@@ -205,7 +206,7 @@ def case_piped_terminal():
         os.dup2(w, 1)
         null = os.open("/dev/null", os.O_RDONLY)
         os.dup2(null, 0)
-        os.execv(CARREL, [CARREL, "run", "--quiet", "--tty", "-c", "tty; stty size"])
+        os.execv(CARREL, [CARREL, *COMMAND, "--tty", "-c", "tty; stty size"])
     os.close(w)
     text = b""
     while True:
