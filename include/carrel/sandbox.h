@@ -59,7 +59,7 @@ CARREL_PUBLIC int carrel_sandbox_exec(struct carrel_sandbox *sandbox,
         const struct carrel_run_options *options, struct carrel_run_result **out,
         struct carrel_error *err);
 
-/* Gives it more time, from now on; see carrel_sandbox_options. 0: as it is. */
+/* Gives it more time, from now on. 0: as it is; CARREL_NEVER: it does not end by itself. */
 CARREL_PUBLIC int carrel_sandbox_renew(struct carrel_sandbox *sandbox, uint64_t lease_ms,
         uint64_t idle_ms, struct carrel_error *err);
 

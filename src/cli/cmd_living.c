@@ -53,7 +53,7 @@ static const struct option_row plain_rows[] = { JSON_ROW, HELP_ROW };
 static const struct option_row renew_rows[] = {
     { "lease", "TIME|none", "it ends this long from now, unless renewed again",
             .take = living_take_lease },
-    { "idle", "TIME", "and when nobody used it for this long", .take = living_take_idle },
+    { "idle", "TIME|none", "and when nobody used it for this long", .take = living_take_idle },
     HELP_ROW,
 };
 
@@ -108,10 +108,14 @@ static int send_signal(
 
 static int renew(struct living_args *args, struct living *living, struct carrel_error *err)
 {
-    bool is_never = args->has_lease && args->lease_ms == 0;
-    uint64_t lease_ms = args->has_lease || args->idle_ms ? args->lease_ms : LIVING_LEASE_MS;
+    uint64_t lease_ms = args->has_idle ? 0 : LIVING_LEASE_MS;
+    uint64_t idle_ms = 0;
 
-    return living_renew(living, lease_ms, args->idle_ms, is_never, err);
+    if (args->has_lease)
+        lease_ms = args->lease_ms ? args->lease_ms : LIVING_NO_TIME;
+    if (args->has_idle)
+        idle_ms = args->idle_ms ? args->idle_ms : LIVING_NO_TIME;
+    return living_renew(living, lease_ms, idle_ms, err);
 }
 
 static int pause_it(struct living_args *args, struct living *living, struct carrel_error *err)

@@ -61,6 +61,7 @@ int living_take_lease(void *target, const char *value, struct carrel_error *err)
 
 int living_take_idle(void *target, const char *value, struct carrel_error *err)
 {
+    ((struct living_args *)target)->has_idle = true;
     return take_time(value, &((struct living_args *)target)->idle_ms, err);
 }
 

@@ -18,6 +18,7 @@ struct living_args {
     uint64_t lease_ms;
     uint64_t idle_ms;
     bool has_lease;
+    bool has_idle;
     bool is_detached;
     bool is_all;
     bool is_force;

@@ -98,7 +98,8 @@ int keeper_start(struct keeper *keeper, size_t client, const struct keeper_messa
 int keeper_attach(struct keeper *keeper, size_t client, const struct keeper_message *request,
         struct carrel_error *err);
 
-void keeper_signal(struct keeper *keeper, uint32_t number, int signal);
+/* To the program and its group. -ESRCH: no such one is running. */
+int keeper_signal(struct keeper *keeper, uint32_t number, int signal, struct carrel_error *err);
 
 /* One has ended: it is written down, and told to its client. */
 int keeper_on_exit(

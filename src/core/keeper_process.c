@@ -51,12 +51,13 @@ static struct keeper_process *find_running(struct keeper *keeper, uint32_t id)
     return NULL;
 }
 
-void keeper_signal(struct keeper *keeper, uint32_t number, int signal)
+int keeper_signal(struct keeper *keeper, uint32_t number, int signal, struct carrel_error *err)
 {
     const struct keeper_process *p = find(keeper, number);
 
-    if (p && !p->has_ended)
-        (void)sandbox_signal(keeper->stage.box, p->id, signal, NULL); /* gone: as good */
+    if (!p || p->has_ended)
+        return err_set(err, -ESRCH, "no process %u is running; 'carrel ps' shows them", number);
+    return sandbox_signal(keeper->stage.box, p->id, signal, err);
 }
 
 /* A place for one more; the one that ended first and that nobody asked for makes room. */

@@ -70,10 +70,11 @@ static int attach(struct keeper *keeper, struct ask *ask, struct carrel_error *e
 
 static int send_signal(struct keeper *keeper, struct ask *ask, struct carrel_error *err)
 {
-    (void)err;
-    keeper_signal(keeper, ask->request->process, ask->request->value);
-    ask->is_answered = true;
-    return 0;
+    const struct keeper_message *request = ask->request;
+
+    ask->is_answered = !(request->flags & KEEPER_ANSWER);
+    int r = keeper_signal(keeper, request->process, request->value, err);
+    return ask->is_answered ? 0 : r;
 }
 
 static int file(struct keeper *keeper, struct ask *ask, struct carrel_error *err)
@@ -137,20 +138,24 @@ static int note(
 static int renew(struct keeper *keeper, struct ask *ask, struct carrel_error *err)
 {
     const struct keeper_message *request = ask->request;
-    bool is_never = request->flags & KEEPER_NEVER;
-    uint64_t end = is_never ? 0 : keeper->lease_end_ns;
+    uint64_t end = keeper->lease_end_ns;
+    uint64_t idle_ms = keeper->idle_ms;
     char detail[96];
 
-    if (request->lease_ms)
+    if (request->lease_ms == KEEPER_NO_TIME)
+        end = 0;
+    else if (request->lease_ms)
         end = clock_boot_ns() + request->lease_ms * UINT64_C(1000000);
-    uint64_t idle_ms = request->idle_ms ? request->idle_ms : keeper->idle_ms;
+    if (request->idle_ms)
+        idle_ms = request->idle_ms == KEEPER_NO_TIME ? 0 : request->idle_ms;
     int r = sandbox_set_lease(keeper->stage.box, end, idle_ms, err);
     if (r < 0)
         return r;
     keeper->lease_end_ns = end;
     keeper->idle_ms = idle_ms;
     (void)snprintf(detail, sizeof(detail), "{\"lease_ms\":%ju,\"idle_ms\":%ju}",
-            (uintmax_t)request->lease_ms, (uintmax_t)idle_ms);
+            end ? (uintmax_t)((end - clock_boot_ns()) / UINT64_C(1000000)) : 0,
+            (uintmax_t)idle_ms);
     return note(keeper, "lease_renewed", detail, err);
 }
 

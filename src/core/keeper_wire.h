@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 enum keeper_kind {
-    /* client to keeper; all are answered but SIGNAL */
+    /* client to keeper; all are answered, SIGNAL where it asks for that */
     KEEPER_HELLO = 1, /* carries the socket for reports */
     KEEPER_START,     /* carries the payload: cwd, argv, env */
     KEEPER_ATTACH,
@@ -37,6 +37,7 @@ enum keeper_kind {
 };
 
 #define KEEPER_MAX_FDS 6
+#define KEEPER_NO_TIME UINT64_MAX /* RENEW: no lease, no idle time any more */
 
 /*
  * Both sides say it when they meet: a keeper lives on when carrel is replaced by another
@@ -50,7 +51,7 @@ enum keeper_flag {
     KEEPER_DETACH = 4,   /* it stays when the client goes, and its output is kept */
     KEEPER_USER = 8,     /* uid and gid count */
     KEEPER_ENDED = 16,   /* ATTACH: the process has ended, `value` is its status */
-    KEEPER_NEVER = 32,   /* RENEW: no lease any more */
+    KEEPER_ANSWER = 32,  /* SIGNAL: say whether there is such a process */
     KEEPER_HAS_DIR = 64, /* FILE */
     KEEPER_HAS_WATCH = 128,
     KEEPER_STDOUT = 256, /* ATTACH: these are among the descriptors */
@@ -79,7 +80,7 @@ struct keeper_message {
     uint16_t rows, cols;
     uint32_t uid, gid;
     uint64_t timeout_ms;         /* of a process; in an answer: what it got */
-    uint64_t lease_ms, idle_ms;  /* RENEW */
+    uint64_t lease_ms, idle_ms;  /* RENEW: 0: as it is */
     uint64_t limit[LIMIT_COUNT]; /* UPDATE: 0: as it is */
     uint64_t oom_kills;          /* EXITED: since it was started */
     uint64_t pids_refused;

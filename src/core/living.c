@@ -90,7 +90,14 @@ static int ask_text(struct living *living, enum keeper_kind kind, struct buf *te
 
 int living_signal(struct living *living, uint32_t process, int signal, struct carrel_error *err)
 {
-    return sandbox_signal(&living->box->base, process, signal, err);
+    struct keeper_message message = {
+        .kind = KEEPER_SIGNAL,
+        .flags = KEEPER_ANSWER,
+        .process = process,
+        .value = signal,
+    };
+
+    return ask(living, &message, err);
 }
 
 int living_processes(struct living *living, struct buf *json, struct carrel_error *err)
@@ -103,12 +110,11 @@ int living_inspect(struct living *living, struct buf *json, struct carrel_error 
     return ask_text(living, KEEPER_INSPECT, json, err);
 }
 
-int living_renew(struct living *living, uint64_t lease_ms, uint64_t idle_ms, bool is_never,
-        struct carrel_error *err)
+int living_renew(
+        struct living *living, uint64_t lease_ms, uint64_t idle_ms, struct carrel_error *err)
 {
     struct keeper_message message = {
         .kind = KEEPER_RENEW,
-        .flags = is_never ? KEEPER_NEVER : 0U,
         .lease_ms = lease_ms,
         .idle_ms = idle_ms,
     };

@@ -74,9 +74,10 @@ int living_signal(
 int living_processes(struct living *living, struct buf *json, struct carrel_error *err);
 int living_inspect(struct living *living, struct buf *json, struct carrel_error *err);
 
-/* 0: as it is. */
-int living_renew(struct living *living, uint64_t lease_ms, uint64_t idle_ms, bool is_never,
-        struct carrel_error *err);
+/* 0: as it is; LIVING_NO_TIME: none any more. */
+#define LIVING_NO_TIME UINT64_MAX
+int living_renew(
+        struct living *living, uint64_t lease_ms, uint64_t idle_ms, struct carrel_error *err);
 int living_pause(struct living *living, struct carrel_error *err);
 int living_resume(struct living *living, struct carrel_error *err);
 

@@ -81,10 +81,8 @@ int carrel_sandbox_exec(struct carrel_sandbox *sandbox,
 int carrel_sandbox_renew(struct carrel_sandbox *sandbox, uint64_t lease_ms, uint64_t idle_ms,
         struct carrel_error *err)
 {
-    bool is_never = lease_ms == CARREL_NEVER;
-
-    return living_renew(
-            sandbox->living, is_never ? 0 : lease_ms, idle_ms, is_never, OR_IGNORED(err));
+    _Static_assert(CARREL_NEVER == LIVING_NO_TIME, "one number for both");
+    return living_renew(sandbox->living, lease_ms, idle_ms, OR_IGNORED(err));
 }
 
 int carrel_sandbox_pause(struct carrel_sandbox *sandbox, struct carrel_error *err)
