@@ -1,9 +1,12 @@
 /* cmd_cleanup.c - carrel cleanup. */
 #include "base/auto.h"
+#include "base/err.h"
 #include "base/json.h"
 #include "cli/commands.h"
 #include "cli/report_args.h"
 #include "core/cleanup.h"
+#include "core/living_all.h"
+#include <errno.h>
 #include <stdio.h>
 
 static const char help[] =
@@ -15,7 +18,19 @@ static const char help[] =
         "the output of finished runs and changed work in workspaces are never touched. The\n"
         "exit status is 0, also when there was nothing to do.";
 
-static const struct option_row rows[] = { REPORT_JSON, REPORT_HELP };
+struct cleanup_args {
+    struct report_args report; /* first: the shared rows take it for their own */
+    bool is_all;
+    bool is_force;
+};
+
+static const struct option_row rows[] = {
+    OPTION_FLAG("all", "end every living sandbox first", struct cleanup_args, is_all),
+    OPTION_FLAG("force", "with --all: kill keepers instead of asking them", struct cleanup_args,
+            is_force),
+    REPORT_JSON,
+    REPORT_HELP,
+};
 
 static int print_json(const struct cleanup *cleanup, int status)
 {
@@ -69,19 +84,31 @@ static void print_text(const struct cleanup *cleanup)
                 cleanup->layers == 1 ? "" : "s");
 }
 
-int cmd_cleanup(int argc, char **argv)
+static int clean_up(const struct cleanup_args *args, struct cleanup *cleanup)
 {
     struct carrel_error err = { 0 };
-    struct report_args args;
-    struct cleanup cleanup;
 
-    int r = report_args_parse(rows, ARRAY_LEN(rows), help, argc, argv, &args);
+    if (args->is_force && !args->is_all) {
+        (void)err_set(&err, -EINVAL, "--force goes with --all: it is about living sandboxes");
+        return fail_with(STATUS_FAILED, &err);
+    }
+    if (args->is_all && living_end_all(args->is_force, &err) < 0)
+        return fail_with(STATUS_FAILED, &err);
+    return cleanup_run(cleanup, &err) < 0 ? fail_with(STATUS_FAILED, &err) : 0;
+}
+
+int cmd_cleanup(int argc, char **argv)
+{
+    struct cleanup_args args = { 0 };
+    struct cleanup cleanup = { 0 };
+
+    int r = report_args_parse(rows, ARRAY_LEN(rows), help, argc, argv, &args.report);
     if (r != 0)
         return r < 0 ? STATUS_FAILED : 0;
-    int status = cleanup_run(&cleanup, &err) < 0 ? fail_with(STATUS_FAILED, &err) : 0;
-    if (args.is_json)
+    int status = clean_up(&args, &cleanup);
+    if (args.report.is_json)
         return print_json(&cleanup, status);
-    if (status == 0 || cleanup.sandboxes + cleanup.entries + cleanup.workspaces > 0)
+    if (status == 0 || cleanup.sandboxes + cleanup.workspaces > 0)
         print_text(&cleanup);
     return report_finish(status);
 }

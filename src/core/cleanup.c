@@ -2,6 +2,7 @@
 #include "core/cleanup.h"
 #include "core/fuse.h"
 #include "core/state.h"
+#include "core/sweep_layers.h"
 #include "image/image.h"
 #include "registry/registry.h"
 #include "runtime/runtime.h"
@@ -59,6 +60,10 @@ static int sweep_workspaces(struct cleanup *cleanup, struct carrel_error *err)
     if (r < 0)
         return r;
     cleanup->layers = (unsigned)r;
+    r = sweep_layers(state, err);
+    if (r < 0)
+        return r;
+    cleanup->layers += (unsigned)r;
     return 0;
 }
 
