@@ -4,9 +4,11 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZ_SECONDS ?= 60
+SOAK_SECONDS ?= 600
+SOAK_SEED ?= 1
 BUILD := build
 
-.PHONY: all build run test lint bench fuzz faults install clean help
+.PHONY: all build run test lint bench fuzz faults soak install clean help
 
 all: build
 
@@ -45,6 +47,11 @@ faults:
 	@$(MAKE) --no-print-directory build
 	@CARREL_FAULTS=full bats tests/cli/faults.bats
 
+soak:
+	@scripts/deps build test
+	@$(MAKE) --no-print-directory build
+	@SOAK_SECONDS=$(SOAK_SECONDS) SOAK_SEED=$(SOAK_SEED) tests/soak/run
+
 install: build
 	@meson configure $(BUILD) -Dprefix=$(abspath $(PREFIX))
 	@ninja -C $(BUILD) build.ninja >/dev/null
@@ -62,5 +69,6 @@ help:
 	@echo 'make bench       start-up time and throughput, next to bubblewrap'
 	@echo 'make fuzz        every fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS)'
 	@echo 'make faults      each system call of the setup fails in turn, with every error (minutes)'
+	@echo 'make soak        living sandboxes, used at random for SOAK_SECONDS=$(SOAK_SECONDS), SOAK_SEED=$(SOAK_SEED)'
 	@echo 'make install     to DESTDIR=$(DESTDIR) PREFIX=$(PREFIX)'
 	@echo 'make clean       remove what was built'

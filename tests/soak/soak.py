@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Random use of living sandboxes by many clients, then a look for what is left.
 
-usage: soak [--seconds N] [--seed N] [--clients N] [--carrel FILE]
+usage: soak.py [--seconds N] [--seed N] [--clients N] [--carrel FILE] [--name TEXT] [--first N]
 
 Each client makes, uses, forks, pauses, kills and destroys sandboxes in an order that the seed
 decides; keepers and inits are killed with SIGKILL on the way. A command may say that the sandbox
@@ -10,7 +10,7 @@ destroyed, `carrel cleanup` runs, and no process, mount, cgroup, registry entry,
 may be left that was not there before.
 
 It runs in a mount namespace with a /run/carrel of its own, so that other sandboxes are not
-disturbed. Prints TAP.
+disturbed. Prints TAP without a plan: its tests are numbered from --first on, and are CHECKS.
 """
 
 import argparse
@@ -253,8 +253,10 @@ def wait_for(check, seconds=20):
 def main():
     here = os.path.dirname(os.path.abspath(__file__))
     parser = argparse.ArgumentParser(description="soak of living sandboxes")
-    parser.add_argument("--seconds", type=float, default=float(os.environ.get("SOAK_SECONDS", 600)))
-    parser.add_argument("--seed", type=int, default=int(os.environ.get("SOAK_SEED", 1)))
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--name", default="")
+    parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--clients", type=int, default=8)
     parser.add_argument("--carrel", default=os.environ.get("CARREL", os.path.join(here, "../../build/carrel")))
     args = parser.parse_args()
@@ -262,12 +264,12 @@ def main():
 
     run = private_run()
     mounts = open("/proc/self/mountinfo", encoding="utf-8").read().count("\n")
-    number = 0
+    number = args.first - 1
 
     def check(name, left):
         nonlocal number
         number += 1
-        print(("not ok" if left else "ok"), number, "-", name, flush=True)
+        print(("not ok" if left else "ok"), number, "-", args.name + name, flush=True)
         for line in list(left)[:20]:
             print("#  ", line, flush=True)
         return not left
@@ -299,7 +301,6 @@ def main():
         good &= check("no journal is damaged", soak.failures + bad + ([] if status in (0, 3) else [f"status {status}"]))
     now = open("/proc/self/mountinfo", encoding="utf-8").read().count("\n")
     good &= check("no mount is left", [] if now == mounts else [f"{mounts} before, {now} now"])
-    print(f"1..{number}")
     return 0 if good else 1
 
 
