@@ -31,6 +31,16 @@ _carrel_options() { # _carrel_options COMMAND: its options, one word each
     renew) echo "--lease --idle --help" ;;
     update) echo "--memory --cpu --pids --help" ;;
     destroy) echo "--all --force --help" ;;
+    cp | import) echo "--max-entries --max-bytes --user --json --help" ;;
+    export) echo "--max-entries --max-bytes --user --help" ;;
+    ls) echo "-l --user --json --help" ;;
+    cat) echo "--user --help" ;;
+    write) echo "--append --no-replace --mode --user --help" ;;
+    rm) echo "-r -f --user --help" ;;
+    mv) echo "--no-replace --user --help" ;;
+    mkdir) echo "-p --mode --user --help" ;;
+    stat) echo "--follow --user --json --help" ;;
+    watch) echo "-r --count --user --json --help" ;;
     health | cleanup) echo "--json --help" ;;
     list) echo "--all --label --json --help" ;;
     runs) echo "--older-than --keep --dry-run --json --help" ;;
@@ -223,8 +233,40 @@ _carrel_living() { # _carrel_living WORD
     mapfile -t COMPREPLY < <(compgen -W "$list" -- "$1")
 }
 
+# carrel COMMAND SANDBOX:PATH ...: bash takes the colon for a word, or ends one with it.
+_carrel_files() { # _carrel_files WORD
+    local command=${COMP_WORDS[1]} before=${COMP_WORDS[COMP_CWORD - 1]} box path list
+
+    box='' path='' list=''
+    if [[ $before == -* ]] && _carrel_value "$before" "$1"; then
+        return
+    elif [[ $1 == -* ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "$(_carrel_options "$command")" -- "$1")
+        return
+    elif [ "$1" = ":" ]; then
+        box=$before
+    elif [ "$before" = ":" ]; then
+        box=${COMP_WORDS[COMP_CWORD - 2]} path=$1
+    fi
+    compopt -o nospace 2>/dev/null
+    if [ -n "$box" ]; then
+        [[ $path != */* ]] || list=${path%/*}/
+        mapfile -t COMPREPLY < <("${COMP_WORDS[0]}" ls "$box:$list" 2>/dev/null |
+            sed "s|^|$list|" | grep -F -- "$path")
+        return
+    fi
+    list=$("${COMP_WORDS[0]}" list --json 2>/dev/null |
+        grep -oE '"(id|name)":"[^"]*"' | cut -d'"' -f4)
+    mapfile -t COMPREPLY < <(compgen -S : -W "$list" -- "$1")
+    if [ "$command" = cp ]; then
+        compopt -o filenames 2>/dev/null
+        mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -- "$1")
+    fi
+}
+
 _carrel() {
     local commands="run python create exec attach ps signal inspect renew pause resume update destroy
+        cp ls cat write rm mv mkdir stat watch export import
         list workspace runs image policy journal health test cleanup help version"
     local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]:-} i
 
@@ -243,6 +285,10 @@ _carrel() {
     fi
     if [[ " create exec attach ps signal inspect renew pause resume update destroy " == *" $command "* ]]; then
         _carrel_living "$word"
+        return
+    fi
+    if [[ " cp ls cat write rm mv mkdir stat watch export import " == *" $command "* ]]; then
+        _carrel_files "$word"
         return
     fi
     if [ "$command" = policy ]; then

@@ -5,6 +5,7 @@
 #include "base/str.h"
 #include "cli/commands.h"
 #include "cli/report_args.h"
+#include "cli/user_word.h"
 #include "core/living.h"
 #include <errno.h>
 #include <stdio.h>
@@ -33,21 +34,9 @@ int files_take_mode(void *t, const char *v, struct carrel_error *err)
 int files_take_user(void *t, const char *v, struct carrel_error *err)
 {
     struct files_args *args = args_of(t);
-    char shown[64];
-    uint64_t ids[2];
-    char uid[16];
-    size_t len = strcspn(v, ":");
 
-    int n = snprintf(uid, sizeof(uid), "%.*s", (int)(len < 100 ? len : 100), v);
-    if (n < 0 || (size_t)n >= sizeof(uid) || str_parse_u64(uid, &ids[0]) < 0 ||
-            str_parse_u64(v[len] ? v + len + 1 : uid, &ids[1]) < 0 || ids[0] >= UINT32_MAX ||
-            ids[1] >= UINT32_MAX)
-        return err_set(err, -EINVAL, "'%s' is not a user; expected UID or UID:GID",
-                str_escape(v, strlen(v), shown, sizeof(shown)));
     args->has_user = true;
-    args->uid = (uid_t)ids[0];
-    args->gid = (gid_t)ids[1];
-    return 0;
+    return user_word_parse(v, &args->uid, &args->gid, err);
 }
 
 static int take_number(const char *v, uint64_t *out, struct carrel_error *err)

@@ -6,6 +6,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "cli/env_file.h"
+#include "cli/user_word.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -227,36 +228,16 @@ static int take_network(void *t, const char *v, struct carrel_error *err)
 
 static int take_user(void *t, const char *v, struct carrel_error *err)
 {
-    static const struct {
-        const char *name;
-        unsigned id;
-    } known[] = { { "root", 0 }, { "agent", 1000 }, { "nobody", 65534 } };
     struct carrel_run_options *o = &args_of(t)->options;
-    char shown[64];
-    uint64_t ids[2];
+    uid_t uid;
+    gid_t gid;
 
-    for (size_t i = 0; i < ARRAY_LEN(known); i++) {
-        if (strcmp(v, known[i].name) != 0)
-            continue;
-        o->has_user = true;
-        o->uid = o->gid = known[i].id;
-        return 0;
-    }
-    AUTO(free) char *text = strdup(v);
-    if (!text)
-        return err_set_errno(err, -ENOMEM, "user");
-    char *colon = strchr(text, ':');
-    if (colon)
-        *colon = '\0';
-    if (str_parse_u64(text, &ids[0]) < 0 ||
-            str_parse_u64(colon ? colon + 1 : text, &ids[1]) < 0 || ids[0] >= UINT32_MAX ||
-            ids[1] >= UINT32_MAX)
-        return err_set(err, -EINVAL,
-                "'%s' is not a user; expected UID, UID:GID, root, agent or nobody",
-                str_escape(v, strlen(v), shown, sizeof(shown)));
+    int r = user_word_parse(v, &uid, &gid, err);
+    if (r < 0)
+        return r;
     o->has_user = true;
-    o->uid = (uid_t)ids[0];
-    o->gid = (gid_t)ids[1];
+    o->uid = uid;
+    o->gid = gid;
     return 0;
 }
 
