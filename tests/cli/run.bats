@@ -21,6 +21,13 @@ without_dashes() {
 }
 @test "options end at the program's name: what follows is its own" { both without_dashes; }
 
+own_command_line() {
+    carrel run --hostname told-to-nobody -- cat /proc/1/cmdline
+    [ "$status" -eq 0 ]
+    [ "$(tr -d '\0' <<<"$out")" = carrel-init ]
+}
+@test "pid 1 shows nothing of carrel's command line" { both own_command_line; }
+
 after_dashes() {
     carrel run -- sh -c 'printf "<%s>" "$@"' -- "a b" "" "*" $'new\nline' --json
     [ "$status" -eq 0 ]

@@ -19,10 +19,32 @@
 #include <linux/capability.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#define ARGUMENTS_MAX (8U << 20) /* exec(2) takes no more */
+
+/*
+ * What the kernel shows as our command line is the caller's: paths, labels, values of options.
+ * It lies between the first argument and the name of the executable, where exec put all of it;
+ * a caller that moved either of them keeps what it moved them for.
+ */
+static void forget_arguments(void)
+{
+    static const char name[] = "carrel-init";
+    char *first = program_invocation_name;
+    uintptr_t end = getauxval(AT_EXECFN);
+
+    (void)prctl(PR_SET_NAME, name, 0, 0, 0);
+    if (end <= (uintptr_t)first || end - (uintptr_t)first > ARGUMENTS_MAX)
+        return;
+    explicit_bzero(first, end - (uintptr_t)first);
+    if (end - (uintptr_t)first >= sizeof(name))
+        memcpy(first, name, sizeof(name));
+}
 
 static int forget_caller(struct setup *setup, struct carrel_error *err)
 {
@@ -30,6 +52,7 @@ static int forget_caller(struct setup *setup, struct carrel_error *err)
     (void)err;
     for (char **entry = environ; entry && *entry; entry++)
         explicit_bzero(*entry, strlen(*entry));
+    forget_arguments();
     signals_reset();
     (void)umask(0);
     return 0;
