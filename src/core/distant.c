@@ -110,6 +110,7 @@ static int next_event(
         return err_set(err, -EPROTO, "unexpected report %u of the keeper", message.kind);
     distant->oom_kills = message.oom_kills;
     distant->pids_refused = message.pids_refused;
+    distant->is_over_disk = message.flags & KEEPER_FULL;
     *event = (struct sandbox_event){
         .kind = EVENT_EXITED,
         .process = message.process,

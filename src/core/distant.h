@@ -18,6 +18,7 @@ struct distant {
     uint64_t timeout_ms; /* of the next start; 0: the keeper's. Then: what it got */
     uint64_t oom_kills;  /* of the process whose end was reported last */
     uint64_t pids_refused;
+    bool is_over_disk;
 };
 
 /* Takes over `sock`, connected to a keeper, also on failure. */

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #define NS_PER_MS UINT64_C(1000000)
+#define PUBLISH_MS 20  /* between two looks that others get at us */
 #define FIRST_CLIENT 3 /* in the list of what is watched: before come the three below */
 
 static void publish_status(struct keeper *keeper)
@@ -42,6 +43,7 @@ static void publish_status(struct keeper *keeper)
     };
     (void)registry_set_status(keeper->entry, &status, NULL); /* only what others see of us */
     keeper->is_changed = false;
+    keeper->next_publish_ns = clock_ns() + PUBLISH_MS * NS_PER_MS;
 }
 
 static void accept_client(struct keeper *keeper)
@@ -100,6 +102,19 @@ static uint64_t earlier(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+/* Where nothing runs nothing is written: then nobody looks until the next start. */
+static void watch_disk(struct keeper *keeper)
+{
+    struct disk_watch *watch = &keeper->stage.watch;
+    pid_t one;
+
+    if (disk_watch_is_over(watch))
+        keeper_clear_full(keeper); /* at once: every moment costs the host */
+    else if (keeper_count_running(keeper) == 0 &&
+             sandbox_pids(keeper->stage.box, &one, 1, NULL) == 0)
+        watch->next_ns = UINT64_MAX;
+}
+
 #define MAX_WATCHED (FIRST_CLIENT + KEEPER_MAX_CLIENTS + 2 * KEEPER_MAX_PROCESSES)
 
 static int turn(struct keeper *keeper, struct pollfd *watch, struct carrel_error *err)
@@ -118,6 +133,8 @@ static int turn(struct keeper *keeper, struct pollfd *watch, struct carrel_error
     uint64_t wake_ns = earlier(keeper_next_deadline(keeper), keeper->stage.watch.next_ns);
     if (has_backlog)
         wake_ns = earlier(wake_ns, clock_ns() + 10 * NS_PER_MS);
+    if (keeper->is_changed)
+        wake_ns = earlier(wake_ns, keeper->next_publish_ns);
 
     int n = poll(watch, FIRST_CLIENT + n_clients + n_streams, clock_poll_ms(wake_ns));
     if (n < 0)
@@ -134,11 +151,11 @@ static int turn(struct keeper *keeper, struct pollfd *watch, struct carrel_error
     if (watch[0].revents)
         accept_client(keeper);
     keeper_enforce(keeper);
-    if (clock_ns() >= keeper->stage.watch.next_ns && disk_watch_is_over(&keeper->stage.watch))
-        keeper->end = KEEPER_DISK; /* at once: every moment costs the host */
+    if (clock_ns() >= keeper->stage.watch.next_ns)
+        watch_disk(keeper);
     if (keeper->stage.evidence.is_failed)
         return err_set(err, -EIO, "the journal takes no more records");
-    if (keeper->is_changed)
+    if (keeper->is_changed && clock_ns() >= keeper->next_publish_ns)
         publish_status(keeper);
     return 0;
 }
@@ -167,7 +184,6 @@ static void judge(struct keeper *keeper)
         [KEEPER_DESTROYED] = { CARREL_EXITED, "" },
         [KEEPER_LEASE] = { CARREL_TIMEOUT, "The lease of the sandbox ran out" },
         [KEEPER_IDLE] = { CARREL_TIMEOUT, "Nobody used the sandbox for its idle time" },
-        [KEEPER_DISK] = { CARREL_DISK_LIMIT, "Disk limit reached: the sandbox was ended" },
         [KEEPER_SIGNALLED] = { CARREL_CANCELLED, "The keeper of the sandbox got a signal" },
         [KEEPER_LOST] = { CARREL_INFRASTRUCTURE, "The sandbox was killed from outside" },
     };

@@ -33,11 +33,12 @@ struct keeper_client {
 };
 
 struct keeper_process {
-    uint32_t number;  /* of this start, for clients and in the journal; 0: free */
-    uint32_t id;      /* as the sandbox has it, while it runs */
-    int client;       /* who hears of its end; -1: nobody */
-    bool is_detached; /* it stays when the client goes */
-    bool is_ending;   /* its time is over, and it was told so */
+    uint32_t number;   /* of this start, for clients and in the journal; 0: free */
+    uint32_t id;       /* as the sandbox has it, while it runs */
+    int client;        /* who hears of its end; -1: nobody */
+    bool is_detached;  /* it stays when the client goes */
+    bool is_over_disk; /* it was ended for the disk limit */
+    bool is_ending;    /* its time is over, and it was told so */
     bool has_ended;
     bool is_reported;
     int wait_status;
@@ -56,7 +57,6 @@ enum keeper_end {
     KEEPER_DESTROYED,
     KEEPER_LEASE,
     KEEPER_IDLE,
-    KEEPER_DISK,
     KEEPER_SIGNALLED,
     KEEPER_LOST
 };
@@ -72,10 +72,12 @@ struct keeper {
     uint64_t lease_end_ns;          /* CLOCK_BOOTTIME; 0: none */
     char created[CLOCK_STAMP];
     bool is_paused;
+    uint64_t next_publish_ns;
     bool is_changed; /* what the registry shows is out of date */
     enum keeper_end end;
     int destroyer; /* the client that waits for the end; -1: none */
     int signal_fd;
+    bool is_full;       /* the disk limit was reached: nothing is started until there is room */
     uint64_t oom_kills; /* that were accounted for */
     uint64_t pids_refused;
     uint32_t n_starts;
@@ -118,6 +120,9 @@ void keeper_take_output(struct keeper *keeper, const struct pollfd *watch, size_
 /* When the next one must end; CLOCK_NEVER: none. Ends those whose time is over. */
 uint64_t keeper_next_deadline(const struct keeper *keeper);
 void keeper_enforce(struct keeper *keeper);
+
+/* The disk limit is reached: every program is ended, the sandbox and its files stay. */
+void keeper_clear_full(struct keeper *keeper);
 
 unsigned keeper_count_running(const struct keeper *keeper);
 void keeper_process_free(struct keeper_process *process);

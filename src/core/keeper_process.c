@@ -9,12 +9,14 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/payload.h"
+#include "base/str.h"
 #include "core/environment.h"
 #include "core/hint.h"
 #include "core/image_root.h"
 #include "core/keeper.h"
 #include "core/keeper_wire.h"
 #include "core/run.h"
+#include "registry/registry.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -251,6 +253,30 @@ static int start(struct keeper *keeper, size_t client, const struct keeper_messa
         process->streams = PROCESS_INIT;
     }
     keeper->is_changed = true;
+    if (keeper->stage.watch.n_dirs > 0)
+        keeper->stage.watch.next_ns = clock_ns(); /* it may have been at rest */
+    return 0;
+}
+
+void keeper_clear_full(struct keeper *keeper)
+{
+    keeper->is_full = true;
+    (void)sandbox_signal(keeper->stage.box, SANDBOX_ALL, SIGKILL, NULL);
+    for (size_t i = 0; i < keeper->n_processes; i++)
+        keeper->processes[i].is_over_disk = true;
+    keeper->stage.watch.next_ns = clock_ns() + 10 * NS_PER_MS; /* are they gone? */
+}
+
+/* After the limit was reached somebody has to make room first. */
+static int check_room(struct keeper *keeper, struct carrel_error *err)
+{
+    char size[32];
+
+    if (keeper->is_full && disk_watch_is_over(&keeper->stage.watch))
+        return err_set(err, -ENOSPC,
+                "the disk limit of %s is reached; remove files with 'carrel rm %s:PATH' first",
+                str_size(keeper->stage.watch.max_bytes, size), keeper->entry->id);
+    keeper->is_full = false;
     return 0;
 }
 
@@ -264,7 +290,8 @@ int keeper_start(struct keeper *keeper, size_t client, const struct keeper_messa
     int r = n_fds == 1 ? payload_map(fds[0], &payload) : -EPROTO;
     if (r < 0)
         return err_set_errno(err, r == -EPROTO ? -EINVAL : r, "read the request");
-    if (!payload.argv[0] || !payload.argv[0][0])
+    r = check_room(keeper, err);
+    if (r == 0 && (!payload.argv[0] || !payload.argv[0][0]))
         r = err_set(err, -EINVAL, "no program to run");
     if (r == 0)
         r = permit_start(keeper, request, &payload, &permit, &env, err);
@@ -287,6 +314,7 @@ static void send_report(struct keeper *keeper, struct keeper_process *p)
         .value = p->wait_status,
         .oom_kills = p->oom_kills,
         .pids_refused = p->pids_refused,
+        .flags = p->is_over_disk ? KEEPER_FULL : 0U,
     };
 
     if (p->client < 0)
@@ -430,7 +458,7 @@ int keeper_attach(struct keeper *keeper, size_t client, const struct keeper_mess
     struct keeper_message answer = {
         .kind = KEEPER_DONE,
         .process = p->number,
-        .flags = (p->has_ended ? KEEPER_ENDED : 0U) |
+        .flags = (p->has_ended ? KEEPER_ENDED : 0U) | (p->is_over_disk ? KEEPER_FULL : 0U) |
                  (p->streams.stdin_fd >= 0 ? KEEPER_STDIN : 0U) |
                  (p->streams.stdout_fd >= 0 ? KEEPER_STDOUT : 0U) |
                  (p->streams.stderr_fd >= 0 ? KEEPER_STDERR : 0U),

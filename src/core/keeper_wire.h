@@ -58,6 +58,7 @@ enum keeper_flag {
     KEEPER_STDERR = 512,
     KEEPER_COPIED = 1024,  /* answer to SNAPSHOT */
     KEEPER_INHERIT = 2048, /* FORK: with the environment */
+    KEEPER_FULL = 8192,    /* EXITED: it was ended for the disk limit */
     KEEPER_LABELS = 4096,  /* FORK: the payload's, instead of the parent's */
 };
 

@@ -184,6 +184,7 @@ static int finish(struct exec *exec, struct carrel_run_result **out, struct carr
     result->wait_status = follow->has_status ? follow->wait_status : SIGKILL;
     result->usage.oom_kills = box->oom_kills;
     result->usage.pids_refused = box->pids_refused;
+    result->usage.is_disk_full = box->is_over_disk;
     output_take(&exec->output, result);
     result_judge(result);
     output_name(&exec->output, result);
@@ -285,6 +286,7 @@ static int take_over(
     exec->follow.wait_status = message.value;
     exec->living->box->oom_kills = message.oom_kills;
     exec->living->box->pids_refused = message.pids_refused;
+    exec->living->box->is_over_disk = message.flags & KEEPER_FULL;
     name_output(exec);
     int r = n < 2 ? err_set(err, -EPROTO, "the keeper sent no output") : 0;
     if (r == 0)

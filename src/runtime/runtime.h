@@ -329,7 +329,11 @@ int sandbox_start(struct sandbox *box, const struct process_spec *spec, struct p
 int sandbox_next_event(
         struct sandbox *box, struct sandbox_event *event, struct carrel_error *err);
 
-/* Signals one process and its group. A process that has ended is not an error. */
+/*
+ * Signals one process and its group; SANDBOX_ALL: every process there is, except the runtime's
+ * own. A process that has ended is not an error.
+ */
+#define SANDBOX_ALL 0
 int sandbox_signal(struct sandbox *box, uint32_t process, int signal, struct carrel_error *err);
 
 /*

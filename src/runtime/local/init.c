@@ -18,6 +18,7 @@
 #include "runtime/local/setup.h"
 #include "runtime/local/sys.h"
 #include "runtime/local/wire.h"
+#include "runtime/runtime.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -309,10 +310,14 @@ static void send_signal(struct init *init, const struct wire_message *request)
 {
     const struct started *s = find(init, 0, request->process);
 
-    if (!s || s->has_ended)
-        return; /* its report is on the way */
     if (init->is_paused && request->value == SIGCONT)
         return; /* comes with the end of the pause */
+    if (request->process == SANDBOX_ALL) {
+        (void)kill(-1, request->value); /* all of this namespace but us; none: as good */
+        return;
+    }
+    if (!s || s->has_ended)
+        return; /* its report is on the way */
     /* It leads its session, so it cannot leave its group; a second signal would be one too
      * many. */
     (void)kill(-s->pid, request->value);

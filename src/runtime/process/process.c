@@ -438,6 +438,9 @@ static int process_signal(
         struct sandbox *base, uint32_t process, int signal, struct carrel_error *err)
 {
     const struct order order = { .kind = ORDER_SIGNAL, .process = process, .signal = signal };
+
+    if (process == SANDBOX_ALL)
+        return err_set(err, -ENOTSUP, "cannot tell its processes from others");
     struct answer answer;
 
     return ask(process_of(base), &order, NULL, 0, &answer, err);
