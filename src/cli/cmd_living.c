@@ -266,24 +266,35 @@ static const struct living_command destroy_command = {
     .max_words = SIZE_MAX,
 };
 
-static int destroy_each(const struct living_args *args, struct carrel_error *err)
+/* The first is reported by the caller, where it is the only one. */
+static void report_failure(const char *word, const struct carrel_error *err)
 {
-    int first = 0;
+    struct carrel_error named = { 0 };
+    char shown[128];
 
-    for (size_t i = 0; i < args->n_words; i++) {
-        AUTO(buf_finish) struct buf summary = BUF_INIT(1U << 20);
-        struct carrel_error own = { 0 };
-        int r = living_end(args->words[i], args->is_force, &summary, &own);
-        if (summary.len > 0)
-            (void)fwrite(summary.data, 1, summary.len, stderr);
-        if (r < 0 && first < 0)
-            (void)fail_with(STATUS_FAILED, err); /* the last one is reported by the caller */
-        if (r < 0) {
-            first = r;
-            *err = own;
-        }
-    }
-    return first;
+    (void)err_set(&named, err->code, "%s: %s",
+            str_escape(word, strlen(word), shown, sizeof(shown)), err->message);
+    (void)fail_with(STATUS_FAILED, &named);
+}
+
+static int destroy_these(const struct living_args *args, struct carrel_error *err)
+{
+    AUTO(buf_finish) struct buf summary = BUF_INIT(1U << 20);
+    bool is_one = args->n_words == 1;
+    const struct living_end end = {
+        .words = (const char *const *)args->words,
+        .n = args->n_words,
+        .is_force = args->is_force,
+        .summary = &summary,
+        .failed = is_one ? NULL : report_failure,
+    };
+
+    int r = living_end(&end, err);
+    if (summary.len > 0)
+        (void)fwrite(summary.data, 1, summary.len, stderr);
+    if (r < 0 && !is_one)
+        return err_set(err, r, "not all of them could be ended");
+    return r;
 }
 
 static int destroy(const struct living_args *args, struct carrel_error *err)
@@ -292,7 +303,7 @@ static int destroy(const struct living_args *args, struct carrel_error *err)
         return err_set(err, -EINVAL, "--all and the name of a sandbox exclude each other");
     if (!args->is_all && args->n_words == 0)
         return err_set(err, -EINVAL, "which sandbox? usage: %s", destroy_command.usage);
-    return args->is_all ? living_end_all(args->is_force, err) : destroy_each(args, err);
+    return args->is_all ? living_end_all(args->is_force, err) : destroy_these(args, err);
 }
 
 int cmd_destroy(int argc, char **argv)

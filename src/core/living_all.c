@@ -62,20 +62,76 @@ static int end_by_force(const char *word, struct carrel_error *err)
     return r < 0 ? r : 0;
 }
 
-int living_end(const char *word, bool is_force, struct buf *summary, struct carrel_error *err)
+/* Asked, and not waited for. */
+static int ask_to_end(struct living *living)
 {
-    AUTO(living_free) struct living *living = NULL;
+    const struct keeper_message message = { .kind = KEEPER_DESTROY };
 
-    if (is_force)
-        return end_by_force(word, err);
-    int r = living_open(word, &living, err);
-    return r < 0 ? r : living_destroy(living, summary, err);
+    return keeper_send(living->box->sock, &message, NULL, 0, 0);
+}
+
+static int await_end(struct living *living, struct buf *summary, struct carrel_error *err)
+{
+    struct keeper_message message;
+    int fds[KEEPER_MAX_FDS];
+
+    int n = keeper_receive(living->box->sock, &message, fds, 0);
+    if (n > 0 && summary)
+        (void)keeper_text_read(fds[0], summary, NULL); /* it has ended all the same */
+    for (int i = 0; i < n; i++)
+        fd_close(fds[i]);
+    if (n >= 0 && message.kind == KEEPER_FAILED)
+        return err_set(err, message.error.code < 0 ? message.error.code : -EIO, "%s",
+                message.error.message);
+    return 0; /* it said so, or is gone without a word */
+}
+
+struct outcome_of_all {
+    const struct living_end *end;
+    int first;
+    struct carrel_error *err;
+};
+
+static void note(struct outcome_of_all *all, size_t i, int r, const struct carrel_error *own)
+{
+    if (r >= 0)
+        return;
+    if (all->end->failed)
+        all->end->failed(all->end->words[i], own);
+    if (all->first == 0) {
+        all->first = r;
+        *all->err = *own;
+    }
+}
+
+int living_end(const struct living_end *end, struct carrel_error *err)
+{
+    struct outcome_of_all all = { .end = end, .err = err };
+    struct living **asked = calloc(end->n ? end->n : 1, sizeof(struct living *));
+
+    if (!asked)
+        return err_set_errno(err, -ENOMEM, "list of sandboxes");
+    for (size_t i = 0; i < end->n; i++) {
+        struct carrel_error own = { 0 };
+        int r = end->is_force ? end_by_force(end->words[i], &own)
+                              : living_open(end->words[i], &asked[i], &own);
+        if (r == 0 && asked[i])
+            (void)ask_to_end(asked[i]); /* the wait tells */
+        note(&all, i, r, &own);
+    }
+    for (size_t i = 0; i < end->n; i++) {
+        struct carrel_error own = { 0 };
+        note(&all, i, asked[i] ? await_end(asked[i], end->summary, &own) : 0, &own);
+        living_free(asked[i]);
+    }
+    free(asked);
+    return all.first;
 }
 
 /* --- all --- */
 
 struct ids {
-    char (*items)[REGISTRY_WORD_MAX + 1];
+    char **items;
     size_t n;
     size_t room;
 };
@@ -88,75 +144,26 @@ static int collect(void *context, const struct registry_view *view)
         return 0;
     if (ids->n == ids->room) {
         size_t room = ids->room ? 2 * ids->room : 64;
-        void *more = reallocarray(ids->items, room, sizeof(ids->items[0]));
+        char **more = reallocarray(ids->items, room, sizeof(*more));
         if (!more)
             return -ENOMEM;
         ids->items = more;
         ids->room = room;
     }
-    memcpy(ids->items[ids->n], view->id, strlen(view->id) + 1);
-    ids->n++;
-    return 0;
+    ids->items[ids->n] = strdup(view->id);
+    return ids->items[ids->n++] ? 0 : -ENOMEM;
 }
 
-struct ending {
-    struct living *living; /* NULL: was not reached */
-};
-
-/* Asked, and not waited for. */
-static int ask_to_end(struct living *living)
+static int end_ids(const struct ids *ids, bool is_force, struct carrel_error *err)
 {
-    const struct keeper_message message = { .kind = KEEPER_DESTROY };
+    const struct living_end end = {
+        .words = (const char *const *)ids->items,
+        .n = ids->n,
+        .is_force = is_force,
+    };
 
-    return keeper_send(living->box->sock, &message, NULL, 0, 0);
-}
-
-static int await_end(struct living *living, struct carrel_error *err)
-{
-    struct keeper_message message;
-    int fds[KEEPER_MAX_FDS];
-
-    int n = keeper_receive(living->box->sock, &message, fds, 0);
-    for (int i = 0; i < n; i++)
-        fd_close(fds[i]);
-    if (n >= 0 && message.kind == KEEPER_FAILED)
-        return err_set(err, message.error.code < 0 ? message.error.code : -EIO, "%s: %s",
-                living->entry->id, message.error.message);
-    return 0; /* it said so, or is gone without a word */
-}
-
-static void note_first(
-        int r, const struct carrel_error *own, int *first, struct carrel_error *err)
-{
-    if (r >= 0 || *first < 0 || r == -ENOENT || r == -ESRCH)
-        return; /* one that ended meanwhile is what was asked for */
-    *first = r;
-    *err = *own;
-}
-
-static int end_these(const struct ids *ids, bool is_force, struct carrel_error *err)
-{
-    struct ending *endings = calloc(ids->n ? ids->n : 1, sizeof(*endings));
-    int first = 0;
-
-    if (!endings)
-        return err_set_errno(err, -ENOMEM, "list of sandboxes");
-    for (size_t i = 0; i < ids->n; i++) {
-        struct carrel_error own = { 0 };
-        int r = is_force ? end_by_force(ids->items[i], &own)
-                         : living_open(ids->items[i], &endings[i].living, &own);
-        if (r == 0 && endings[i].living)
-            (void)ask_to_end(endings[i].living); /* the wait tells */
-        note_first(r, &own, &first, err);
-    }
-    for (size_t i = 0; i < ids->n; i++) {
-        struct carrel_error own = { 0 };
-        int r = endings[i].living ? await_end(endings[i].living, &own) : 0;
-        note_first(r, &own, &first, err);
-        living_free(endings[i].living);
-    }
-    free(endings);
-    return first;
+    int r = living_end(&end, err);
+    return r == -ENOENT || r == -ESRCH ? 0 : r; /* ended meanwhile: as was asked for */
 }
 
 int living_end_all(bool is_force, struct carrel_error *err)
@@ -168,7 +175,9 @@ int living_end_all(bool is_force, struct carrel_error *err)
     if (r == 0)
         r = registry_each(&reg, collect, &ids, err);
     if (r == 0)
-        r = end_these(&ids, is_force, err);
+        r = end_ids(&ids, is_force, err);
+    for (size_t i = 0; i < ids.n; i++)
+        free(ids.items[i]);
     free(ids.items);
     return r;
 }

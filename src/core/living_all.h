@@ -1,15 +1,24 @@
-/* living_all.h - ending sandboxes that stay: one by its name, or all of them. */
+/* living_all.h - ending sandboxes that stay: some by their names, or all of them. */
 #pragma once
 #include <stdbool.h>
+#include <stddef.h>
 
 struct buf;
 struct carrel_error;
 
 /*
- * Ends the one that `word` means. One whose keeper does not answer is an error, or killed with
- * it where `is_force`. `summary` gets what became of its workspace.
+ * Ends those that the words mean, beside each other. One whose keeper does not answer is an
+ * error, or killed with it where `is_force`. `summary` gets what became of their workspaces.
+ * Goes on after a failure; `failed` hears of each, the first is returned.
  */
-int living_end(const char *word, bool is_force, struct buf *summary, struct carrel_error *err);
+struct living_end {
+    const char *const *words;
+    size_t n;
+    bool is_force;
+    struct buf *summary;
+    void (*failed)(const char *word, const struct carrel_error *err);
+};
+int living_end(const struct living_end *end, struct carrel_error *err);
 
 /* All of this user's. Goes on after a failure and returns the first. */
 int living_end_all(bool is_force, struct carrel_error *err);
