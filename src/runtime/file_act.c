@@ -46,8 +46,11 @@ static int failed(const struct act *act, int code, const char *what)
     char shown[300];
     const char *path = act->where[0].path;
 
-    return err_set_errno(act->err, code, "%s '%s'", what,
-            str_escape(path, strlen(path), shown, sizeof(shown)));
+    (void)str_escape(path, strlen(path), shown, sizeof(shown));
+    if (code == -EOVERFLOW && act->request->has_user) /* of an id-mapped mount */
+        return err_set(act->err, code, "%s '%s': this user can own nothing on that file system",
+                what, shown);
+    return err_set_errno(act->err, code, "%s '%s'", what, shown);
 }
 
 static int refuse(const struct act *act, int code, const char *why)

@@ -1,0 +1,275 @@
+#!/usr/bin/env bats
+# shellcheck disable=SC2030,SC2031,SC2154  # cli.bash sets $status, $out and others
+# Files of sandboxes that stay: cp, ls, cat, write, rm, mv, mkdir, stat, watch, export, import.
+
+load cli
+load living
+eval "cli_$(declare -f teardown)"
+teardown() {
+    _living_teardown
+    cli_teardown
+}
+
+# ---- one file -----------------------------------------------------------------------------------
+
+one_file() {
+    create --name box
+    carrel_reads "some text" write box:notes.txt
+    [ "$status:$out:$err" = "0::" ]
+    in_box 'cat notes.txt; stat -c "%a %U" notes.txt; echo from inside >>notes.txt'
+    [ "$out" = $'some text\n644 agent' ] || [[ "$out" == $'some text\n644 '* ]]
+    carrel cat box:notes.txt box:/workspace/notes.txt
+    [ "$out" = $'some text\nfrom inside\nsome text\nfrom inside' ]
+    carrel_reads "more" write --append "$id:notes.txt"
+    carrel_reads "other" write --no-replace box:notes.txt
+    is_one_error 125 "carrel: *notes.txt*File exists*"
+    carrel_reads "secret" write --mode 600 box:/home/agent/s
+    in_box 'tail -n 1 notes.txt; stat -c %a ~/s'
+    [ "$out" = $'more\n600' ]
+    carrel_reads "" write --mode 4755 box:x
+    is_one_error 125 "carrel: --mode: *"
+    carrel cat box:none
+    is_one_error 125 "carrel: *'none'*No such file*"
+    carrel cat box:/tmp
+    is_one_error 125 "carrel: '/tmp': this is a directory"
+}
+@test "a file is written, read and appended to" { both one_file; }
+
+looks() {
+    create --name box
+    in_box 'mkdir d; printf 12345 >d/file; chmod 640 d/file; ln -s file d/link; mkfifo d/pipe;
+        touch -d @1000000000 d/file; touch "d/$(printf "a\nb\033[2J")"'
+    carrel ls box:d
+    [ "$out" = $'a\\x0ab\\x1b[2J\nfile\nlink\npipe' ]
+    carrel ls -l box:d
+    grep -qE '^-rw-r----- +[0-9]+ +[0-9]+ +5 2001-09-09T01:46:40 file$' <<<"$out"
+    grep -qE '^lrwxrwxrwx .* link -> file$' <<<"$out"
+    grep -qE '^prw.* pipe$' <<<"$out"
+    carrel ls --json box:d
+    holds '[e["name"] for e in r["entries"]] == ["a\nb\x1b[2J", "file", "link", "pipe"]'
+    holds '[e["type"] for e in r["entries"]] == ["file", "file", "link", "fifo"]'
+    holds 'r["entries"][1]["mode"] == "0640" and r["entries"][2]["target"] == "file"'
+    carrel ls box:d/file
+    [ "$out" = d/file ]
+    carrel ls box:none
+    is_one_error 125 "carrel: *'none'*"
+    carrel stat box:d/link
+    grep -qx 'type      link' <<<"$out"
+    grep -qx 'target    file' <<<"$out"
+    carrel stat --json --follow box:d/link
+    holds 'r["type"] == "file" and r["size"] == 5 and r["modified"] == "2001-09-09T01:46:40.000000Z"'
+    holds 'r["target"] is None'
+    carrel stat --json box:none
+    [ "$status" -eq 125 ]
+    holds 'r["ok"] is False'
+    carrel ls box:
+    [ "$out" = d ] # the workspace
+}
+@test "ls and stat say what is there" { both looks; }
+
+changes() {
+    create --name box
+    carrel mkdir box:a
+    carrel mkdir box:a
+    is_one_error 125 "carrel: *'a'*File exists*"
+    carrel mkdir -p box:a box:b/c/d
+    [ "$status" -eq 0 ]
+    carrel mkdir --mode 700 box:private
+    in_box 'stat -c %a private; echo 1 >a/one; echo 2 >two; ln -s a link'
+    [ "$out" = 700 ]
+    carrel mv box:two box:a
+    carrel mv box:a/one box:a/first
+    carrel mv --no-replace box:a/first box:a/two
+    is_one_error 125 "carrel: *File exists*"
+    in_box 'ls a; cat a/first a/two'
+    [ "$out" = $'first\ntwo\n1\n2' ]
+    carrel mv box:a/first box:/tmp/moved # another file system
+    carrel mv box:b box:/tmp
+    in_box 'cat /tmp/moved; ls a; test -d /tmp/b/c/d && test ! -e b && echo moved'
+    [ "$out" = $'1\ntwo\nmoved' ]
+    carrel rm box:a
+    is_one_error 125 "carrel: *not empty*"
+    carrel rm box:none
+    is_one_error 125 "carrel: *'none'*"
+    carrel rm -f box:none
+    [ "$status" -eq 0 ]
+    carrel rm -r box:link box:a box:/tmp/b
+    [ "$status" -eq 0 ]
+    carrel rm box:none box:private
+    [ "$status" -eq 125 ]
+    in_box 'ls -A; ls /tmp'
+    [ "$out" = moved ]
+    carrel mv box:/tmp/moved other:x
+    is_one_error 125 "carrel: the two are not in the same sandbox*"
+}
+@test "mkdir, mv and rm change what is there" { both changes; }
+
+# ---- copies -------------------------------------------------------------------------------------
+
+copies() {
+    create --name box
+    me mkdir -p tree/sub/deep
+    me sh -c 'echo 1 >tree/one; echo 2 >tree/sub/deep/two; chmod 4711 tree/one; ln -s sub/deep tree/l;
+        head -c 5000000 /dev/urandom >tree/large; touch -d @1000000000 tree/sub'
+    carrel cp tree box:
+    [ "$status:$out:$err" = "0::" ]
+    in_box 'cd tree; cat one l/two; stat -c %a one; stat -c %Y sub; test -O one && echo own'
+    [ "$out" = $'1\n2\n711\n1000000000\nown' ]
+    carrel cp --json box:tree back
+    holds 'r["ok"] and r["files"] == 3 and r["directories"] == 3 and r["links"] == 1'
+    holds 'r["bytes"] == 5000004 and r["skipped"] == 0'
+    me diff -r tree back
+    me sh -c 'test -O back/one && test "$(readlink back/l)" = sub/deep'
+    carrel cp box:tree/sub/. back
+    [ "$(me cat back/deep/two)" = 2 ]
+    carrel cp box:tree/one back/sub/
+    [ "$(me cat back/sub/one)" = 1 ]
+    carrel cp box:tree/one none/
+    is_one_error 125 "carrel: *there is no directory 'none/'"
+    carrel cp tree back
+    is_one_error 125 "carrel: neither of the two is in a sandbox*"
+    carrel cp box:none back
+    is_one_error 125 "carrel: *'none'*"
+    carrel cp none box:
+    is_one_error 125 "carrel: *'none'*"
+    carrel cp tree nobody:
+    is_one_error 125 "carrel: *'nobody'*"
+    carrel cp --max-entries 3 box:tree small
+    is_one_error 125 "carrel: *more than 3 entries"
+    carrel cp --max-bytes 1M box:tree/large small
+    is_one_error 125 "carrel: *more than 1M of data"
+    me test ! -e small/large
+}
+@test "directories are copied both ways" { both copies; }
+
+streams() {
+    create --name box
+    me sh -c 'head -c 3000000 /dev/urandom >data'
+    me sh -c "\"$CARREL\" cp - box:data <data && \"$CARREL\" cp box:data - >back && cmp data back"
+    carrel cp box:/ -
+    is_one_error 125 "carrel: '/': this is a directory"
+    create --name second
+    carrel cp box:data second:copy
+    in_box 'wc -c <copy'
+    [ "$out" = 3000000 ]
+}
+@test "standard input and output, and a second sandbox, are ends of a copy" { both streams; }
+
+left_out() {
+    create --name box
+    in_box 'mkdir d; mkfifo d/pipe; ln -s /etc/passwd d/out; echo >d/file'
+    carrel cp box:d d
+    [ "$status" -eq 0 ]
+    [[ "$err" == *"left out 1 entry that is neither file"* ]]
+    [[ "$err" == *"left out 1 link that leads out"* ]]
+    [ "$(me ls d)" = file ]
+    carrel cp box:d/pipe x
+    is_one_error 125 "carrel: *'d/pipe' is neither a file nor a directory"
+    carrel cp box:/proc x
+    is_one_error 125 "carrel: '/proc': the kernel makes up what is in it"
+    me ln -s d way
+    carrel cp box:d/file way
+    is_one_error 125 "carrel: *'way' is a link on the host; 'way/' means*"
+    carrel cp box:d/file way/
+    [ "$status" -eq 0 ]
+}
+@test "what does not belong on the host stays away from it, and that is said" { both left_out; }
+
+as_another() {
+    create --name box
+    in_box 'mkdir -m 777 open /dev/shm/open; mkdir -m 700 closed'
+    carrel mkdir --user 1234:77 box:/dev/shm/open/theirs
+    if [ "$who" = root ]; then
+        [ "$status" -eq 0 ]
+        in_box 'stat -c %u:%g /dev/shm/open/theirs'
+        [ "$out" = 1234:77 ]
+        carrel ls --user 1234 box:closed
+        is_one_error 125 "carrel: *Permission denied*"
+        # On disk there is one owner for all.
+        carrel mkdir --user 1234 box:open/x
+        is_one_error 125 "carrel: *'open/x': this user can own nothing on that file system"
+    else
+        is_one_error 125 "carrel: *one user*"
+    fi
+    carrel ls --user nobodyatall box:
+    is_one_error 125 "carrel: --user: 'nobodyatall' is not a user*"
+}
+@test "--user: as whom files are reached" { both as_another; }
+
+# ---- watch --------------------------------------------------------------------------------------
+
+# A line in the sandbox that leaves $out and $err to what runs in the background.
+beside() { me "$CARREL" exec --quiet "$id" -c "$@" >/dev/null; }
+watching() { grep -q "watching 'd'" "$T/.err"; }
+watches() {
+    create --name box
+    in_box 'mkdir -p d/sub'
+    background watch -r --count 5 box:d
+    until_true watching
+    beside 'echo x >d/sub/new; mv d/sub/new d/other; rm d/other; mkdir d/end'
+    ended
+    [ "$status" -eq 0 ]
+    [ "$out" = "create   d/sub/new
+write    d/sub/new
+rename   d/sub/new -> d/other
+remove   d/other
+create   d/end/" ]
+}
+ready() { grep -q '"event":"ready"' "$T/.out"; }
+watch_ends() {
+    create --name box
+    in_box 'mkdir d'
+    background watch --json box:d
+    until_true ready
+    beside 'touch d/x'
+    until_true grep -q '"event":"create","path":"d/x","is_directory":false' "$T/.out"
+    me "$CARREL" destroy box
+    ended
+    [ "$status" -eq 0 ]
+    carrel watch nobody:d
+    is_one_error 125 "carrel: *'nobody'*"
+}
+@test "watch tells of changes as they happen" { both watches; }
+@test "watch ends with the sandbox" { both watch_ends; }
+
+# ---- tar ----------------------------------------------------------------------------------------
+
+tars() {
+    create --name box
+    in_box 'mkdir -p d/sub out; echo 1 >d/one; chmod 755 d/one; ln -s ../one d/sub/l; ln -s / d/root'
+    me sh -c "\"$CARREL\" export box:d >d.tar 2>note"
+    [ "$(me tar tf d.tar | sort | tr '\n' ' ')" = ". one sub sub/l " ]
+    [[ "$(cat "$T/note")" == *"1 links that lead out"* ]]
+    me mkdir x
+    me tar xf d.tar -C x
+    [ "$(me stat -c %a x/one)" = 755 ]
+    me sh -c "gzip <d.tar | \"$CARREL\" import --json box:out >.out"
+    holds 'r["files"] == 1 and r["links"] == 1 and r["directories"] == 1 and r["skipped"] == 0'
+    in_box 'cat out/sub/l'
+    [ "$out" = 1 ]
+    carrel_reads "no archive" import box:out
+    is_one_error 125 "carrel: *"
+    carrel import box:none
+    is_one_error 125 "carrel: *'none'*"
+}
+@test "export and import are a tar" { both tars; }
+
+# ---- words --------------------------------------------------------------------------------------
+
+words() {
+    for command in ls cat write rm stat watch export import mkdir; do
+        carrel $command
+        is_one_error 125 "carrel: expected 'carrel $command *"
+        carrel $command /etc/passwd
+        is_one_error 125 "carrel: '/etc/passwd' names no sandbox; expected SANDBOX:PATH"
+        carrel $command nobody:x
+        is_one_error 125 "carrel: *'nobody'*"
+        carrel $command --help
+        [[ "$out" == "Usage: carrel $command "* ]]
+    done
+    carrel cp one
+    is_one_error 125 "carrel: expected 'carrel cp SOURCE TARGET'*"
+    carrel ls a:b c:d
+    is_one_error 125 "carrel: expected 'carrel ls *"
+}
+@test "words that are missing or mean nothing are refused" { only user words; }
