@@ -235,6 +235,7 @@ watch_ends() {
 # ---- tar ----------------------------------------------------------------------------------------
 
 tars() {
+
     create --name box
     in_box 'mkdir -p d/sub out; echo 1 >d/one; chmod 755 d/one; ln -s ../one d/sub/l; ln -s / d/root'
     me sh -c "\"$CARREL\" export box:d >d.tar 2>note"
@@ -243,7 +244,8 @@ tars() {
     me mkdir x
     me tar xf d.tar -C x
     [ "$(me stat -c %a x/one)" = 755 ]
-    me sh -c "gzip <d.tar | \"$CARREL\" import --json box:out >.out"
+    me sh -c "gzip <d.tar | \"$CARREL\" import --json box:out >made"
+    cat "$T/made" >"$T/.out"
     holds 'r["files"] == 1 and r["links"] == 1 and r["directories"] == 1 and r["skipped"] == 0'
     in_box 'cat out/sub/l'
     [ "$out" = 1 ]
