@@ -5,7 +5,7 @@ _carrel_options() { # _carrel_options COMMAND: its options, one word each
     case $1 in
     run)
         echo "-c --timeout --cpu --memory --disk --pids --files --max-output --env --env-file" \
-            "--cwd --mount --workdir --cow --workspace --repo --base --task --run --dirty" \
+            "--cwd --mount --workdir --cow --workspace --repo --base --fork --task --run --dirty" \
             "--include --history --setup --setup-key --tree --on-success --on-failure" \
             "--policy --profile --journal --store-code" \
             "--root --image --no-entrypoint --network --user --hostname --stdin --tty --json --format" \
@@ -120,7 +120,7 @@ _carrel_value() { # _carrel_value OPTION WORD
         mapfile -t COMPREPLY < <(compgen -e -S = -- "$2")
         ;;
     -c | --timeout | --cpu | --memory | --disk | --pids | --files | --max-output | --cwd | --hostname | \
-        --base | --task | --run | --include | --setup | --message | -m | --older-than | --reason | \
+        --base | --fork | --task | --run | --include | --setup | --message | -m | --older-than | --reason | \
         --profile | --tag | --keep | --block-import | --allow-import | --name | --label | --lease | --idle)
         COMPREPLY=()
         ;;

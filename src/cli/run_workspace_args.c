@@ -95,6 +95,12 @@ int run_take_base(void *t, const char *v, struct carrel_error *err)
             &workspace_of(t)->options.base, v, "a revision, such as main or HEAD~2", err);
 }
 
+int run_take_fork(void *t, const char *v, struct carrel_error *err)
+{
+    ask(t, "--fork", KIND_MAKE);
+    return take_text(&workspace_of(t)->options.fork, v, "a run's id, such as R-456", err);
+}
+
 int run_take_task(void *t, const char *v, struct carrel_error *err)
 {
     ask(t, "--task", KIND_MAKE);
@@ -263,6 +269,24 @@ static int check_mounts(const struct run_args *args, struct carrel_error *err)
     return 0;
 }
 
+/* A fork is made as the workspace that it is a fork of. */
+static int check_fork(const struct run_workspace_args *workspace, struct carrel_error *err)
+{
+    const struct carrel_workspace_options *o = &workspace->options;
+    const char *given = workspace->needs_git          ? workspace->needs_git
+                        : o->setup                    ? "--setup"
+                        : o->tree != CARREL_TREE_AUTO ? "--tree"
+                        : workspace->is_cow           ? "--cow"
+                                                      : NULL;
+
+    if (!o->fork || !given)
+        return 0;
+    return err_set(err, -EINVAL,
+            "--fork and %s exclude each other: a fork has all that from the workspace that it "
+            "begins with",
+            given);
+}
+
 int run_workspace_complete(struct run_args *args, struct carrel_error *err)
 {
     struct run_workspace_args *workspace = &args->workspace;
@@ -270,7 +294,9 @@ int run_workspace_complete(struct run_args *args, struct carrel_error *err)
 
     if (!workspace->asked_by)
         return 0;
-    int r = workspace->is_cow ? take_folder(args, err) : 0;
+    int r = check_fork(workspace, err);
+    if (r == 0 && workspace->is_cow)
+        r = take_folder(args, err);
     if (r == 0)
         r = check_mounts(args, err);
     if (r < 0)

@@ -24,6 +24,7 @@ struct run_workspace_args {
 int run_take_workspace(void *target, const char *value, struct carrel_error *err);
 int run_take_repo(void *target, const char *value, struct carrel_error *err);
 int run_take_base(void *target, const char *value, struct carrel_error *err);
+int run_take_fork(void *target, const char *value, struct carrel_error *err);
 int run_take_task(void *target, const char *value, struct carrel_error *err);
 int run_take_run(void *target, const char *value, struct carrel_error *err);
 int run_take_dirty(void *target, const char *value, struct carrel_error *err);
@@ -45,6 +46,8 @@ int run_take_cow(void *target, const char *value, struct carrel_error *err);
             .take = run_take_workspace },                                                      \
     { "repo", "DIR", "the same, of the repository at DIR", .take = run_take_repo },            \
     { "base", "REV", "what the worktree begins with: HEAD (default)", .take = run_take_base }, \
+    { "fork", "RUN", "begin with all that is in the workspace of RUN; copies nothing",         \
+            .take = run_take_fork },                                                           \
     { "task", "ID", "what the run is for; the branch is task-<task>-run-<run>",                \
             .take = run_take_task },                                                           \
     { "run", "ID", "name of the run and its workspace; made up by default",                    \

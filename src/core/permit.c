@@ -343,8 +343,8 @@ static void fill_workspace(struct permit *permit, const struct policy *policy)
     }
     if (w->on_failure == CARREL_ACTION_DEFAULT)
         w->on_failure = action_of(policy_get(policy, POLICY_ON_FAILURE));
-    if (w->resume)
-        return; /* it is made already */
+    if (w->resume || w->fork)
+        return; /* it is made already, or made as another one was */
     if (w->tree == CARREL_TREE_AUTO)
         w->tree = tree_of(policy_get(policy, POLICY_WORKSPACE_TREE));
     if (!w->setup) {

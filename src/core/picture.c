@@ -2,14 +2,17 @@
 #include "core/picture.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/tree.h"
 #include "core/carry.h"
 #include "core/inner.h"
 #include "core/names.h"
 #include "core/quarantine.h"
 #include "core/workplace.h"
+#include "layer/layer.h"
 #include "workspace/git.h"
 #include "workspace/private.h"
 #include "workspace/renew.h"
+#include "workspace/stack.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -20,6 +23,7 @@
 
 #define INSIDE_TIMEOUT_MS 300000U
 #define MAX_EXCLUDE (1U << 20)
+#define FLAT "flat" /* beside upper/, while we look */
 
 struct taking {
     struct workplace *place;
@@ -30,6 +34,7 @@ struct taking {
     char snapshot[OID_MAX];
     struct changes changes;
     uint64_t max_bytes;
+    int upper; /* what was changed, of all layers */
 };
 
 void picture_finish(struct picture *picture)
@@ -117,6 +122,41 @@ static int list_added(struct taking *t, struct names *names, struct carrel_error
     return r < 0 ? r : names_split(names, err);
 }
 
+/* Where it lies on layers, all of them count: a directory of links shows them as one. */
+static int open_changes(struct taking *t, struct carrel_error *err)
+{
+    const struct workplace *place = t->place;
+    const struct workspace *ws = place->ws;
+    const char *name = ws->layers ? FLAT : "upper";
+    char ids[STACK_MAX][STACK_ID_MAX];
+    const char *trees[STACK_MAX + 2];
+    char own[PATH_MAX];
+
+    if (ws->layers) {
+        int n = stack_list(ws, ids);
+        int r = n < 0 ? err_set(err, n, "its record has a damaged list of layers")
+                      : tree_remove(ws->dir, FLAT, err); /* of one that was killed */
+        if (r < 0)
+            return r;
+        if (snprintf(own, sizeof(own), "%s/upper", ws->path) >= (int)sizeof(own))
+            return err_set_errno(err, -ENAMETOOLONG, "'%s'", ws->path);
+        trees[0] = own;
+        memcpy(trees + 1, place->lower, (size_t)n * sizeof(trees[0]));
+        r = layer_flatten(trees, (size_t)n + 1, place->lower + n, ws->dir, FLAT, err);
+        if (r < 0)
+            return r;
+    }
+    t->upper = openat(ws->dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return t->upper < 0 ? err_set_errno(err, -errno, "open '%s/%s'", ws->path, name) : 0;
+}
+
+static void close_changes(struct taking *t)
+{
+    fd_close(fd_steal(&t->upper));
+    if (t->place->ws->layers)
+        (void)tree_remove(t->place->ws->dir, FLAT, NULL); /* else the next one does */
+}
+
 static int walk(struct taking *t, struct carrel_error *err)
 {
     const struct upper_limits limits = UPPER_LIMITS_INIT;
@@ -148,12 +188,7 @@ static int walk(struct taking *t, struct carrel_error *err)
         .n_gitlinks = n_gitlinks,
         .has_no_rules = t->place->ws->is_folder,
     };
-    AUTO(fd_close)
-    int upper =
-            openat(t->place->ws->dir, "upper", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (upper < 0)
-        return err_set_errno(err, -errno, "open '%s/upper'", t->place->ws->path);
-    return upper_walk(upper, &base, &limits, &t->changes, err);
+    return upper_walk(t->upper, &base, &limits, &t->changes, err);
 }
 
 /*
@@ -182,16 +217,11 @@ static int commit_outside(struct taking *t, struct carrel_error *err)
 
     if (t->changes.bytes > t->max_bytes)
         return err_set(err, -EDQUOT, "the changes have %" PRIu64 " bytes", t->changes.bytes);
-    AUTO(fd_close)
-    int upper =
-            openat(t->place->ws->dir, "upper", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (upper < 0)
-        return err_set_errno(err, -errno, "open '%s/upper'", t->place->ws->path);
     if (t->changes.n == 0 && strcmp(t->tip, t->place->ws->base) == 0) {
         (void)snprintf(t->snapshot, sizeof(t->snapshot), "%s", t->tip);
         return 0;
     }
-    return harvest_commit_changes(t->place->repo, t->quarantine, upper, &t->changes,
+    return harvest_commit_changes(t->place->repo, t->quarantine, t->upper, &t->changes,
             t->place->checkout->tree, t->tip, HARVEST_MESSAGE, &author, t->snapshot, err);
 }
 
@@ -206,14 +236,17 @@ static int take_overlay(struct taking *t, struct carrel_error *err)
         int git = openat(ws->dir, "gitupper", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (git < 0)
             return err_set_errno(err, -errno, "open '%s/gitupper'", ws->path);
-        if (!private_is_untouched(git, ws->branch, ws->base))
+        if (ws->layers || !private_is_untouched(git, ws->branch, ws->base))
             r = look_from_inside(t, false, err);
     }
+    if (r == 0)
+        r = open_changes(t, err);
     if (r == 0)
         r = walk(t, err);
     if (r == 0)
         r = !ws->is_folder && needs_git(t) ? look_from_inside(t, true, err)
                                            : commit_outside(t, err);
+    close_changes(t);
     return r;
 }
 
@@ -237,7 +270,9 @@ int picture_take(struct workplace *place, struct runtime *runtime, uint64_t max_
         struct picture *out, struct carrel_error *err)
 {
     struct workspace *ws = place->ws;
-    struct taking t = { .place = place, .runtime = runtime, .limits = HARVEST_LIMITS_INIT };
+    struct taking t = {
+        .place = place, .runtime = runtime, .limits = HARVEST_LIMITS_INIT, .upper = -1
+    };
 
     if (t.limits.max_pack_bytes > max_bytes)
         t.limits.max_pack_bytes = max_bytes;

@@ -47,6 +47,7 @@ static int open_place(struct stage *stage, struct spec *spec, struct carrel_erro
         .policy = stage->request->policy,
         .task = result->task,
         .run = result->run,
+        .origin = stage->request->origin,
     };
 
     int r = workplace_open(&request, &stage->place, err);

@@ -6,6 +6,7 @@
 #include "core/fuse.h"
 #include "core/permit_paths.h"
 #include "core/prepare.h"
+#include "core/restack.h"
 #include "core/state.h"
 #include "core/tree_kind.h"
 #include "workspace/dirty.h"
@@ -13,6 +14,7 @@
 #include "workspace/name.h"
 #include "workspace/private.h"
 #include "workspace/renew.h"
+#include "workspace/stack.h"
 #include <assert.h>
 #include <carrel/run.h>
 #include <errno.h>
@@ -132,28 +134,60 @@ static int overlay(struct workplace *place, struct sandbox_overlay *made, const 
             err);
 }
 
+/* Adds <state>/layers/<id>/<part> of each layer that the workspace lies on. */
+static int add_layers(struct workplace *place, const char *part, const char **list, size_t *n,
+        struct carrel_error *err)
+{
+    char ids[STACK_MAX][STACK_ID_MAX];
+
+    int found = stack_list(place->ws, ids);
+    if (found < 0)
+        return err_set(err, found, "its record has a damaged list of layers");
+    for (int i = 0; i < found; i++) {
+        list[*n] = text(place, "%s/layers/%s/%s", place->state, ids[i], part);
+        if (!list[(*n)++])
+            return err_set_errno(err, -ENOMEM, "workspace mounts");
+    }
+    return 0;
+}
+
 static int mount_tree(struct workplace *place, struct carrel_error *err)
 {
     const struct workspace *ws = place->ws;
     size_t n = 0;
+    size_t at = 0;
 
     while (place->checkout->lower[n])
         n++;
-    place->lower = calloc(n + 2, sizeof(*place->lower));
+    place->lower = calloc(n + STACK_MAX + 2, sizeof(*place->lower));
     if (!place->lower)
         return err_set_errno(err, -ENOMEM, "workspace mounts");
-    size_t first = 0;
+    int r = add_layers(place, "upper", place->lower, &at, err);
+    if (r < 0)
+        return r;
     if (ws->setup[0]) {
-        place->lower[first++] = text(place, "%s/layers/%s/upper", place->state, ws->setup);
-        if (!place->lower[0])
+        place->lower[at] = text(place, "%s/layers/%s/upper", place->state, ws->setup);
+        if (!place->lower[at++])
             return err_set_errno(err, -ENOMEM, "workspace mounts");
     }
     for (size_t i = 0; i < n; i++)
-        place->lower[first + i] = place->checkout->lower[i];
+        place->lower[at + i] = place->checkout->lower[i];
     if (ws->mode != WORKSPACE_OVERLAY)
         return bind(place, text(place, "%s/tree", ws->path), PRIVATE_WORK_TREE,
                 ACCESS_READ_WRITE, err);
     return overlay(place, &place->tree, PRIVATE_WORK_TREE, place->lower, "upper", "work", err);
+}
+
+static int list_git_lower(struct workplace *place, struct carrel_error *err)
+{
+    size_t at = 0;
+
+    place->git_lower = calloc(STACK_MAX + 2, sizeof(*place->git_lower));
+    if (!place->git_lower)
+        return err_set_errno(err, -ENOMEM, "workspace mounts");
+    int r = add_layers(place, "gitupper", place->git_lower, &at, err);
+    place->git_lower[at] = place->checkout->git;
+    return r;
 }
 
 static int mount_git(struct workplace *place, struct carrel_error *err)
@@ -163,12 +197,13 @@ static int mount_git(struct workplace *place, struct carrel_error *err)
 
     while (place->checkout->lower[bottom + 1])
         bottom++;
-    place->git_lower[0] = place->checkout->git;
-    int r = ws->mode == WORKSPACE_OVERLAY
-                    ? overlay(place, &place->git, PRIVATE_GIT_DIR, place->git_lower, "gitupper",
-                              "gitwork", err)
-                    : bind(place, text(place, "%s/gitupper", ws->path), PRIVATE_GIT_DIR,
-                              ACCESS_READ_WRITE, err);
+    int r = list_git_lower(place, err);
+    if (r < 0)
+        return r;
+    r = ws->mode == WORKSPACE_OVERLAY ? overlay(place, &place->git, PRIVATE_GIT_DIR,
+                                                place->git_lower, "gitupper", "gitwork", err)
+                                      : bind(place, text(place, "%s/gitupper", ws->path),
+                                                PRIVATE_GIT_DIR, ACCESS_READ_WRITE, err);
     if (r == 0)
         r = mount_objects(place, err);
     if (r == 0 && !ws->is_cut)
@@ -177,6 +212,16 @@ static int mount_git(struct workplace *place, struct carrel_error *err)
         r = bind(place, text(place, "%s/.git", place->checkout->lower[bottom]),
                 PRIVATE_WORK_TREE "/.git", ACCESS_READ_ONLY, err);
     return r;
+}
+
+static void forget_mounts(struct workplace *place)
+{
+    free(place->mounts);
+    free(place->lower);
+    free(place->git_lower);
+    place->mounts = NULL;
+    place->n_mounts = 0;
+    place->lower = place->git_lower = NULL;
 }
 
 static int make_mounts(struct workplace *place, struct carrel_error *err)
@@ -190,13 +235,20 @@ static int make_mounts(struct workplace *place, struct carrel_error *err)
     return r == 0 && !place->ws->is_folder ? mount_git(place, err) : r;
 }
 
-/* Lets git ask us what changed: see monitor.h. */
+int workplace_remount(struct workplace *place, struct carrel_error *err)
+{
+    forget_mounts(place);
+    return make_mounts(place, err);
+}
+
+/* Lets git ask us what changed: see monitor.h. It knows of one upper directory and no layers.
+ */
 static int mount_monitor(struct workplace *place, const char *program, struct carrel_error *err)
 {
     assert(place);
     const struct workspace *ws = place->ws;
 
-    if (!program || ws->mode != WORKSPACE_OVERLAY || ws->is_folder ||
+    if (!program || ws->mode != WORKSPACE_OVERLAY || ws->is_folder || ws->layers ||
             !place->checkout->has_monitor)
         return 0;
     int r = bind(place, text(place, "%s", program), PRIVATE_MONITOR, ACCESS_READ_ONLY, err);
@@ -394,15 +446,56 @@ int workplace_check_free(const char *task, const char *run, struct carrel_error 
     return r < 0 ? r : workspace_check_free(state, task, run, err);
 }
 
+/* What of a workspace that was just made fails takes it along. */
+static int finish_fork(struct workplace *place, int code, struct carrel_error *err)
+{
+    int r = code == 0 ? make_mounts(place, err) : code;
+
+    if (r < 0 && place->ws) /* the first failure is the one to report */
+        (void)workplace_discard(place, true, NULL);
+    return r;
+}
+
+/* Seals the workspace that the options name, which nobody may be using, and forks it. */
+static int open_named_fork(
+        const struct workplace_request *q, struct workplace *place, struct carrel_error *err)
+{
+    AUTO(workspace_free) struct workspace *ws = NULL;
+    AUTO(workplace_free) struct workplace *from = NULL;
+    AUTO(restack_origin_finish) struct restack_origin origin = { 0 };
+
+    int r = workspace_find(place->state, q->options->fork, &ws, err);
+    if (r == 0)
+        r = permit_workspace(q->policy, ws, err);
+    if (r == 0)
+        r = renew(ws, err);
+    if (r == 0)
+        r = prepare_again(q, place->state, ws, err);
+    if (r == 0)
+        r = workplace_reopen(ptr_steal(&ws), &from, err);
+    if (r == 0)
+        r = restack_seal(from, err);
+    if (r == 0)
+        r = restack_origin(from->ws, NULL, &origin, err);
+    return r < 0 ? r : finish_fork(place, restack_fork(q, &origin, place, err), err);
+}
+
 int workplace_open(const struct workplace_request *request, struct workplace **out,
         struct carrel_error *err)
 {
+    int r;
+
     if (request->options->resume)
         return open_old(request, out, err);
     AUTO(workplace_free) struct workplace *place = place_new(err);
     if (!place)
         return err->code;
-    int r = open_new(request, place, err);
+    if (request->origin)
+        r = finish_fork(place, restack_fork(request, request->origin, place, err), err);
+    else if (request->options->fork)
+        r = open_named_fork(request, place, err);
+    else
+        r = open_new(request, place, err);
     if (r < 0)
         return r;
     *out = ptr_steal(&place);
@@ -416,7 +509,7 @@ int workplace_discard(struct workplace *place, bool force, struct carrel_error *
     if (r < 0)
         return r;
     place->is_fuse = false;
-    return workspace_discard(place->state, place->ws, force, err);
+    return restack_discard(place->state, place->ws, force, err);
 }
 
 void workplace_free(struct workplace *place)
@@ -428,8 +521,7 @@ void workplace_free(struct workplace *place)
     free(place->strings);
     if (place->is_fuse)
         (void)fuse_unmount(place->ws, NULL); /* else the sweep does */
-    free(place->mounts);
-    free(place->lower);
+    forget_mounts(place);
     workspace_free(place->ws);
     checkout_free(place->checkout);
     repo_free(place->repo);

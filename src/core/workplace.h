@@ -15,6 +15,7 @@
 struct carrel_error;
 struct carrel_workspace_options;
 struct policy;
+struct restack_origin;
 
 struct workplace {
     char state[PATH_MAX];
@@ -24,7 +25,7 @@ struct workplace {
     struct sandbox_overlay tree;
     struct sandbox_overlay git;
     const char **lower; /* of the tree */
-    const char *git_lower[2];
+    const char **git_lower;
     struct sandbox_mount *mounts;
     size_t n_mounts;
     char **strings; /* what the mounts point to */
@@ -45,6 +46,7 @@ struct workplace_request {
     const struct policy *policy;     /* what it may show; NULL: everything */
     const char *task;                /* used when the options name none */
     const char *run;
+    const struct restack_origin *origin; /* what it is a fork of; NULL: of nothing */
 };
 
 /*
@@ -53,6 +55,9 @@ struct workplace_request {
  */
 int workplace_open(const struct workplace_request *request, struct workplace **out,
         struct carrel_error *err);
+
+/* Its mounts, made again after its layers have changed. */
+int workplace_remount(struct workplace *place, struct carrel_error *err);
 
 /* The ids of the workspace that `name` ("R" or "T/R") means. */
 int workplace_find_ids(const char *name, char task[static NAME_ID_MAX + 1],

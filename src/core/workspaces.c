@@ -8,6 +8,7 @@
 #include "core/land.h"
 #include "core/picture.h"
 #include "core/quarantine.h"
+#include "core/restack.h"
 #include "core/state.h"
 #include "core/workplace.h"
 #include "workspace/admin.h"
@@ -321,7 +322,7 @@ int workspaces_discard(const char *name, bool force, struct carrel_error *err)
         r = hold(name, &ws, err);
     if (r == 0)
         r = afterwards_discard(ws, err);
-    return r < 0 ? r : workspace_discard(state, ws, force, err);
+    return r < 0 ? r : restack_discard(state, ws, force, err);
 }
 
 int workspaces_open(

@@ -32,13 +32,19 @@ static int open_as_it_is(int dir, const char *name, const struct stat *st)
     return fd < 0 ? -errno : fd;
 }
 
+bool file_is_shut(const struct stat *st)
+{
+    const mode_t need = S_IRUSR | S_IXUSR;
+
+    return geteuid() != 0 && S_ISDIR(st->st_mode) && (st->st_mode & need) != need;
+}
+
 int file_open(int dir, const char *name, const struct stat *st)
 {
-    const mode_t need = S_ISDIR(st->st_mode) ? S_IRWXU : S_IRUSR;
+    const mode_t need = S_ISDIR(st->st_mode) ? S_IRUSR | S_IXUSR : S_IRUSR;
     int fd = open_as_it_is(dir, name, st);
 
-    if (fd == -EACCES || (fd >= 0 && S_ISDIR(st->st_mode) && geteuid() != 0 &&
-                                 (st->st_mode & need) != need)) {
+    if (fd == -EACCES || (fd >= 0 && file_is_shut(st))) {
         fd_close(fd);
         if (fchmodat(dir, name, (st->st_mode & 07777) | need, 0) < 0)
             return -errno;

@@ -1,6 +1,7 @@
 /* file.h - one file of a layer, taken over into another; for this folder alone. */
 #pragma once
 #include "base/fd.h"
+#include <stdbool.h>
 #include <sys/stat.h>
 
 /*
@@ -9,6 +10,7 @@
  * Negative errno.
  */
 int file_open(int dir, const char *name, const struct stat *st);
+bool file_is_shut(const struct stat *st); /* a directory whose mode forbids its owner to look */
 int file_restore(int fd, const struct stat *st);
 
 /*

@@ -79,6 +79,19 @@ int layer_copy(const char *state, const struct layer *from, struct layer *out,
 int layer_merge(const char *state, const struct layer *layers, size_t n,
         const char *const *below, struct layer *out, struct carrel_error *err);
 
+/* The same for layers of workspaces, which have a second tree gitupper/ with its own below. */
+int layer_merge_both(const char *state, const struct layer *layers, size_t n,
+        const char *const *below, const char *const *git_below, struct layer *out,
+        struct carrel_error *err);
+
+/*
+ * Makes the directory `name` in `dir`, with what `n` trees (paths, topmost first) show together
+ * above `below`, to be looked at and removed: hard links, on the same file system. Nobody may
+ * write to the trees meanwhile. A directory that we may not read is there, and empty.
+ */
+int layer_flatten(const char *const *trees, size_t n, const char *const *below, int dir,
+        const char *name, struct carrel_error *err);
+
 /*
  * Makes a stack of sealed layers that is as high as may be (LAYER_MAX_CHAIN - 1, so that one
  * more can come on top) into one, by layer_merge(); a lower one is left alone. The caller holds

@@ -51,7 +51,7 @@ static int count_entries(void)
     CHECK(dir);
     while ((entry = readdir(dir)))
         n += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
-             strcmp(entry->d_name, ".gate") != 0;
+             strcmp(entry->d_name, ".gate") != 0 && strcmp(entry->d_name, ".merge") != 0;
     (void)closedir(dir);
     return n;
 }

@@ -38,6 +38,7 @@ typedef unsigned __int128 tree_set;
 struct frame {
     tree_set trees;          /* which have a part in it */
     bool is_opaque;          /* what is below the last of them is hidden */
+    bool is_shut;            /* a view of what we may not read: it stays empty */
     struct stat top;         /* of the topmost */
     mode_t modes[MERGE_MAX]; /* of each */
     char **dirs;             /* in it */
@@ -120,9 +121,9 @@ static bool is_below(const struct walk *walk, const char *name)
 /* What is not a directory. */
 static int take(struct walk *walk, int from, const char *name, const struct stat *st)
 {
-    if (walk->how == MERGE_LINK && is_whiteout(st) && !is_below(walk, name))
+    if (walk->how != MERGE_COPY && is_whiteout(st) && !is_below(walk, name))
         return 0;
-    if (walk->how == MERGE_LINK) {
+    if (walk->how != MERGE_COPY) {
         if (linkat(from, name, walk->to, name, 0) == 0)
             return 0;
         if (errno != EMLINK)
@@ -210,13 +211,18 @@ static int go_down(struct walk *walk, const char *name, struct frame *frame)
             frame->is_opaque = i < walk->n;
             break;
         }
+        if (frame->trees == 0)
+            frame->top = st;
+        if (walk->how == MERGE_VIEW && file_is_shut(&st)) {
+            frame->is_shut = true;
+            frame->top.st_mode = S_IFDIR; /* whoever looks sees that much */
+            break;
+        }
         int fd = file_open(walk->from[i], name, &st);
         if (fd < 0)
             return fd;
         fd_close(walk->from[i]);
         walk->from[i] = fd;
-        if (frame->trees == 0)
-            frame->top = st;
         frame->modes[i] = st.st_mode;
         frame->trees |= BIT(i);
         int r = is_opaque(fd);
@@ -256,6 +262,8 @@ static int enter(struct walk *walk, const char *name)
         return fail(walk, r, name);
     fd_close(walk->to);
     walk->to = made;
+    if (frame->is_shut)
+        return 0;
     r = file_copy_attributes(topmost(walk, frame), made);
     return r < 0 ? fail(walk, r, name) : fill(walk);
 }
@@ -351,7 +359,7 @@ int merge_trees(int *from, size_t n, size_t below, int to, int aside, enum merge
         .err = err,
     };
 
-    assert(n > 0 && walk.all <= MERGE_MAX && (how == MERGE_LINK || n == 1));
+    assert(n > 0 && walk.all <= MERGE_MAX && (how != MERGE_COPY || n == 1));
     int r = walk.to < 0 ? err_set_errno(err, -errno, "copy a layer") : go_through(&walk);
     give_up(&walk);
     for (size_t i = 0; i < walk.all; i++)

@@ -8,6 +8,7 @@ struct carrel_error;
 
 enum merge_how {
     MERGE_LINK, /* files are hard links to those of the layers, which never change */
+    MERGE_VIEW, /* the same, and directories that cannot be read stay so */
     MERGE_COPY, /* of one tree, which nobody changes just now */
 };
 

@@ -18,7 +18,7 @@ static const char *const parts[] = { "upper", "gitupper" };
 struct recipe {
     const struct layer *layers;
     size_t n;
-    const char *const *below; /* of the first part; NULL: nothing */
+    const char *const *below[2]; /* of each part; NULL: nothing */
     enum merge_how how;
 };
 
@@ -36,6 +36,19 @@ static void trees_close(struct trees trees)
 }
 DEFINE_AUTO(struct trees, trees_close)
 
+static int open_below(const char *const *paths, struct trees *trees, struct carrel_error *err)
+{
+    for (size_t i = 0; paths && paths[i]; i++) {
+        if (trees->n + i == MERGE_MAX)
+            return err_set(err, -E2BIG, "more than %d layers in a stack", MERGE_MAX);
+        int fd = open(paths[i], O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0)
+            return err_set_errno(err, -errno, "open '%s'", paths[i]);
+        trees->fds[trees->n + trees->below++] = fd;
+    }
+    return 0;
+}
+
 static int open_trees(
         const struct recipe *recipe, size_t part, struct trees *trees, struct carrel_error *err)
 {
@@ -49,16 +62,7 @@ static int open_trees(
         if (fd >= 0)
             trees->fds[trees->n++] = fd;
     }
-    const char *const *below = part == 0 ? recipe->below : NULL;
-    for (size_t i = 0; below && below[i]; i++) {
-        if (trees->n + i == MERGE_MAX)
-            return err_set(err, -E2BIG, "more than %d layers in a stack", MERGE_MAX);
-        int fd = open(below[i], flags);
-        if (fd < 0)
-            return err_set_errno(err, -errno, "open '%s'", below[i]);
-        trees->fds[trees->n + trees->below++] = fd;
-    }
-    return 0;
+    return open_below(recipe->below[part], trees, err);
 }
 
 /* One part of all layers that have it, into `out`, which gets it if one has. */
@@ -122,11 +126,24 @@ int layer_copy(const char *state, const struct layer *from, struct layer *out,
     return r < 0 ? err_wrap(err, r, "copy the layer '%s'", from->id) : 0;
 }
 
-int layer_merge(const char *state, const struct layer *layers, size_t n,
-        const char *const *below, struct layer *out, struct carrel_error *err)
+/* Merging opens up directories that forbid reading, for a moment: two at once would not know
+ * how they were. */
+static int merge_alone(const char *state, const struct recipe *recipe, struct layer *out,
+        struct carrel_error *err)
+{
+    AUTO(fd_close) int layers = store_open(state, err);
+    if (layers < 0)
+        return layers;
+    AUTO(fd_close) int turn = store_take_turn(layers, err);
+    return turn < 0 ? turn : make(state, recipe, out, err);
+}
+
+int layer_merge_both(const char *state, const struct layer *layers, size_t n,
+        const char *const *below, const char *const *git_below, struct layer *out,
+        struct carrel_error *err)
 {
     const struct recipe recipe = {
-        .layers = layers, .n = n, .below = below, .how = MERGE_LINK
+        .layers = layers, .n = n, .below = { below, git_below }, .how = MERGE_LINK
     };
 
     if (n == 0 || n > MERGE_MAX)
@@ -134,8 +151,36 @@ int layer_merge(const char *state, const struct layer *layers, size_t n,
     for (size_t i = 0; i < n; i++)
         if (!layers[i].is_sealed)
             return err_set(err, -EINVAL, "layer '%s' is not sealed", layers[i].id);
-    int r = make(state, &recipe, out, err);
+    int r = merge_alone(state, &recipe, out, err);
     return r < 0 ? err_wrap(err, r, "merge %zu layers", n) : 0;
+}
+
+int layer_merge(const char *state, const struct layer *layers, size_t n,
+        const char *const *below, struct layer *out, struct carrel_error *err)
+{
+    return layer_merge_both(state, layers, n, below, NULL, out, err);
+}
+
+int layer_flatten(const char *const *trees, size_t n, const char *const *below, int dir,
+        const char *name, struct carrel_error *err)
+{
+    AUTO(trees_close) struct trees all = { .n = 0 };
+
+    for (size_t i = 0; i < n; i++) {
+        int fd = i == MERGE_MAX ? -1 : open(trees[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd < 0)
+            return err_set_errno(err, i == MERGE_MAX ? -E2BIG : -errno, "open '%s'", trees[i]);
+        all.fds[all.n++] = fd;
+    }
+    int r = open_below(below, &all, err);
+    if (r < 0)
+        return r;
+    if (mkdirat(dir, name, 0700) < 0)
+        return err_set_errno(err, -errno, "create '%s'", name);
+    AUTO(fd_close) int to = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (to < 0)
+        return err_set_errno(err, -errno, "open '%s'", name);
+    return merge_trees(all.fds, all.n, all.below, to, -1, MERGE_VIEW, err);
 }
 
 int layer_shorten(const char *state, struct layer *layers, size_t *n, const char *const *below,

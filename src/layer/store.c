@@ -35,14 +35,25 @@ static int set_lock(int fd, short type, int command)
     return errno == EACCES || errno == EAGAIN ? -EWOULDBLOCK : -errno;
 }
 
-int store_pass(int layers, enum store_gate gate, struct carrel_error *err)
+/* Waits for a lock on a file of the store. */
+static int await_lock(int layers, const char *name, short type, struct carrel_error *err)
 {
     AUTO(fd_close)
-    int fd = openat(layers, ".gate", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int fd = openat(layers, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
-        return err_set_errno(err, -errno, "open the gate of the layers");
-    int r = set_lock(fd, gate == GATE_ALONE ? F_WRLCK : F_RDLCK, F_OFD_SETLKW);
-    return r < 0 ? err_set_errno(err, r, "pass the gate of the layers") : fd_steal(&fd);
+        return err_set_errno(err, -errno, "open '%s' of the layers", name);
+    int r = set_lock(fd, type, F_OFD_SETLKW);
+    return r < 0 ? err_set_errno(err, r, "lock '%s' of the layers", name) : fd_steal(&fd);
+}
+
+int store_pass(int layers, enum store_gate gate, struct carrel_error *err)
+{
+    return await_lock(layers, ".gate", gate == GATE_ALONE ? F_WRLCK : F_RDLCK, err);
+}
+
+int store_take_turn(int layers, struct carrel_error *err)
+{
+    return await_lock(layers, ".merge", F_WRLCK, err);
 }
 
 int store_lock_shared(int layer)

@@ -21,3 +21,6 @@ int store_pass(int layers, enum store_gate gate, struct carrel_error *err);
 /* A layer's own lock, in its directory. -EWOULDBLOCK: somebody else's is in the way. */
 int store_lock_shared(int layer);
 int store_lock_alone(int lock);
+
+/* Waits until nobody else merges layers. Returns a descriptor, which ends the turn. */
+int store_take_turn(int layers, struct carrel_error *err);

@@ -22,6 +22,7 @@
 #include "base/tree.h"
 #include "workspace/admin.h"
 #include "workspace/lock.h"
+#include "workspace/lower.h"
 #include "workspace/meta.h"
 #include "workspace/newfile.h"
 #include "workspace/place.h"
@@ -29,6 +30,7 @@
 #include "workspace/record.h"
 #include "workspace/ref.h"
 #include "workspace/retire.h"
+#include "workspace/stack.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -69,7 +71,8 @@ static int describe(const struct workspace_request *request, const struct place 
         return err_set_errno(err, -ENOMEM, "create a workspace");
     ws->repo = copy(repo);
     ws->top = copy(top);
-    if (!ws->repo || (top && !ws->top))
+    ws->layers = copy(request->layers);
+    if (!ws->repo || (top && !ws->top) || (request->layers && !ws->layers))
         return err_set_errno(err, -ENOMEM, "create a workspace");
     (void)snprintf(ws->task, sizeof(ws->task), "%s", request->task);
     (void)snprintf(ws->run, sizeof(ws->run), "%s", request->run);
@@ -223,21 +226,36 @@ static int make_admin(
     return admin_create(repo, ws->task, ws->run, git_file, ws->branch, err);
 }
 
-static int make_private(
-        const struct repo *repo, const struct workspace *ws, struct carrel_error *err)
+static int make_fork(const struct workspace_request *request, const struct workspace *ws,
+        int upper, struct carrel_error *err)
+{
+    struct lower below = { .n = 0 };
+
+    int r = lower_open(&below, request->git_below, err);
+    if (r == 0)
+        r = stack_fork_git(&below, request->old_branch, ws->branch, ws->base, upper, err);
+    lower_close(&below);
+    return r;
+}
+
+static int make_private(const struct workspace_request *request, const struct workspace *ws,
+        struct carrel_error *err)
 {
     AUTO(fd_close)
     int upper = openat(ws->dir, "gitupper", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
     if (upper < 0)
         return err_set_errno(err, -errno, "open '%s/gitupper'", ws->path);
-    return private_make_upper(repo, upper, ws->branch, ws->base, err);
+    return request->layers
+                   ? make_fork(request, ws, upper, err)
+                   : private_make_upper(request->repo, upper, ws->branch, ws->base, err);
 }
 
 /* Steps 2 to 4; on failure the repository is as before. */
-static int enter_repo(
-        const struct repo *repo, const struct workspace *ws, struct carrel_error *err)
+static int enter_repo(const struct workspace_request *request, const struct workspace *ws,
+        struct carrel_error *err)
 {
+    const struct repo *repo = request->repo;
     char ref[sizeof(HEADS) + NAME_BRANCH_MAX];
 
     full_ref(ws, ref);
@@ -247,7 +265,7 @@ static int enter_repo(
     r = make_admin(repo, ws, err);
     if (r < 0)
         goto delete_branch;
-    r = make_private(repo, ws, err);
+    r = make_private(request, ws, err);
     if (r == 0)
         return 0;
     (void)admin_remove(repo, ws->task, ws->run, NULL); /* what failed first is what matters */
@@ -277,7 +295,7 @@ int workspace_create(const struct workspace_request *request, struct workspace *
         return r;
 
     if (!ws->is_folder)
-        r = enter_repo(request->repo, ws, err);
+        r = enter_repo(request, ws, err);
     if (r == 0 && unlinkat(ws->dir, RECORD_CREATING, 0) < 0)
         r = err_set_errno(err, -errno, "finish '%s'", ws->path);
     if (r < 0) {

@@ -38,6 +38,7 @@ static const struct key keys[] = {
     FIELD("tip", TEXT, tip),
     FIELD("snapshot", TEXT, snapshot),
     FIELD("setup", TEXT, setup),
+    FIELD("layers", HEAP_TEXT, layers),
     FIELD("phase", PHASE, phase),
     FIELD("mode", MODE, mode),
     FIELD("folder", FLAG, is_folder),

@@ -31,6 +31,7 @@ void workspace_free(struct workspace *ws)
     free(ws->path);
     free(ws->repo);
     free(ws->top);
+    free(ws->layers);
     free(ws);
 }
 

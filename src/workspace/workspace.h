@@ -47,6 +47,7 @@ struct workspace {
     char tip[OID_MAX];      /* of the run's own commits, harvested; empty: none yet */
     char snapshot[OID_MAX]; /* tip plus uncommitted work, harvested; empty: none yet */
     char setup[OID_MAX];    /* key of the setup layer; empty: none */
+    char *layers;           /* sealed layers that it lies on, see stack.h; NULL: none */
     enum workspace_phase phase;
     enum workspace_mode mode;
     bool is_folder;      /* no git inside: a copy-on-write folder */
@@ -71,6 +72,10 @@ struct workspace_request {
     bool is_folder;
     bool is_cut;
     const char *setup; /* NULL: none */
+    /* Of a fork; see stack.h. */
+    const char *layers;           /* as in the record; NULL: no fork */
+    const char *const *git_below; /* what its git dir lies on: paths, topmost first */
+    const char *old_branch;       /* of the workspace that it is a fork of */
 };
 
 /*

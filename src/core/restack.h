@@ -1,0 +1,48 @@
+/*
+ * restack.h - workspaces on layers: what one wrote becomes the base of others.
+ *
+ * A fork is a workspace of the same commit, with its own ids and branch, that lies on the
+ * sealed layers of another one; that one goes on with empty directories on top of them.
+ */
+#pragma once
+#include "core/workplace.h"
+
+struct carrel_error;
+struct layer;
+
+/*
+ * Seals what the workspace wrote; nothing has it mounted, and the caller has its lock. Its
+ * mounts are others afterwards. -ENOTSUP: its tree is not an overlay.
+ */
+int restack_seal(struct workplace *place, struct carrel_error *err);
+
+/* A sealed copy of what it wrote since the last seal, while its programs are paused. Held. */
+int restack_copy(const struct workplace *place, struct layer *out, struct carrel_error *err);
+
+/* The workspace that a fork begins with. */
+struct restack_origin {
+    const struct workspace *ws;
+    char *layers; /* as in a record: of what it lies on, and above that a copy if there is one
+                   */
+};
+void restack_origin_finish(struct restack_origin origin);
+DEFINE_AUTO(struct restack_origin, restack_origin_finish)
+
+/* `copy` may be NULL: it was sealed. `ws` must outlive it. */
+int restack_origin(const struct workspace *ws, const struct layer *copy,
+        struct restack_origin *out, struct carrel_error *err);
+
+/*
+ * Makes the workspace of `request` as a fork; place->state is set. The layers are held
+ * meanwhile: -ENOENT when one is gone.
+ */
+int restack_fork(const struct workplace_request *request, const struct restack_origin *origin,
+        struct workplace *place, struct carrel_error *err);
+
+/* What layers all workspaces lie on, for layer_sweep(). */
+struct layer_names;
+int restack_names(struct layer_names *names, void *state, struct carrel_error *err);
+
+/* workspace_discard(), and the layers that only this workspace had. */
+int restack_discard(
+        const char *state, struct workspace *ws, bool force, struct carrel_error *err);
