@@ -1,15 +1,12 @@
 /*
- * image.h - root filesystems that sandboxes are made from.
+ * image.h - root filesystems that sandboxes are made from. In <state>/images:
  *
- *   <state>/images/<name>.json          an image: its layers and its settings
- *   <state>/images/layers/<id>/tree     a layer, unpacked once, never changed; <id>: the
- * SHA-256 of its tar (OCI's diff id) <state>/images/layers/<id>/lock     held (OFD, shared) by
- * whoever uses the layer <state>/images/.new/<unique>        an import in progress; its lock is
- * held
+ *   <name>.json         an image: its layers and its settings
+ *   layers/<id>/tree    a layer, unpacked once and never changed; <id>: SHA-256 of its tar
+ *   layers/<id>/lock    locked (OFD, shared) by whoever uses the layer
+ *   .new/<unique>       an import in progress, and <unique>.lock, locked by who is at it
  *
- * A layer gets its name when it is complete, and an image when all its layers have theirs. The
- * gate is a flock on .new: shared from the moment an import counts on a layer until its image
- * names it, exclusive while layers that nobody names are removed.
+ * A layer gets its name when it is complete, and an image when all its layers have theirs.
  */
 #pragma once
 #include "archive/unpack.h"

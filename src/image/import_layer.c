@@ -86,7 +86,7 @@ int import_layer_settle(const struct image_store *store, const struct draft *dra
         return 0;
     /* Held before it has its name: nobody can remove it in between. */
     AUTO(fd_close) int dir = open_dir(draft->dir, layer->draft);
-    AUTO(fd_close) int lock = dir < 0 ? dir : image_store_lock(dir, F_RDLCK);
+    AUTO(fd_close) int lock = dir < 0 ? dir : image_store_lock(dir, "lock", F_RDLCK);
     if (lock < 0)
         return err_set_errno(err, lock, "hold a layer");
     /* Another import may put it there first, and somebody may remove that one again. */

@@ -63,10 +63,10 @@ void image_store_finish(struct image_store store)
     fd_close(store.drafts);
 }
 
-int image_store_lock(int dir, short type)
+int image_store_lock(int dir, const char *name, short type)
 {
     struct flock lock = { .l_type = type, .l_whence = SEEK_SET };
-    AUTO(fd_close) int fd = openat(dir, "lock", O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    AUTO(fd_close) int fd = openat(dir, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return -errno;
     if (fcntl(fd, F_OFD_SETLK, &lock) < 0)
@@ -85,7 +85,7 @@ int image_store_hold_layer(const struct image_store *store, const char *id)
     int dir = openat(store->layers, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (dir < 0)
         return -errno;
-    AUTO(fd_close) int lock = image_store_lock(dir, F_RDLCK);
+    AUTO(fd_close) int lock = image_store_lock(dir, "lock", F_RDLCK);
     if (lock == -EAGAIN || lock == -EACCES)
         return -ENOENT; /* somebody is removing it */
     if (lock < 0)
@@ -108,14 +108,35 @@ static int close_gate(const struct image_store *store, int operation)
     return fd_steal(&gate);
 }
 
-static int unique(char name[static 40])
+#define LOCK_SUFFIX ".lock"
+#define LOCK_NAME_MAX 80
+
+static void lock_name(const char *draft, char name[static LOCK_NAME_MAX])
+{
+    (void)snprintf(name, LOCK_NAME_MAX, "%.60s" LOCK_SUFFIX, draft);
+}
+
+/* A name that is ours alone, and the lock that says that we live. */
+static int begin_draft(const struct image_store *store, struct draft *draft)
 {
     uint64_t bits[2];
+    char name[LOCK_NAME_MAX];
 
     if (getrandom(bits, sizeof(bits), 0) != (ssize_t)sizeof(bits))
         return -errno;
-    (void)snprintf(name, 40, "%016jx%016jx", (uintmax_t)bits[0], (uintmax_t)bits[1]);
-    return 0;
+    (void)snprintf(draft->name, sizeof(draft->name), "%016jx%016jx", (uintmax_t)bits[0],
+            (uintmax_t)bits[1]);
+    lock_name(draft->name, name);
+    /* Shared: whoever looks for drafts of the dead must not see one that is not locked yet. */
+    AUTO(fd_close) int gate = close_gate(store, LOCK_SH);
+    if (gate < 0)
+        return gate;
+    AUTO(fd_close)
+    int made = openat(store->drafts, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (made < 0)
+        return -errno;
+    draft->lock = image_store_lock(store->drafts, name, F_WRLCK);
+    return draft->lock < 0 ? draft->lock : 0;
 }
 
 int image_store_draft(
@@ -123,33 +144,40 @@ int image_store_draft(
 {
     struct draft draft = DRAFT_INIT;
 
-    int r = unique(draft.name);
-    /* Shared: whoever looks for drafts of the dead must not see one that has no lock yet. */
-    AUTO(fd_close) int gate = r < 0 ? r : close_gate(store, LOCK_SH);
-    if (gate < 0)
-        return err_set_errno(err, gate, "begin a draft");
-    if (mkdirat(store->drafts, draft.name, 0700) < 0)
-        return err_set_errno(err, -errno, "begin a draft");
-    draft.dir = openat(store->drafts, draft.name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    AUTO(fd_close)
-    int made = draft.dir < 0
-                       ? -1
-                       : openat(draft.dir, "lock", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    draft.lock = made < 0 ? -errno : image_store_lock(draft.dir, F_WRLCK);
-    if (draft.lock < 0) {
-        r = err_set_errno(err, draft.lock, "begin a draft");
-        draft.lock = -1;
+    int r = begin_draft(store, &draft);
+    if (r == 0 && mkdirat(store->drafts, draft.name, 0700) < 0)
+        r = -errno;
+    if (r == 0)
+        draft.dir = openat(store->drafts, draft.name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (r == 0 && draft.dir < 0)
+        r = -errno;
+    if (r < 0) {
         image_store_drop_draft(store, &draft);
-        return r;
+        return err_set_errno(err, r, "begin a draft");
     }
     *out = draft;
     return 0;
 }
 
+/* The lock goes last: as long as there is anything, it says who is at it. */
+static int remove_draft(
+        const struct image_store *store, const char *draft, struct carrel_error *err)
+{
+    char name[LOCK_NAME_MAX];
+
+    int r = tree_remove(store->drafts, draft, err);
+    if (r < 0)
+        return r;
+    lock_name(draft, name);
+    if (unlinkat(store->drafts, name, 0) < 0 && errno != ENOENT)
+        return err_set_errno(err, -errno, "remove the lock of a draft");
+    return 0;
+}
+
 void image_store_drop_draft(const struct image_store *store, struct draft *draft)
 {
-    if (draft->name[0])
-        (void)tree_remove(store->drafts, draft->name, NULL); /* else the sweep takes it */
+    if (draft->lock >= 0)
+        (void)remove_draft(store, draft->name, NULL); /* else the sweep takes it */
     fd_close(draft->dir);
     fd_close(draft->lock);
     *draft = (struct draft)DRAFT_INIT;
@@ -222,25 +250,25 @@ static int is_named(const struct image_store *store, const char *id, struct carr
 /* 1: it went. The order is what makes it safe: see store.h. */
 static int drop_layer(const struct image_store *store, const char *id, struct carrel_error *err)
 {
-    char trash[40];
+    struct draft trash = DRAFT_INIT;
 
     int r = is_named(store, id, err);
     if (r != 0)
         return r < 0 ? r : 0;
     AUTO(fd_close)
     int dir = openat(store->layers, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    AUTO(fd_close) int lock = dir < 0 ? -1 : image_store_lock(dir, F_WRLCK);
+    AUTO(fd_close) int lock = dir < 0 ? -1 : image_store_lock(dir, "lock", F_WRLCK);
     if (lock < 0)
         return 0; /* in use, or gone */
     r = is_named(store, id, err);
     if (r != 0)
         return r < 0 ? r : 0;
-    r = unique(trash);
-    if (r == 0 && renameat(store->layers, id, store->drafts, trash) < 0)
+    r = begin_draft(store, &trash);
+    if (r == 0 && renameat(store->layers, id, store->drafts, trash.name) < 0)
         r = -errno;
     if (r < 0)
-        return err_set_errno(err, r, "remove a layer");
-    r = tree_remove(store->drafts, trash, err);
+        (void)err_set_errno(err, r, "remove a layer");
+    image_store_drop_draft(store, &trash);
     return r < 0 ? r : 1;
 }
 
@@ -262,20 +290,14 @@ static int sweep_layers(const struct image_store *store, struct carrel_error *er
     return n;
 }
 
-/*
- * The lock of a draft whose maker is dead; -1: it lives. The gate is closed: one without a lock
- * was left so.
- */
-static int claim_draft(int drafts, const char *name)
+/* The lock of a draft whose maker is dead; -ENOENT: it has none; -EAGAIN: somebody is at it. */
+static int claim_draft(const struct image_store *store, const char *draft)
 {
-    AUTO(fd_close)
-    int dir = openat(drafts, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (dir < 0)
-        return -1;
-    AUTO(fd_close)
-    int made = openat(dir, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-    int lock = made < 0 ? -1 : image_store_lock(dir, F_WRLCK);
-    return lock < 0 ? -1 : lock;
+    char name[LOCK_NAME_MAX];
+
+    lock_name(draft, name);
+    AUTO(fd_close) int gate = close_gate(store, LOCK_EX);
+    return gate < 0 ? gate : image_store_lock(store->drafts, name, F_WRLCK);
 }
 
 static int sweep_drafts(const struct image_store *store, struct carrel_error *err)
@@ -286,16 +308,15 @@ static int sweep_drafts(const struct image_store *store, struct carrel_error *er
     if (!dir)
         return err_set_errno(err, -errno, "read the drafts");
     for (struct dirent *entry; (entry = readdir(dir));) {
-        if (entry->d_name[0] == '.')
+        char draft[64];
+        size_t len = strcspn(entry->d_name, "."); /* it may be the lock */
+        if (len == 0 || len >= sizeof(draft))
             continue;
-        int gate = close_gate(store, LOCK_EX);
-        if (gate < 0)
-            return err_set_errno(err, gate, "look at drafts");
-        AUTO(fd_close) int lock = claim_draft(store->drafts, entry->d_name);
-        fd_close(gate); /* the lock is ours: removing may take as long as it wants */
+        (void)snprintf(draft, sizeof(draft), "%.*s", (int)len, entry->d_name);
+        AUTO(fd_close) int lock = claim_draft(store, draft);
         if (lock < 0)
             continue;
-        int r = tree_remove(store->drafts, entry->d_name, err);
+        int r = remove_draft(store, draft, err);
         if (r < 0)
             return r;
         n++;

@@ -57,8 +57,8 @@ void image_store_drop_draft(const struct image_store *store, struct draft *draft
 /* The layer stays while the descriptor is open. -ENOENT: there is none. */
 int image_store_hold_layer(const struct image_store *store, const char *id);
 
-/* Locks the file `lock` in `dir`; `type` as fcntl has it. Returns the descriptor; -EAGAIN. */
-int image_store_lock(int dir, short type);
+/* Locks the file `name` in `dir`; `type` as fcntl has it. Returns the descriptor; -EAGAIN. */
+int image_store_lock(int dir, const char *name, short type);
 
 /* Calls `each` for every image's file; what is no image's file is passed over. */
 int image_store_each(const struct image_store *store,
