@@ -101,12 +101,11 @@ def top():
 
 
 def flat():
-    hidden = {"./removed", "./gone/file", "./opaque/old", "./etc/motd"}
-    return [one for one in base() if one[0].name not in hidden] + [
-        entry("./opaque/new", data=b"n"),
-        entry("./etc/motd", data=b"top\n"),
-        entry("./gone/new", data=b"x"),
-    ]
+    hidden = {"./removed", "./gone/file", "./opaque/old"}
+    motd = entry("./etc/motd", data=b"top\n")
+    kept = [motd if one[0].name == motd[0].name else one for one in base()
+            if one[0].name not in hidden]
+    return kept + [entry("./opaque/new", data=b"n"), entry("./gone/new", data=b"x")]
 
 
 CONFIG = {
