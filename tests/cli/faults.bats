@@ -3,9 +3,9 @@
 # Each system call of the setup fails in turn: a clean refusal, or the full sandbox; never less.
 # See ../faults/faults.c, which does the work; here is with which options and errors.
 #
-# By default the errors that mean nothing but failure, and kill -9: EPERM in every call, and in
-# every call one more, which are taken in turn. CARREL_FAULTS=full has all of them in every call,
-# and adds others.
+# By default the errors that mean nothing but failure, and kill -9. EPERM and kill -9 come in every
+# call of an ordinary run; each other error in every third, and EPERM with a terminal or another root
+# in every second. CARREL_FAULTS=full leaves no call out, and adds other errors.
 # ENOENT, EEXIST, EINVAL and ENOSYS are left out: for some calls they are an answer ("this kernel
 # has no such file"), not a failure.
 
