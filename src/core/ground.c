@@ -2,7 +2,6 @@
 #include "core/ground.h"
 #include "base/err.h"
 #include "core/state.h"
-#include "layer/snapshot.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,22 +106,5 @@ int ground_make(const struct ground_base *base, const char *const *root, struct 
     if (r < 0)
         return r;
     *out = ptr_steal(&ground);
-    return 0;
-}
-
-int ground_find(
-        const char *snapshot, struct ground_base *out, char **image, struct carrel_error *err)
-{
-    AUTO(snapshot_finish) struct snapshot found = { 0 };
-    char state[PATH_MAX];
-
-    int r = state_path(state, sizeof(state), err);
-    if (r == 0)
-        r = snapshot_read(state, snapshot, &found, err);
-    if (r < 0)
-        return r;
-    *out = (struct ground_base){ .n = found.n_layers };
-    memcpy(out->ids, found.layers, sizeof(out->ids));
-    *image = ptr_steal(&found.image);
     return 0;
 }

@@ -32,13 +32,6 @@ struct ground {
 int ground_make(const struct ground_base *base, const char *const *root, struct ground **out,
         struct carrel_error *err);
 
-/*
- * The layers of a snapshot, and the image they lie on (NULL: none), which the caller frees.
- * They may go between this and ground_make(), which says so then.
- */
-int ground_find(
-        const char *snapshot, struct ground_base *out, char **image, struct carrel_error *err);
-
 /* Lets go of the layers; the writable one, which nobody else can have, is removed. */
 void ground_free(struct ground *ground); /* NULL is fine */
 DEFINE_AUTO(struct ground *, ground_free)

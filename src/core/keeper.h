@@ -10,6 +10,7 @@
 #pragma once
 #include "base/clock.h"
 #include "core/capture.h"
+#include "core/ground.h"
 #include "core/stage.h"
 #include "runtime/runtime.h"
 #include <poll.h>
@@ -17,9 +18,7 @@
 #include <stdint.h>
 
 struct carrel_error;
-struct ground_base;
 struct keeper_message;
-struct layer;
 struct registry_entry;
 
 #define KEEPER_MAX_CLIENTS 512
@@ -129,13 +128,24 @@ void keeper_process_free(struct keeper_process *process);
 
 /* --- keeper_seal.c --- */
 
+/* What a sandbox had written at one moment. */
+struct keeper_sealed {
+    struct ground_base base; /* of the places of its own */
+    struct layer copy;       /* the topmost of them, where it is a copy */
+    struct layer place_copy; /* the same of its workspace */
+};
+void keeper_sealed_finish(struct keeper_sealed sealed);
+DEFINE_AUTO(struct keeper_sealed, keeper_sealed_finish)
+#define KEEPER_SEALED_INIT                                                                     \
+    {                                                                                          \
+        .copy = LAYER_INIT, .place_copy = LAYER_INIT                                           \
+    }
+
 /*
- * What was written so far becomes layers that never change; `out` names them. Where nothing
- * runs in the sandbox it is made again over them, in a moment; else it is halted while `copy`,
- * which the caller closes, is made of what it wrote.
+ * What was written so far becomes layers that never change. Where nothing runs in the sandbox
+ * it is made again over them, in a moment; else it is halted while copies are made.
  */
-int keeper_seal(struct keeper *keeper, struct ground_base *out, struct layer *copy,
-        struct carrel_error *err);
+int keeper_seal(struct keeper *keeper, struct keeper_sealed *out, struct carrel_error *err);
 int keeper_snapshot(
         struct keeper *keeper, const char *name, bool *is_copied, struct carrel_error *err);
 

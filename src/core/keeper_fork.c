@@ -13,6 +13,7 @@
 #include "core/keeper.h"
 #include "core/keeper_wire.h"
 #include "core/living_claim.h"
+#include "core/restack.h"
 #include "core/run.h"
 #include "registry/registry.h"
 #include <errno.h>
@@ -28,7 +29,8 @@
 /* What a fork is to be. */
 struct birth {
     const struct keeper *parent;
-    struct ground_base *base;
+    const struct keeper_sealed *sealed;
+    const struct restack_origin *origin; /* of its workspace; NULL: it has none */
     const char *const *labels;
     bool inherits_env;
     int report;
@@ -43,7 +45,8 @@ static void inherit(const struct birth *birth, struct carrel_run_options *option
         options->env = NULL;
     if (options->workspace) {
         *workspace = *options->workspace;
-        workspace->run = workspace->resume = NULL;
+        workspace->task = birth->parent->stage.result->task;
+        workspace->run = workspace->resume = workspace->fork = NULL;
         options->workspace = workspace;
     }
 }
@@ -58,7 +61,7 @@ static int conceive(struct keeper *child, const struct birth *birth, struct keep
     child->labels = birth->labels ? birth->labels : parent->labels;
     child->lease_ms = parent->lease_ms;
     child->idle_ms = parent->idle_ms;
-    child->base = birth->base;
+    child->base = &birth->sealed->base;
     int r = stage_permit(&child->stage, err);
     if (r == 0)
         r = living_claim(&place, born->id, &child->entry, err);
@@ -76,6 +79,7 @@ static _Noreturn void become_fork(const struct birth *birth)
     const struct run_request request = {
         .options = &options,
         .policy = birth->parent->stage.request->policy,
+        .origin = birth->origin,
     };
     int r = child ? stage_init(&child->stage, &request, &born.error)
                   : err_set_errno(&born.error, -ENOMEM, "keeper");
@@ -89,11 +93,12 @@ static _Noreturn void become_fork(const struct birth *birth)
 }
 
 /* The locks of the layers stay until the fork has its own. */
-static void close_others(const struct birth *birth, const struct layer *copy)
+static void close_others(const struct birth *birth)
 {
     const struct ground *ground = birth->parent->stage.ground;
-    int keep[LAYER_MAX_CHAIN + 8] = { 0, 1, 2, birth->report, copy->lock };
-    size_t n = 5;
+    int keep[LAYER_MAX_CHAIN + 8] = { 0, 1, 2, birth->report, birth->sealed->copy.lock,
+        birth->sealed->place_copy.lock };
+    size_t n = 6;
 
     for (size_t i = 0; i < ground->n_below; i++)
         keep[n++] = ground->below[i].lock;
@@ -101,7 +106,7 @@ static void close_others(const struct birth *birth, const struct layer *copy)
 }
 
 /* A grandchild, so that nobody has to wait for it. */
-static int bear(const struct birth *birth, const struct layer *copy, struct carrel_error *err)
+static int bear(const struct birth *birth, struct carrel_error *err)
 {
     pid_t pid = fork();
 
@@ -116,20 +121,24 @@ static int bear(const struct birth *birth, const struct layer *copy, struct carr
     pid = fork();
     if (pid != 0)
         _exit(pid < 0);
-    close_others(birth, copy);
+    close_others(birth);
     become_fork(birth);
 }
 
 int keeper_fork(struct keeper *keeper, const struct keeper_message *request,
         const char *const *labels, struct carrel_error *err)
 {
-    AUTO(layer_close) struct layer copy = LAYER_INIT;
-    struct ground_base base;
+    AUTO(keeper_sealed_finish) struct keeper_sealed sealed = KEEPER_SEALED_INIT;
+    AUTO(restack_origin_finish) struct restack_origin origin = { 0 };
+    const struct workplace *place = keeper->stage.place;
     int ends[2];
 
     if (request->value < 1 || request->value > MAX_FORKS)
         return err_set(err, -EINVAL, "1 to %d forks at a time", MAX_FORKS);
-    int r = keeper_seal(keeper, &base, &copy, err);
+    int r = keeper_seal(keeper, &sealed, err);
+    if (r == 0 && place)
+        r = restack_origin(place->ws, sealed.place_copy.dir >= 0 ? &sealed.place_copy : NULL,
+                &origin, err);
     if (r == 0)
         r = evidence_note(&keeper->stage.evidence, "sandbox_forked", NULL, err);
     if (r < 0)
@@ -139,13 +148,14 @@ int keeper_fork(struct keeper *keeper, const struct keeper_message *request,
     AUTO(fd_close) int read_end = ends[0];
     const struct birth birth = {
         .parent = keeper,
-        .base = &base,
+        .sealed = &sealed,
+        .origin = place ? &origin : NULL,
         .labels = labels,
         .inherits_env = request->flags & KEEPER_INHERIT,
         .report = ends[1],
     };
     for (int32_t i = 0; r == 0 && i < request->value; i++)
-        r = bear(&birth, &copy, err);
+        r = bear(&birth, err);
     fd_close(ends[1]);
     return r < 0 ? r : fd_steal(&read_end);
 }

@@ -11,6 +11,7 @@
 #include "core/ground.h"
 #include "core/image_root.h"
 #include "core/keeper.h"
+#include "core/restack.h"
 #include "layer/snapshot.h"
 #include "registry/registry.h"
 #include "workspace/renew.h"
@@ -18,14 +19,18 @@
 #include <stdio.h>
 #include <string.h>
 
+void keeper_sealed_finish(struct keeper_sealed sealed)
+{
+    layer_close(sealed.copy);
+    layer_close(sealed.place_copy);
+}
+
 /* After the sandbox was stopped; where this fails there is none any more. */
 static int stand_again(struct keeper *keeper, struct carrel_error *err)
 {
     struct stage *stage = &keeper->stage;
 
-    int r = stage->place ? workspace_end_use(stage->place->ws, true, err) : 0;
-    if (r == 0)
-        r = stage_remake(stage, err);
+    int r = stage_remake(stage, err);
     if (r == 0)
         r = sandbox_set_lease(stage->box, keeper->lease_end_ns, keeper->idle_ms, err);
     if (r == 0 && keeper->is_paused)
@@ -37,10 +42,15 @@ static int stand_again(struct keeper *keeper, struct carrel_error *err)
 static int stack_up(struct keeper *keeper, struct carrel_error *err)
 {
     struct carrel_error lost = { 0 };
+    struct workplace *place = keeper->stage.place;
 
     int r = sandbox_stop(keeper->stage.box, NULL, err);
     if (r == 0)
         r = ground_seal(keeper->stage.ground, err);
+    if (r == 0 && place)
+        r = workspace_end_use(place->ws, true, err);
+    if (r == 0 && place)
+        r = restack_seal(place, err);
     if (stand_again(keeper, &lost) < 0) {
         keeper->end = KEEPER_LOST;
         return err_set(err, lost.code, "make the sandbox again: %s", lost.message);
@@ -48,17 +58,28 @@ static int stack_up(struct keeper *keeper, struct carrel_error *err)
     return r;
 }
 
-static int copy_layer(struct keeper *keeper, struct layer *copy, struct carrel_error *err)
+static int copy_layers(
+        struct keeper *keeper, struct keeper_sealed *out, struct carrel_error *err)
 {
-    struct ground *ground = keeper->stage.ground;
+    const struct ground *ground = keeper->stage.ground;
+
+    int r = layer_copy(ground->state, &ground->top, &out->copy, err);
+    if (r == 0 && keeper->stage.place)
+        r = restack_copy(keeper->stage.place, &out->place_copy, err);
+    return r;
+}
+
+static int copy_halted(
+        struct keeper *keeper, struct keeper_sealed *out, struct carrel_error *err)
+{
+    struct carrel_error stuck = { 0 };
 
     int r = keeper->is_paused ? 0 : sandbox_pause(keeper->stage.box, err);
     if (r < 0)
         return r;
-    r = layer_copy(ground->state, &ground->top, copy, err);
+    r = copy_layers(keeper, out, err);
     if (keeper->is_paused)
         return r;
-    struct carrel_error stuck = { 0 };
     int resumed = sandbox_resume(keeper->stage.box, &stuck);
     if (r == 0 && resumed < 0) {
         *err = stuck;
@@ -67,8 +88,7 @@ static int copy_layer(struct keeper *keeper, struct layer *copy, struct carrel_e
     return r;
 }
 
-int keeper_seal(struct keeper *keeper, struct ground_base *out, struct layer *copy,
-        struct carrel_error *err)
+int keeper_seal(struct keeper *keeper, struct keeper_sealed *out, struct carrel_error *err)
 {
     pid_t one;
 
@@ -76,8 +96,10 @@ int keeper_seal(struct keeper *keeper, struct ground_base *out, struct layer *co
     if (n < 0 && n != -E2BIG)
         return n;
     bool is_quiet = n == 0;
-    int r = is_quiet ? stack_up(keeper, err) : copy_layer(keeper, copy, err);
-    return r < 0 ? r : ground_list(keeper->stage.ground, is_quiet ? NULL : copy, out, err);
+    int r = is_quiet ? stack_up(keeper, err) : copy_halted(keeper, out, err);
+    return r < 0 ? r
+                 : ground_list(
+                           keeper->stage.ground, is_quiet ? NULL : &out->copy, &out->base, err);
 }
 
 static int record(struct keeper *keeper, const char *name, const struct ground_base *base,
@@ -111,21 +133,32 @@ int keeper_snapshot(
         struct keeper *keeper, const char *name, bool *is_copied, struct carrel_error *err)
 {
     struct snapshot snapshot = { .from = keeper->entry->id };
-    AUTO(layer_close) struct layer copy = LAYER_INIT;
-    struct ground_base base;
+    AUTO(keeper_sealed_finish) struct keeper_sealed sealed = KEEPER_SEALED_INIT;
+    AUTO(restack_origin_finish) struct restack_origin origin = { 0 };
+    const struct ground_base *base = &sealed.base;
+    char workspace[2 * NAME_ID_MAX + 2];
 
     int r = check_free(keeper->stage.ground->state, name, err);
     if (r == 0)
-        r = keeper_seal(keeper, &base, &copy, err);
+        r = keeper_seal(keeper, &sealed, err);
+    if (r == 0 && keeper->stage.place)
+        r = restack_origin(keeper->stage.place->ws,
+                sealed.place_copy.dir >= 0 ? &sealed.place_copy : NULL, &origin, err);
     if (r < 0)
         return r;
-    *is_copied = copy.dir >= 0;
+    *is_copied = sealed.copy.dir >= 0;
+    if (keeper->stage.place) {
+        const struct workspace *ws = keeper->stage.place->ws;
+        (void)snprintf(workspace, sizeof(workspace), "%s/%s", ws->task, ws->run);
+        snapshot.workspace = workspace;
+        snapshot.workspace_layers = origin.layers;
+    }
     (void)snprintf(snapshot.name, sizeof(snapshot.name), "%s", name);
     if (keeper->stage.root)
         snapshot.image =
                 (char *)(uintptr_t)keeper->stage.root->image->name; /* not ours to free */
-    memcpy(snapshot.layers, base.ids, sizeof(snapshot.layers));
-    snapshot.n_layers = base.n;
+    memcpy(snapshot.layers, base->ids, sizeof(snapshot.layers));
+    snapshot.n_layers = base->n;
     r = snapshot_write(keeper->stage.ground->state, &snapshot, err);
-    return r < 0 ? r : record(keeper, name, &base, err);
+    return r < 0 ? r : record(keeper, name, base, err);
 }

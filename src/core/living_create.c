@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/str.h"
-#include "core/ground.h"
+#include "core/beginning.h"
 #include "core/image_root.h"
 #include "core/keeper.h"
 #include "core/keeper_wire.h"
@@ -114,46 +114,34 @@ static int launch(struct keeper *keeper, struct carrel_error *err)
     return 0;
 }
 
-/* A snapshot lies on what it was made on. */
-static int begin_from(const char *snapshot, struct carrel_run_options *options,
-        struct ground_base *base, char **image, struct carrel_error *err)
-{
-    int r = ground_find(snapshot, base, image, err);
-    if (r < 0)
-        return r;
-    if (options->root || (options->image && (!*image || strcmp(options->image, *image) != 0)))
-        return err_set(err, -EINVAL,
-                "snapshot '%s' was made on %s%s; it can lie on nothing else", snapshot,
-                *image ? "image " : "the host's root", *image ? *image : "");
-    options->image = *image ? *image : "none";
-    return 0;
-}
-
 int living_create(const struct living_request *request, char id[static REGISTRY_WORD_MAX + 1],
         struct carrel_error *err)
 {
     static const char *const no_program[] = { NULL };
     struct carrel_run_options options = *request->options;
     AUTO(policy_free) struct policy *policy = NULL;
-    AUTO(free) char *image = NULL;
-    struct ground_base base;
+    AUTO(beginning_finish) struct beginning beginning = { 0 };
 
     options.argv = no_program;
     int r = check_request(request, err);
     if (r == 0 && request->from)
-        r = begin_from(request->from, &options, &base, &image, err);
+        r = beginning_find(&beginning, request->from, &options, err);
     if (r == 0)
         r = run_load_policy(&options, &policy, err);
     if (r < 0)
         return r;
-    const struct run_request run = { .options = &options, .policy = policy };
+    const struct run_request run = {
+        .options = &options,
+        .policy = policy,
+        .origin = beginning.ws ? &beginning.origin : NULL,
+    };
     const struct living_place place = { .name = request->name, .policy = policy };
     struct keeper *keeper = calloc(1, sizeof(*keeper));
     if (!keeper)
         return err_set_errno(err, -ENOMEM, "keeper");
     keeper->name = request->name ? request->name : "";
     keeper->labels = request->labels;
-    keeper->base = request->from ? &base : NULL;
+    keeper->base = request->from ? &beginning.base : NULL;
     keeper->lease_ms = request->lease_ms;
     keeper->idle_ms = request->idle_ms;
     r = stage_init(&keeper->stage, &run, err);

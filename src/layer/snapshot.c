@@ -23,6 +23,8 @@
 void snapshot_finish(struct snapshot snapshot)
 {
     free(snapshot.image);
+    free(snapshot.workspace);
+    free(snapshot.workspace_layers);
     free(snapshot.from);
 }
 
@@ -70,6 +72,8 @@ static void to_json(const struct snapshot *snapshot, struct buf *text)
         json_str(&json, NULL, snapshot->layers[i]);
     json_end_array(&json);
     json_str(&json, "image", snapshot->image);
+    json_str(&json, "workspace", snapshot->workspace);
+    json_str(&json, "workspace_layers", snapshot->workspace_layers);
     json_str(&json, "from", snapshot->from);
     json_i64(&json, "created_s",
             snapshot->created_s ? snapshot->created_s : (int64_t)time(NULL));
@@ -192,6 +196,10 @@ static int parse(const struct buf *text, const char *name, struct snapshot *out,
     r = read_layers(json_read_member(top, "layers"), &snapshot);
     if (r == 0)
         r = read_text(top, "image", &snapshot.image);
+    if (r == 0)
+        r = read_text(top, "workspace", &snapshot.workspace);
+    if (r == 0)
+        r = read_text(top, "workspace_layers", &snapshot.workspace_layers);
     if (r == 0)
         r = read_text(top, "from", &snapshot.from);
     if (r == 0)

@@ -26,9 +26,11 @@ struct snapshot {
     char name[SNAPSHOT_NAME_MAX + 1];
     char layers[LAYER_MAX_CHAIN][LAYER_ID_SIZE]; /* topmost first; "" */
     size_t n_layers;
-    char *image;       /* name of the image below them; NULL: the host's root */
-    char *from;        /* the sandbox it was made of, in words; NULL: unknown */
-    int64_t created_s; /* 0: snapshot_write() fills it in */
+    char *image;            /* name of the image below them; NULL: the host's root */
+    char *workspace;        /* "T/R": the workspace that the sandbox had; NULL: none */
+    char *workspace_layers; /* ids of what that lay on, a space between two; NULL: nothing */
+    char *from;             /* the sandbox it was made of, in words; NULL: unknown */
+    int64_t created_s;      /* 0: snapshot_write() fills it in */
 };
 void snapshot_finish(struct snapshot snapshot);
 DEFINE_AUTO(struct snapshot, snapshot_finish)

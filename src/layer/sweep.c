@@ -53,6 +53,15 @@ static int add_snapshot(const struct snapshot *snapshot, void *context)
     for (size_t i = 0; i < snapshot->n_layers; i++)
         if (layer_names_add(context, snapshot->layers[i]) < 0)
             return -ENOMEM;
+    for (const char *at = snapshot->workspace_layers; at && *at;) {
+        char id[LAYER_ID_SIZE] = "";
+        size_t len = strcspn(at, " ");
+        if (len < sizeof(id))
+            memcpy(id, at, len);
+        if (layer_is_id(id) && layer_names_add(context, id) < 0)
+            return -ENOMEM;
+        at += len + (at[len] == ' ');
+    }
     return 0;
 }
 

@@ -1,4 +1,3 @@
-#!/usr/bin/python3
 """Random use of living sandboxes by many clients, then a look for what is left.
 
 usage: soak.py [--seconds N] [--seed N] [--clients N] [--carrel FILE] [--name TEXT] [--first N]

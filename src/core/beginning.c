@@ -1,0 +1,69 @@
+/* beginning.c - a snapshot lies on what it was made on. */
+#include "core/beginning.h"
+#include "base/err.h"
+#include "core/state.h"
+#include "workspace/workspace.h"
+#include <errno.h>
+#include <string.h>
+
+void beginning_finish(struct beginning beginning)
+{
+    snapshot_finish(beginning.snapshot);
+    workspace_free(beginning.ws);
+}
+
+static int take_root(
+        const struct snapshot *snapshot, struct carrel_run_options *o, struct carrel_error *err)
+{
+    const char *image = snapshot->image;
+
+    if (o->root || (o->image && (!image || strcmp(o->image, image) != 0)))
+        return err_set(err, -EINVAL,
+                "snapshot '%s' was made on %s%s; it can lie on nothing else", snapshot->name,
+                image ? "image " : "the host's root", image ? image : "");
+    o->image = image ? image : "none";
+    return 0;
+}
+
+static int take_workspace(struct beginning *b, const char *state, struct carrel_run_options *o,
+        struct carrel_error *err)
+{
+    const struct snapshot *snapshot = &b->snapshot;
+
+    if (!snapshot->workspace)
+        return 0;
+    if (o->workspace && (o->workspace->base || o->workspace->resume || o->workspace->fork ||
+                                o->workspace->is_dirty || o->workspace->is_folder))
+        return err_set(err, -EINVAL,
+                "snapshot '%s' has a workspace, a fork of %s; it cannot begin with another",
+                snapshot->name, snapshot->workspace);
+    int r = workspace_find(state, snapshot->workspace, &b->ws, err);
+    if (r < 0)
+        return err_wrap(err, r, "snapshot '%s'", snapshot->name);
+    b->origin = (struct restack_origin){
+        .ws = b->ws,
+        .layers = snapshot->workspace_layers,
+    };
+    if (!o->workspace)
+        o->workspace = &b->workspace;
+    return 0;
+}
+
+int beginning_find(struct beginning *b, const char *name, struct carrel_run_options *options,
+        struct carrel_error *err)
+{
+    char state[PATH_MAX];
+
+    int r = state_path(state, sizeof(state), err);
+    if (r == 0)
+        r = snapshot_read(state, name, &b->snapshot, err);
+    if (r == 0)
+        r = take_root(&b->snapshot, options, err);
+    if (r == 0)
+        r = take_workspace(b, state, options, err);
+    if (r < 0)
+        return r;
+    b->base.n = b->snapshot.n_layers;
+    memcpy(b->base.ids, b->snapshot.layers, sizeof(b->base.ids));
+    return 0;
+}

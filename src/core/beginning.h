@@ -1,0 +1,26 @@
+/* beginning.h - a snapshot as what a new sandbox begins with. */
+#pragma once
+#include "base/auto.h"
+#include "core/ground.h"
+#include "core/restack.h"
+#include "layer/snapshot.h"
+#include <carrel/run.h>
+
+struct carrel_error;
+
+struct beginning {
+    struct snapshot snapshot;
+    struct ground_base base;
+    struct workspace *ws; /* the one that the sandbox of the snapshot had; NULL: none */
+    struct restack_origin origin;
+    struct carrel_workspace_options workspace; /* behind the options, if they had none */
+};
+void beginning_finish(struct beginning beginning);
+DEFINE_AUTO(struct beginning, beginning_finish)
+
+/*
+ * Finds the snapshot and puts into the options what it was made on: an image, a workspace. They
+ * may ask for nothing else (-EINVAL). It must live as long as the options.
+ */
+int beginning_find(struct beginning *beginning, const char *name,
+        struct carrel_run_options *options, struct carrel_error *err);
