@@ -69,7 +69,9 @@ int files_read_whole(
     AUTO(fd_close) int fd = open_to_read(door, path, &st, err);
     if (fd < 0)
         return fd;
-    int r = data_pump(fd, out, &budget, err);
+    int r = data_settle(fd, &st, err);
+    if (r == 0)
+        r = data_pump(fd, out, &budget, err);
     if (r == 0)
         r = data_check_same(fd, &st, err);
     return r < 0 ? of_path(path, r, err) : 0;

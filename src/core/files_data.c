@@ -7,10 +7,12 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define CHUNK ((size_t)256 << 10)
 #define ATTEMPTS 3
+#define TICK_NS (20 * 1000 * 1000) /* longer than any kernel's */
 
 int data_spend(struct data_budget *budget, uint64_t bytes, struct carrel_error *err)
 {
@@ -105,9 +107,8 @@ static int copy_once(int in, int out, const struct stat *st, struct data_budget 
     off_t at = 0;
 
     if (st->st_size == 0) /* empty, or made up by the kernel as it is read */
-        return lseek(in, 0, SEEK_SET) < 0 || lseek(out, 0, SEEK_SET) < 0
-                       ? err_set_errno(err, -errno, "read")
-                       : data_pump(in, out, budget, err);
+        return lseek(out, 0, SEEK_SET) < 0 ? err_set_errno(err, -errno, "read")
+                                           : data_pump(in, out, budget, err);
     while (at < st->st_size) {
         off_t from = lseek(in, at, SEEK_DATA);
         if (from < 0 && errno == ENXIO)
@@ -146,6 +147,38 @@ int data_check_same(int fd, const struct stat *before, struct carrel_error *err)
     return err_set(err, -EBUSY, "it changed while it was read");
 }
 
+static bool is_recent(const struct timespec *when)
+{
+    struct timespec now;
+
+    if (clock_gettime(CLOCK_REALTIME, &now) < 0)
+        return true;
+    int64_t ns =
+            (int64_t)(now.tv_sec - when->tv_sec) * 1000000000 + now.tv_nsec - when->tv_nsec;
+    return ns > -TICK_NS && ns < TICK_NS; /* one in the future was set by hand */
+}
+
+/*
+ * The time of a write is that of its beginning. One that began before we look and goes on would
+ * not be seen in the end: but it holds a lock that a search for holes takes, too (ext4, tmpfs,
+ * overlayfs, btrfs; reads of xfs take it anyway). And before Linux 6.13 two writes within a
+ * tick have the same time: what was written just now is looked at a tick later.
+ */
+int data_settle(int fd, struct stat *st, struct carrel_error *err)
+{
+    const struct timespec tick = { .tv_nsec = TICK_NS };
+
+    for (int i = 0;; i++) {
+        (void)lseek(fd, 0, SEEK_HOLE); /* for the lock alone */
+        if (fstat(fd, st) < 0)
+            return err_set_errno(err, -errno, "stat");
+        if (i > 0 || (!is_recent(&st->st_mtim) && !is_recent(&st->st_ctim)))
+            break;
+        (void)nanosleep(&tick, NULL); /* cut short by a signal that ends us anyway */
+    }
+    return lseek(fd, 0, SEEK_SET) < 0 ? err_set_errno(err, -errno, "read") : 0;
+}
+
 int data_copy(int in, int out, struct data_budget *budget, struct carrel_error *err)
 {
     const uint64_t used = budget->used;
@@ -154,8 +187,11 @@ int data_copy(int in, int out, struct data_budget *budget, struct carrel_error *
     for (int i = 0; i < ATTEMPTS && r == -EBUSY; i++) {
         struct stat st;
         budget->used = used;
-        if (fstat(in, &st) < 0 || ftruncate(out, 0) < 0)
-            return err_set_errno(err, -errno, "copy");
+        r = data_settle(in, &st, err);
+        if (r == 0 && ftruncate(out, 0) < 0)
+            r = err_set_errno(err, -errno, "copy");
+        if (r < 0)
+            return r;
         r = copy_once(in, out, &st, budget, err);
         if (r == 0)
             r = data_check_same(in, &st, err);

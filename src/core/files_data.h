@@ -22,5 +22,11 @@ int data_copy(int in, int out, struct data_budget *budget, struct carrel_error *
 
 struct stat;
 
-/* Whether a file is the same as it was, as far as the kernel tells. */
+/*
+ * What a file is, at a moment from which on a change can be told: no write is under way, and
+ * the next one will have another time. Goes to the beginning of the file.
+ */
+int data_settle(int fd, struct stat *st, struct carrel_error *err);
+
+/* Whether a file is the same as it was when data_settle() looked. */
 int data_check_same(int fd, const struct stat *before, struct carrel_error *err);

@@ -151,14 +151,16 @@ static int add_small(
     return r < 0 ? r : add_opened(sink, copy, st, (uint64_t)copied.st_size, err);
 }
 
-static int add_large(
-        struct tar_sink *sink, int fd, const struct stat *st, struct carrel_error *err)
+static int add_large(struct tar_sink *sink, int fd, struct carrel_error *err)
 {
-    int r = data_spend(&sink->base.data, (uint64_t)st->st_size, err);
+    struct stat settled;
 
+    int r = data_settle(fd, &settled, err);
     if (r == 0)
-        r = add_opened(sink, fd, st, (uint64_t)st->st_size, err);
-    return r < 0 ? r : data_check_same(fd, st, err);
+        r = data_spend(&sink->base.data, (uint64_t)settled.st_size, err);
+    if (r == 0)
+        r = add_opened(sink, fd, &settled, (uint64_t)settled.st_size, err);
+    return r < 0 ? r : data_check_same(fd, &settled, err);
 }
 
 static int add_file(struct sink *base, const char *name, int fd, const struct stat *st,
@@ -170,7 +172,7 @@ static int add_file(struct sink *base, const char *name, int fd, const struct st
     int r = push(sink, name, &before, err);
     if (r < 0)
         return r;
-    r = st->st_size <= SMALL ? add_small(sink, fd, st, err) : add_large(sink, fd, st, err);
+    r = st->st_size <= SMALL ? add_small(sink, fd, st, err) : add_large(sink, fd, err);
     cut(sink, before);
     return r == -EBUSY ? err_wrap(err, r, "'carrel pause' would hold it still") : r;
 }

@@ -1,0 +1,61 @@
+# shellcheck shell=bash disable=SC2034,SC2154
+# A program exchanges a directory and a link to the host as fast as it can, while a hundred thousand
+# file operations go through that name.
+calls=100000
+swap='import ctypes
+libc = ctypes.CDLL(None)
+print("READY", flush=True)
+while True:
+    libc.renameat2(-100, b"a", -100, b"b", 2)'
+
+prepare() {
+    me mkdir "$T/work" "$T/outside"
+    echo secret | me tee "$T/outside/file" >/dev/null
+    me chmod 777 "$T/outside"
+    install -m 755 "$built/../file_storm" "$A/file_storm"
+    stay --workdir "$T/work"
+    inside "mkdir a; echo inside >a/file; ln -s $T/outside b"
+}
+clean_up() { leave; }
+
+# The way of a server that looks first and opens then.
+bare() {
+    start swap me env -C "$T/work" python3 -c "$swap"
+    me env -C "$T/work" python3 -c 'import os
+for i in range(300000):
+    if not os.path.islink("a"):
+        try:
+            if "secret" in open("a/file").read():
+                print("SUCCEEDED read")
+                break
+        except OSError:
+            pass'
+    stop swap
+}
+
+control() {
+    local said
+    said=$(storm 80)
+    [ "$said" = "CALLS 80 REACHED 80" ] && echo "WORKS eighty calls, no storm"
+}
+
+storm() {
+    me timeout --foreground -k 5 600 env XDG_RUNTIME_DIR="$T/run" "$A/file_storm" "$stays" a "$1"
+}
+
+attack() {
+    local said
+    start swap live exec --quiet --timeout 600s "$stays" -- python3 -c "$swap"
+    said=$(storm "$calls")
+    stop swap
+    echo "$said"
+    [[ $said =~ CALLS\ ([0-9]+)\ REACHED\ ([0-9]+) ]] || return 1
+    # Both were met: the directory, and the link.
+    [ "${BASH_REMATCH[2]}" -gt 0 ] && [ "${BASH_REMATCH[2]}" -lt "${BASH_REMATCH[1]}" ] || return 1
+    if [[ $said == *READ* ]] || [ "$(cat "$T/outside/file")" != secret ] ||
+        [ "$(ls -A "$T/outside")" != file ] || [ "$(stat -c %a "$T/outside")" != 777 ]; then
+        echo "SUCCEEDED read or changed something outside"
+    else
+        echo "REFUSED read ${BASH_REMATCH[0]}"
+    fi
+}

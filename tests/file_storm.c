@@ -1,0 +1,84 @@
+/*
+ * file_storm.c - asks for a file of a living sandbox again and again, in every way, while
+ * somebody inside changes what the path means. tests/escape/24-swap-storm.sh starts it.
+ *
+ * usage: file_storm SANDBOX PATH CALLS
+ * PATH names a directory that holds `file` whenever it is one. Prints what was read that is not
+ * "inside\n", and in the end how many calls were made and how many of them reached something.
+ */
+#include "base/auto.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "core/file_door.h"
+#include "core/living.h"
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static unsigned long calls;
+static unsigned long reached;
+
+static int ask(struct file_door *door, enum file_op op, const char *path, int flags)
+{
+    struct file_request request = FILE_REQUEST_INIT;
+    struct file_answer answer = FILE_ANSWER_INIT;
+
+    request.op = op;
+    request.path = path;
+    request.other = path;
+    request.flags = flags;
+    request.mode = 0777;
+    int r = file_door_ask(door, &request, &answer, NULL);
+    calls++;
+    reached += r == 0;
+    return r < 0 ? r : answer.fd;
+}
+
+static void read_file(struct file_door *door, const char *path)
+{
+    char text[64] = "";
+
+    AUTO(fd_close) int fd = ask(door, FILE_OPEN, path, O_RDONLY);
+    if (fd < 0 || read(fd, text, sizeof(text) - 1) < 0)
+        return;
+    if (strcmp(text, "inside\n") != 0)
+        printf("READ %s\n", text);
+}
+
+static void storm(struct file_door *door, const char *path, unsigned long max)
+{
+    char file[PATH_MAX];
+    char made[PATH_MAX];
+
+    (void)snprintf(file, sizeof(file), "%s/file", path);
+    (void)snprintf(made, sizeof(made), "%s/made", path);
+    while (calls < max) {
+        read_file(door, file);
+        fd_close(ask(door, FILE_OPEN, made, O_WRONLY | O_CREAT));
+        (void)ask(door, FILE_STAT, made, 0);
+        (void)ask(door, FILE_SET_MODE, path, 0);
+        fd_close(ask(door, FILE_OPEN, path, O_RDONLY | O_DIRECTORY));
+        (void)ask(door, FILE_REMOVE, made, 0);
+        (void)ask(door, FILE_MAKE_DIR, made, 0);
+        (void)ask(door, FILE_REMOVE_DIR, made, 0);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    struct carrel_error err = { 0 };
+    struct file_door door = FILE_DOOR_INIT;
+
+    if (argc != 4)
+        return 2;
+    if (living_door(argv[1], &door, &err) < 0) {
+        (void)fprintf(stderr, "%s\n", err.message);
+        return 1;
+    }
+    storm(&door, argv[2], strtoul(argv[3], NULL, 10));
+    file_door_close(&door);
+    printf("CALLS %lu REACHED %lu\n", calls, reached);
+    return 0;
+}
