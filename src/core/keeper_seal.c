@@ -92,11 +92,14 @@ int keeper_seal(struct keeper *keeper, struct keeper_sealed *out, struct carrel_
 {
     pid_t one;
 
+    int r = keeper->stage.place ? restack_check(keeper->stage.place->ws, err) : 0;
+    if (r < 0)
+        return r; /* before anything is stopped */
     int n = sandbox_pids(keeper->stage.box, &one, 1, err);
     if (n < 0 && n != -E2BIG)
         return n;
     bool is_quiet = n == 0;
-    int r = is_quiet ? stack_up(keeper, err) : copy_halted(keeper, out, err);
+    r = is_quiet ? stack_up(keeper, err) : copy_halted(keeper, out, err);
     return r < 0 ? r
                  : ground_list(
                            keeper->stage.ground, is_quiet ? NULL : &out->copy, &out->base, err);

@@ -51,7 +51,7 @@ static int hold(const char *state, const struct workspace *ws, struct held *held
     return 0;
 }
 
-static int check_overlay(const struct workspace *ws, struct carrel_error *err)
+int restack_check(const struct workspace *ws, struct carrel_error *err)
 {
     if (ws->mode == WORKSPACE_OVERLAY)
         return 0;
@@ -96,7 +96,7 @@ int restack_seal(struct workplace *place, struct carrel_error *err)
 {
     AUTO(layer_close) struct layer layer = LAYER_INIT;
 
-    int r = check_overlay(place->ws, err);
+    int r = restack_check(place->ws, err);
     if (r < 0 || stack_is_fresh(place->ws))
         return r;
     r = shorten(place, err);
@@ -118,7 +118,7 @@ int restack_copy(const struct workplace *place, struct layer *out, struct carrel
     const struct workspace *ws = place->ws;
     struct layer from = { .path = ws->path, .dir = ws->dir, .lock = -1 };
 
-    int r = check_overlay(ws, err);
+    int r = restack_check(ws, err);
     (void)snprintf(from.id, sizeof(from.id), "workspace");
     return r < 0 ? r : layer_copy(place->state, &from, out, err);
 }
@@ -133,7 +133,7 @@ int restack_origin(const struct workspace *ws, const struct layer *copy,
 {
     char ids[STACK_MAX + 1][STACK_ID_MAX];
 
-    int r = check_overlay(ws, err);
+    int r = restack_check(ws, err);
     if (r < 0)
         return r;
     int n = stack_list(ws, ids + 1);

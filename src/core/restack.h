@@ -10,6 +10,9 @@
 struct carrel_error;
 struct layer;
 
+/* -ENOTSUP: its tree is not an overlay. */
+int restack_check(const struct workspace *ws, struct carrel_error *err);
+
 /*
  * Seals what the workspace wrote; nothing has it mounted, and the caller has its lock. Its
  * mounts are others afterwards. -ENOTSUP: its tree is not an overlay.
