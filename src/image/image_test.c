@@ -1,0 +1,250 @@
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/json.h"
+#include "harness.h"
+#include "image/image.h"
+#include "image/import_layer.h"
+#include "image/record.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct carrel_error err;
+static char state[] = "/tmp/image-test-XXXXXX";
+static struct image_store store = IMAGE_STORE_INIT;
+
+static void begin(void)
+{
+    CHECK(test_mkdtemp(state));
+    CHECK_EQ(image_store_make(state, &store, &err), 0);
+}
+
+/* A layer of that letter, in the store; not held. */
+static void make_layer(char letter)
+{
+    struct draft draft = DRAFT_INIT;
+    struct import_layer layer;
+
+    CHECK_EQ(image_store_draft(&store, &draft, &err), 0);
+    fd_close(import_layer_begin(&draft, 0, &layer, &err));
+    memset(layer.id, letter, STORE_ID_LEN);
+    layer.bytes = 7;
+    CHECK_EQ(import_layer_done(&draft, &layer, &err), 0);
+    CHECK_EQ(import_layer_settle(&store, &draft, &layer, &err), 0);
+    CHECK_EQ(layer.bytes, 7);
+    fd_close(layer.lock);
+    image_store_drop_draft(&store, &draft);
+}
+
+static const char *id_of(char letter)
+{
+    static char ids[3][STORE_ID_LEN + 1];
+    char *id = ids[letter - 'a'];
+
+    memset(id, letter, STORE_ID_LEN);
+    return id;
+}
+
+static void make_image(const char *name, const char *letters)
+{
+    AUTO(image_free) struct image *image = image_record_new();
+    const char *layers[4] = { NULL };
+
+    CHECK(image);
+    for (size_t i = 0; letters[i]; i++)
+        layers[image->n_layers++] = id_of(letters[i]);
+    image->name = name;
+    image->layers = layers;
+    CHECK_EQ(image_record_save(&store, image, &err), 0);
+}
+
+static int is_there(char letter)
+{
+    return faccessat(store.layers, id_of(letter), F_OK, 0) == 0;
+}
+
+TEST(names_are_names_of_files)
+{
+    static const char *const good[] = { "a", "9", "debian", "docker.io/library/x:1.2_3-4",
+        "localhost:5000/a@sha256:00" };
+    static const char *const bad[] = { "", ".", "..", ".x", "/x", "-x", "a b", "a\n", "a%2F",
+        "none", "\xc5\x91" };
+    char file[STORE_FILE_MAX];
+    char name[IMAGE_NAME_MAX + 1];
+    char longest[IMAGE_NAME_MAX + 2];
+
+    for (size_t i = 0; i < ARRAY_LEN(good); i++) {
+        CHECK(image_is_name(good[i]));
+        image_store_file_name(good[i], file);
+        CHECK(!strchr(file, '/'));
+        CHECK(image_store_name_of_file(file, name));
+        CHECK_STR(name, good[i]);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        CHECK(!image_is_name(bad[i]));
+    memset(longest, 'x', sizeof(longest));
+    longest[IMAGE_NAME_MAX + 1] = '\0';
+    CHECK(!image_is_name(longest));
+    longest[IMAGE_NAME_MAX] = '\0';
+    CHECK(image_is_name(longest));
+    CHECK(!image_store_name_of_file("layers", name));
+    CHECK(!image_store_name_of_file(".json", name));
+    CHECK(!image_store_name_of_file("a%2.json", name));
+    CHECK(!image_store_name_of_file("%2Fa.json", name));
+}
+
+TEST(a_record_says_what_was_written)
+{
+    AUTO(image_free) struct image *back = NULL;
+    AUTO(image_free) struct image *image = image_record_new();
+    const char *layers[] = { id_of('a'), id_of('b'), NULL };
+    const char *env[] = { "A=b\n\"", NULL };
+
+    begin();
+    image->name = "x/y:1";
+    image->kind = "oci";
+    image->source = "/some where";
+    image->digest = "sha256:0";
+    image->created = 5;
+    image->bytes = UINT64_MAX / 4;
+    image->layers = layers;
+    image->n_layers = 2;
+    image->settings.env = env;
+    image->settings.workdir = "/w";
+    CHECK_EQ(image_record_save(&store, image, &err), 0);
+    CHECK_EQ(image_read(state, "x/y:1", &back, &err), 0);
+    CHECK_STR(back->name, "x/y:1");
+    CHECK_STR(back->source, "/some where");
+    CHECK_EQ(back->bytes, UINT64_MAX / 4);
+    CHECK_EQ(back->n_layers, 2);
+    CHECK_STR(back->layers[1], id_of('b'));
+    CHECK_STR(back->settings.env[0], "A=b\n\"");
+    CHECK_STR(back->settings.workdir, "/w");
+    CHECK_EQ(image_read(state, "other", &back, &err), -ENOENT);
+    CHECK_STR(err.message, "there is no image 'other'");
+}
+
+TEST(layers_that_an_image_names_stay)
+{
+    begin();
+    make_layer('a');
+    make_layer('b');
+    make_layer('c');
+    make_image("x", "ab");
+    make_image("y", "b");
+    CHECK_EQ(image_sweep(state, &err), 1);
+    CHECK(is_there('a') && is_there('b') && !is_there('c'));
+    CHECK_EQ(image_remove(state, "x", &err), 0);
+    CHECK(!is_there('a') && is_there('b'));
+    CHECK_EQ(image_remove(state, "x", &err), -ENOENT);
+    CHECK_EQ(image_remove(state, "y", &err), 0);
+    CHECK(!is_there('b'));
+    CHECK_EQ(image_sweep(state, &err), 0);
+}
+
+TEST(layers_that_somebody_holds_stay)
+{
+    AUTO(image_free) struct image *image = NULL;
+
+    begin();
+    make_layer('a');
+    make_image("x", "a");
+    CHECK_EQ(image_open(state, "x", &image, &err), 0);
+    CHECK(strstr(image->trees[0], id_of('a')));
+    struct stat st;
+    CHECK_EQ(stat(image->trees[0], &st), 0);
+    CHECK_EQ(image_remove(state, "x", &err), 0);
+    CHECK(is_there('a'));
+    image_free(ptr_steal(&image));
+    CHECK_EQ(image_sweep(state, &err), 1);
+    CHECK(!is_there('a'));
+}
+
+TEST(an_image_without_its_layer_is_told)
+{
+    AUTO(image_free) struct image *image = NULL;
+
+    begin();
+    make_layer('a');
+    make_image("x", "ab");
+    CHECK_EQ(image_open(state, "x", &image, &err), -ENOENT);
+    CHECK_STR(err.message, "image 'x': layer bbbbbbbbbbbb: No such file or directory");
+}
+
+TEST(a_record_that_cannot_be_read_keeps_all_layers)
+{
+    begin();
+    make_layer('a');
+    AUTO(fd_close) int fd = openat(store.top, "bad.json", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    CHECK_EQ(fd_write_all(fd, "{", 1), 0);
+    CHECK_EQ(image_sweep(state, &err), -EINVAL);
+    CHECK(is_there('a'));
+}
+
+TEST(drafts_of_the_dead_go_and_those_of_the_living_stay)
+{
+    struct draft mine = DRAFT_INIT;
+
+    begin();
+    CHECK_EQ(image_store_draft(&store, &mine, &err), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct draft theirs = DRAFT_INIT;
+        _exit(image_store_draft(&store, &theirs, &err) < 0);
+    }
+    int status = 0;
+    CHECK_EQ(waitpid(pid, &status, 0), pid);
+    CHECK_EQ(status, 0);
+    CHECK_EQ(image_sweep(state, &err), 1);
+    CHECK_EQ(faccessat(store.drafts, mine.name, F_OK, 0), 0);
+    image_store_drop_draft(&store, &mine);
+    CHECK_EQ(image_sweep(state, &err), 0);
+}
+
+/* Two that make the same layer at once: the second takes the first one's. */
+TEST(a_layer_that_is_there_already_is_taken)
+{
+    struct draft draft = DRAFT_INIT;
+    struct import_layer layer;
+
+    begin();
+    CHECK_EQ(image_store_draft(&store, &draft, &err), 0);
+    fd_close(import_layer_begin(&draft, 0, &layer, &err));
+    memset(layer.id, 'a', STORE_ID_LEN);
+    layer.bytes = 9;
+    CHECK_EQ(import_layer_done(&draft, &layer, &err), 0);
+    make_layer('a');
+    CHECK_EQ(import_layer_settle(&store, &draft, &layer, &err), 0);
+    CHECK_EQ(layer.bytes, 7);
+    CHECK(layer.lock >= 0);
+    CHECK_EQ(image_sweep(state, &err), 0); /* held */
+    CHECK(is_there('a'));
+    fd_close(layer.lock);
+    image_store_drop_draft(&store, &draft);
+    CHECK_EQ(image_sweep(state, &err), 1);
+}
+
+static int add_name(const struct image *image, void *arg)
+{
+    strcat(arg, image->name);
+    strcat(arg, " ");
+    return 0;
+}
+
+TEST(images_are_listed_by_name)
+{
+    char names[100] = "";
+
+    CHECK_EQ(image_list("/nonexistent", add_name, names, &err), 0);
+    begin();
+    make_image("c", "a");
+    make_image("a/b:1", "a");
+    make_image("b", "a");
+    CHECK_EQ(image_list(state, add_name, names, &err), 0);
+    CHECK_STR(names, "a/b:1 b c ");
+}
