@@ -226,11 +226,11 @@ surroundings() {
 
 other_user() {
     create
-    carrel exec --user 1234:77 "$id" -c 'id -u; id -g; echo >/tmp/f'
+    carrel exec --user 1234:77 "$id" -c 'id -u; id -g; echo >/dev/shm/f'
     [ "$status:$out" = "0:1234"$'\n'77 ]
     carrel exec --user root "$id" -c 'id -u; grep CapEff /proc/self/status'
     [[ $out == 0$'\n'CapEff:*0000000000000000 ]]
-    in_box 'id -u; stat -c %u:%g /tmp/f; kill -9 -1 2>/dev/null; true'
+    in_box 'id -u; stat -c %u:%g /dev/shm/f; kill -9 -1 2>/dev/null; true'
     [ "$out" = $'1000\n1234:77' ]
     carrel exec "$id" -- true
     [ "$status" -eq 0 ]

@@ -1,0 +1,569 @@
+#!/usr/bin/env bats
+# shellcheck disable=SC2030,SC2031,SC2154  # cli.bash sets $status, $out and others
+# The rest of the life of sandboxes that stay: detached programs, signals, time, pauses, limits,
+# workspaces, the end.
+
+load cli
+load living
+eval "cli_$(declare -f teardown)"
+teardown() {
+    _living_teardown
+    cli_teardown
+}
+
+detach() { # detach WORD...: $n is its number
+    carrel exec --detach "$@"
+    [ "$status" -eq 0 ]
+    n=$out
+    [[ $n =~ ^[0-9]+$ ]]
+}
+
+# ---- detached programs --------------------------------------------------------------------------
+
+has_ended() {
+    carrel ps --json "$id"
+    [ "$(json '[e["process"] for e in r["ended"]]')" = "[$n]" ]
+}
+
+detached() {
+    create
+    detach "$id" -c 'echo one; echo two >&2; exit 5'
+    until_true has_ended
+    holds 'r["processes"] == [] and r["ended"][0]["exit_code"] == 5 and r["ended"][0]["signal"] is None'
+    carrel ps "$id"
+    [[ $out == *"process $n ended with status 5: "* ]]
+    carrel attach "$id" "$n"
+    [ "$status:$out:$err" = 5:one:two ]
+    # Once told, it is forgotten.
+    carrel attach "$id" "$n"
+    is_one_error 125 "carrel: no process $n; 'carrel ps' shows them"
+    detach "$id" -c 'kill -KILL $$'
+    until_true has_ended
+    holds 'r["ended"][0]["exit_code"] is None and r["ended"][0]["signal"] == 9'
+    carrel attach --json "$id" "$n"
+    [ "$status" -eq 137 ]
+    holds 'r["reason"] == "signaled" and r["signal"] == 9 and r["sandbox"] == "'"$id"'"'
+    carrel exec --detach --json "$id" -- true
+    holds 'r["sandbox"] == "'"$id"'" and r["process"] > 0 and len(r) == 2'
+    carrel exec --detach "$id" -- frobnicate
+    is_one_error 127 "carrel: *'frobnicate'*"
+    carrel attach "$id" x
+    is_one_error 125 "carrel: 'x' is not the number of a process; 'carrel ps' shows it"
+    carrel attach "$id" 99
+    is_one_error 125 "carrel: no process 99; 'carrel ps' shows them"
+}
+@test "detached: output and status wait for somebody to attach" { both detached; }
+
+live() {
+    create
+    detach "$id" -c 'echo before; while [ ! -e /tmp/go ]; do sleep 0.02; done; echo after; exit 3'
+    background attach "$id" "$n"
+    until_true grep -q before "$T/.out"
+    # It is somebody's now.
+    me "$CARREL" attach "$id" "$n" >"$T/second" 2>&1 </dev/null && false
+    grep -q "somebody is attached to process $n" "$T/second"
+    me "$CARREL" exec "$id" -- touch /tmp/go
+    ended
+    [ "$status:$out" = $'3:before\nafter' ]
+}
+@test "attach: what comes later comes live, to one at a time" { both live; }
+
+left_alone() {
+    new_tag
+    create
+    detach "$id" -c 'while [ ! -e /tmp/go ]; do echo tick; sleep 0.02; done; echo done' "$tag"
+    for signal in INT TERM KILL; do
+        background attach "$id" "$n"
+        until_true test -s "$T/.out"
+        kill "-$signal" "$pid"
+        until_true _is_over "${_cli_pids[-1]}"
+    done
+    [ -n "$(tagged "$tag")" ]
+    until_true can_attach
+    [ "$status" -eq 0 ]
+    [[ $out == *done ]]
+}
+can_attach() {
+    me "$CARREL" exec "$id" -- touch /tmp/go
+    carrel attach "$id" "$n"
+    [[ $err != *"somebody is attached"* ]]
+}
+@test "attach: whoever leaves leaves the program running" { both left_alone; }
+
+kept() {
+    create
+    detach "$id" -c 'seq 1 200000; seq 1 10 >&2; touch /tmp/written; sleep 1000'
+    until_true is_written
+    carrel signal "$id" "$n"
+    until_true has_ended
+    carrel attach "$id" "$n"
+    [ "$status" -eq 143 ]
+    [[ $out == 1$'\n'2$'\n'* && $out == *$'\n'200000 ]]
+    [ "${#out}" -lt 140000 ]
+    [ "$err" = "$(seq 1 10)" ]
+}
+is_written() {
+    carrel exec "$id" -- test -e /tmp/written
+    [ "$status" -eq 0 ]
+}
+@test "detached: of much output head and tail are kept, and the program is not held up" { both kept; }
+
+talks() {
+    create
+    detach --stdin "$id" -c 'read a; echo "got $a"; read b; echo "got $b"; exit 4'
+    carrel_reads $'first\nsecond' attach --stdin "$id" "$n"
+    [ "$status" -eq 4 ]
+    [ "$out" = $'got first\ngot second' ]
+}
+@test "attach --stdin: the program's standard input was kept open" { both talks; }
+
+timed() {
+    create --timeout 300ms
+    detach "$id" -- sleep 1000
+    until_true has_ended
+    carrel attach "$id" "$n"
+    [ "$status" -ne 0 ]
+    detach --timeout 1000s "$id" -- sleep 1000
+    carrel ps --json "$id"
+    holds 'len(r["processes"]) == 1 and r["processes"][0]["detached"] is True'
+}
+@test "detached: its time ends it, with nobody there" { both timed; }
+
+many_detached() {
+    local i
+    create
+    for i in $(seq 1 80); do
+        detach "$id" -- true
+    done
+    until_true all_ended
+    # The latest 64 are kept.
+    holds 'len(r["ended"]) <= 65 and r["ended"] != []'
+    carrel attach "$id" "$n"
+    [ "$status" -eq 0 ]
+}
+all_ended() {
+    carrel ps --json "$id"
+    [ "$(json 'r["processes"]')" = '[]' ]
+}
+@test "detached: 80 that nobody asks for do not pile up" { both many_detached; }
+
+# ---- ps and signal ------------------------------------------------------------------------------
+
+listed() {
+    create
+    detach "$id" -c 'sleep 1000 & exec sleep 2000'
+    until_true two_of_them
+    holds 'all(p["uid"] == r["processes"][0]["uid"] for p in r["processes"])'
+    holds '[p["process"] for p in r["processes"] if p["command"] == "sleep 2000"] == ['"$n"']'
+    holds '[p["process"] for p in r["processes"] if p["command"] == "sleep 1000"] == [None]'
+    holds 'all(p["memory_bytes"] > 0 and p["state"] in "RSD" and p["name"] == "sleep" for p in r["processes"])'
+    carrel ps "$id"
+    [ "$(wc -l <<<"$out")" -eq 3 ]
+    [[ $out == *PID*PROCESS*COMMAND* ]]
+    # What a program calls itself cannot reach the terminal.
+    detach "$id" -- bash -c $'exec -a $\'a\e]0;x\a b\' sleep 3000'
+    until_true third
+    [[ $out != *$'\e'* && $out != *$'\a'* ]]
+}
+two_of_them() {
+    carrel ps --json "$id"
+    [ "$(json 'sorted(p["command"] for p in r["processes"])')" = '["sleep 1000", "sleep 2000"]' ]
+}
+third() {
+    carrel ps "$id"
+    [[ $out == *"sleep 3000"* || $out == *"b 3000"* ]]
+}
+@test "ps: every process, and which of them have a number" { both listed; }
+
+signals() {
+    create
+    detach "$id" -c 'trap "echo usr1" USR1; trap "echo term; exit 6" TERM; echo ready >/tmp/ready; while :; do sleep 0.02; done'
+    until_true is_ready
+    carrel signal "$id" "$n" usr1
+    [ "$status:$out:$err" = 0:: ]
+    carrel signal "$id" "$n" SIGUSR1
+    carrel signal "$id" "$n"
+    until_true has_ended
+    carrel attach "$id" "$n"
+    [ "$status" -eq 6 ]
+    [[ $out == usr1*term ]]
+    carrel signal "$id" "$n"
+    is_one_error 125 "carrel: no process $n is running; 'carrel ps' shows them"
+    carrel signal "$id" 99 9
+    is_one_error 125 "carrel: no process 99 is running; 'carrel ps' shows them"
+    carrel signal "$id" 1 FROB
+    is_one_error 125 "carrel: 'FROB' is not a signal; expected one such as TERM or 15"
+    carrel signal "$id" 0
+    is_one_error 125 "carrel: expected the number of a process, as 'carrel ps' shows it"
+    carrel signal "$id"
+    is_one_error 125 "carrel: a word is missing; usage: carrel signal *"
+    # The group of a program, not what left it.
+    detach "$id" -c 'setsid sleep 3000 & sleep 4000 & wait'
+    until_true listed_is 2
+    carrel signal "$id" "$n" KILL
+    until_true listed_is 1
+    [[ $out == *"sleep 3000"* ]]
+}
+is_ready() {
+    carrel exec "$id" -- test -e /tmp/ready
+    [ "$status" -eq 0 ]
+}
+listed_is() { # listed_is N: so many that sleep
+    carrel ps "$id"
+    [ "$(grep -c ' sleep [34]000$' <<<"$out")" -eq "$1" ]
+}
+@test "signal: by name and number, to a program and its group" { both signals; }
+
+# ---- time ---------------------------------------------------------------------------------------
+
+is_over() {
+    carrel inspect "$id"
+    [ "$status" -eq 125 ]
+}
+why() { carrel runs show "$run" && [[ $out == *"$1"* ]]; }
+
+lease() {
+    local run
+    new_tag
+    create --lease 400ms
+    run=$(me "$CARREL" inspect "$id" | grep -o '"run":"[^"]*' | cut -d'"' -f4)
+    # It sees its program killed, or the sandbox gone.
+    carrel exec --quiet "$id" -c 'sleep 1000; :' "$tag"
+    [ "$status" -eq 125 ] || [ "$status" -eq 137 ]
+    until_true is_over
+    none_left "$tag"
+    carrel journal show "$run"
+    [[ $out == *'timeout'* ]]
+    carrel journal verify "$run"
+    [ "$status" -eq 0 ]
+    nothing_left
+    # Paused, and with nobody there.
+    create --lease 1s
+    detach "$id" -c 'trap "" TERM; sleep 1000; :' "$tag"
+    carrel pause "$id"
+    until_true is_over
+    none_left "$tag"
+    nothing_left
+}
+@test "lease: when it runs out the sandbox ends, whatever goes on in it" { both lease; }
+
+idle() {
+    create --idle 400ms
+    # While a program runs it is not idle; what programs left behind does not count.
+    carrel exec "$id" -c 'sleep 1.2; setsid sleep 1000 >/dev/null 2>&1 & echo worked'
+    [ "$status:$out" = 0:worked ]
+    until_true is_over
+    nothing_left
+}
+@test "idle: nobody used it" { both idle; }
+
+renewed() {
+    create --lease 20s --idle 50s
+    carrel renew "$id"
+    [ "$status:$out:$err" = 0:: ]
+    says '3500000 < r["lease_ms"] <= 3600000 and r["idle_ms"] == 50000'
+    carrel renew --lease 10m "$id"
+    says '500000 < r["lease_ms"] <= 600000 and r["idle_ms"] == 50000'
+    carrel renew --idle 5m "$id"
+    says '500000 < r["lease_ms"] <= 600000 and r["idle_ms"] == 300000'
+    carrel renew --idle none "$id"
+    says '500000 < r["lease_ms"] <= 600000 and r["idle_ms"] is None'
+    carrel renew --lease none --idle 1h "$id"
+    says 'r["lease_ms"] is None and r["idle_ms"] == 3600000'
+    carrel renew --lease -1 "$id"
+    is_one_error 125 'carrel: --lease: *'
+    carrel renew --idle none --lease 300ms "$id"
+    until_true is_over
+}
+@test "renew: more time, less time, no end" { both renewed; }
+
+# ---- pause, resume ------------------------------------------------------------------------------
+
+ticks() { # what the counter says; read where nothing has to be started
+    carrel exec "$id" -- cat /tmp/ticks
+    echo "${out:-0}"
+}
+paused() {
+    local before
+    create
+    detach "$id" -c 'i=0; while :; do i=$((i + 1)); echo $i >/tmp/ticks; done'
+    until_true ticking 0
+    carrel pause "$id"
+    [ "$status:$out:$err" = 0:: ]
+    says 'r["state"] == "paused" and r["paused_by"] in ("freezer", "signals")'
+    carrel pause "$id"
+    [ "$status" -eq 0 ]
+    carrel exec "$id" -- true
+    is_one_error 125 'carrel: *the sandbox is paused; resume it first (carrel resume)'
+    # Halted: its processor time stands still.
+    carrel ps --json "$id"
+    before=$(json 'r["processes"][0]["cpu_ms"]')
+    head -c 20000000 /dev/urandom | sha256sum >/dev/null
+    carrel ps --json "$id"
+    holds 'r["processes"][0]["cpu_ms"] == '"$before"
+    carrel resume "$id"
+    [ "$status:$out:$err" = 0:: ]
+    says 'r["state"] == "running"'
+    until_true ticking "$(ticks | tail -n 1)"
+    carrel resume "$id"
+    [ "$status" -eq 0 ]
+    carrel pause "$id"
+    carrel destroy "$id"
+    [ "$status" -eq 0 ]
+    nothing_left
+}
+ticking() { [ "$(ticks | tail -n 1)" -gt "$1" ]; }
+@test "pause: nothing runs until resume; a paused sandbox can be destroyed" { both paused; }
+
+# ---- update -------------------------------------------------------------------------------------
+
+updated() {
+    create --memory 64M --pids 30 --cpu 0.5
+    in_box 'head -c 100M /dev/zero | tail'
+    [ "$status" -ne 0 ]
+    carrel update --memory 300M --pids 100 --cpu 1.5 "$id"
+    [ "$status:$out:$err" = 0:: ]
+    says 'r["limits"]["memory_bytes"] == 300 * 2**20 and r["limits"]["pids"] == 100 and r["limits"]["cpu"] == 1.5'
+    # To the bound, and past it.
+    in_box 'head -c 100M /dev/zero | tail | wc -c'
+    [ "$status:$out" = "0:$((100 << 20))" ]
+    carrel exec --json "$id" -- tail /dev/zero
+    holds 'r["reason"] == "memory_limit" and r["limits"]["memory_bytes"] == 300 * 2**20'
+    in_box 'for i in $(seq 1 80); do sleep 1000 & done; pkill sleep; echo made'
+    [ "$status:$out:$err" = 0:made: ]
+    carrel update --pids 20 "$id"
+    carrel exec --json "$id" -c 'for i in $(seq 1 40); do sleep 5 & done; wait'
+    holds 'r["reason"] == "pids_limit"'
+    carrel update --pids 100 "$id"
+    in_box 'pkill sleep; head -c 50M /dev/zero >/dev/shm/f'
+    [ "$status" -eq 0 ]
+    carrel update --memory 20M "$id"
+    is_one_error 125 'carrel: *memory*'
+    says 'r["limits"]["memory_bytes"] == 300 * 2**20 and r["limits"]["pids"] == 100'
+    carrel exec "$id" -- true
+    [ "$status" -eq 0 ]
+}
+@test "update: memory and processes, driven to the new bound" { both with_cgroup updated; }
+
+not_updated() {
+    create
+    carrel update --memory 300M "$id"
+    is_one_error 125 'carrel: *'
+    says 'r["limits"]["memory_bytes"] == 512 * 2**20'
+}
+@test "update: refused where no cgroup holds the limits" { both without_cgroup not_updated; }
+
+update_refused() {
+    create
+    carrel update "$id"
+    is_one_error 125 'carrel: nothing to change: give --memory, --cpu or --pids'
+    carrel update --memory 0 "$id"
+    is_one_error 125 'carrel: --memory: must be more than 0'
+    carrel update --pids x "$id"
+    is_one_error 125 'carrel: --pids: *'
+    carrel update --memory 1 "$id"
+    is_one_error 125 'carrel: *'
+    carrel update --disk 1G "$id"
+    is_one_error 125 "carrel: unknown option '--disk'*"
+}
+@test "update: what it does not understand" { both update_refused; }
+
+bounded() {
+    me sh -c 'echo "sandbox: {limits: {memory: {default: 100M, maximum: 200M}, timeout: {maximum: 5s}, pids: {maximum: 64}}}" >policy.yaml'
+    carrel create --policy policy.yaml --memory 300M
+    is_one_error 125 'carrel: *300M*200M*policy.yaml*'
+    create --policy policy.yaml --best-effort memory,pids,cpu
+    carrel exec --timeout 1m "$id" -- true
+    is_one_error 125 'carrel: --timeout 60s is more than the maximum 5s of *policy.yaml:*'
+    carrel exec --timeout 4s "$id" -- true
+    [ "$status" -eq 0 ]
+    carrel update --memory 300M "$id"
+    is_one_error 125 'carrel: *300M*200M*policy.yaml*'
+    carrel update --pids 65 "$id"
+    is_one_error 125 'carrel: *65*64*policy.yaml*'
+    # A policy that is changed later is not the one that it was made under.
+    me sh -c 'echo "sandbox: {limits: {timeout: {maximum: 100s}}}" >policy.yaml'
+    carrel exec --timeout 1m "$id" -- true
+    is_one_error 125 'carrel: --timeout 60s is more than the maximum 5s of *policy.yaml:*'
+}
+@test "the policy of create bounds exec and update, too" { both bounded; }
+
+# ---- workspaces ---------------------------------------------------------------------------------
+
+repository() {
+    me git init -q -b main repo
+    me git -C repo config user.name T
+    me git -C repo config user.email t@example.org
+    me sh -c 'cd repo && echo one >a && git add a && git commit -qm first'
+}
+
+workspace() {
+    repository
+    create --repo repo --task T-1 --run R-1
+    says 'r["run"] == "R-1" and r["task"] == "T-1" and r["workspace"].endswith("R-1")'
+    in_box 'echo two >>a; git commit -qam second && git log --oneline | wc -l'
+    [ "$status:$out" = 0:2 ]
+    in_box 'echo three >b; git status --short'
+    [ "$out" = '?? b' ]
+    carrel workspace diff R-1
+    is_one_error 125 "carrel: workspace 'T-1/R-1' is in use by carrel-keeper (process *)"
+    carrel destroy "$id"
+    [ "$status" -eq 0 ]
+    [[ $err == *"workspace R-1: 2 files changed"* ]]
+    [ -z "$(me git -C repo status --porcelain)" ]
+    carrel workspace diff R-1 --stat
+    [[ $out == *'2 files changed'* ]]
+    carrel workspace apply R-1
+    [ "$status" -eq 0 ]
+    me grep -q two repo/a
+    me grep -q three repo/b
+    carrel journal verify T-1/R-1
+    [ "$status" -eq 0 ]
+    nothing_left
+}
+@test "workspace: programs commit in it, destroy keeps the work" { both workspace; }
+
+on_success() {
+    repository
+    create --repo repo --task T-2 --run R-2 --on-success commit
+    in_box 'echo two >>a'
+    carrel destroy "$id"
+    [ "$status" -eq 0 ]
+    [ "$(me git -C repo show task-T-2-run-R-2:a)" = $'one\ntwo' ]
+    create --repo repo --task T-3 --run R-3 --on-success apply
+    in_box 'echo 33 >c'
+    carrel destroy "$id"
+    [ "$status" -eq 0 ]
+    [ "$(me cat repo/c)" = 33 ]
+    create --repo repo --task T-4 --run R-4 --on-success discard --on-failure keep
+    in_box 'echo 44 >d'
+    carrel destroy "$id"
+    carrel workspace list
+    [[ $out != *R-4* ]]
+    # Its time ran out: that is no success.
+    create --repo repo --task T-5 --run R-5 --on-success discard --lease 10m
+    in_box 'echo 55 >e'
+    carrel renew --lease 200ms "$id"
+    until_true is_over
+    until_true no_keeper
+    carrel workspace diff R-5
+    [[ $out == *+55* ]]
+    # The caller's directory, and the work of one whose keeper was killed.
+    create --repo repo --task T-6 --run R-6
+    in_box 'echo 66 >f; git add f; git commit -qm f; echo 67 >g'
+    carrel destroy --force "$id"
+    [ "$status" -eq 0 ]
+    nothing_left
+    carrel workspace diff R-6
+    [[ $out == *+66* && $out == *+67* ]]
+}
+@test "workspace: what becomes of the work is as create said" { both on_success; }
+
+shared_directory() {
+    me mkdir desk
+    create --workdir desk
+    in_box 'echo here >f'
+    [ "$(me cat desk/f)" = here ]
+    me sh -c 'echo there >desk/g'
+    carrel exec "$id" -- cat g
+    [ "$out" = there ]
+    carrel destroy "$id"
+    [ "$(me cat desk/f)" = here ]
+}
+@test "workdir: a directory of the host is both's at once" { both shared_directory; }
+
+# ---- the end ------------------------------------------------------------------------------------
+
+all() {
+    local i
+    for i in 1 2 3 4 5; do
+        create --name "box$i"
+        detach "$id" -c 'trap "" TERM; sleep 1000; :'
+    done
+    carrel destroy --all box1
+    is_one_error 125 'carrel: --all and the name of a sandbox exclude each other'
+    carrel destroy box2 box3
+    [ "$status" -eq 0 ]
+    carrel exec box1 -- true
+    [ "$status" -eq 0 ]
+    carrel destroy --all
+    [ "$status:$out:$err" = 0:: ]
+    no_keeper
+    nothing_left
+    carrel destroy --all
+    [ "$status" -eq 0 ]
+}
+@test "destroy: several, and all of them" { both all; }
+
+hanging() {
+    local keeper init
+    new_tag
+    create --name box
+    detach "$id" -c 'sleep 1000; :' "$tag"
+    keeper=$(keeper_of "$id")
+    init=$(init_of "$keeper")
+    me kill -STOP "$keeper"
+    me timeout 1 "$CARREL" exec box -- true >/dev/null 2>&1 && false
+    carrel destroy --force box
+    [ "$status" -eq 0 ]
+    is_dead "$keeper"
+    until_true is_dead "$init"
+    none_left "$tag"
+    nothing_left
+    create --name box
+    carrel destroy --all --force
+    [ "$status" -eq 0 ]
+    nothing_left
+}
+@test "destroy --force: a keeper that does not answer" { both hanging; }
+
+told() {
+    local run keeper
+    create
+    run=$(me "$CARREL" inspect "$id" | grep -o '"run":"[^"]*' | cut -d'"' -f4)
+    keeper=$(keeper_of "$id")
+    me kill -TERM "$keeper"
+    until_true is_dead "$keeper"
+    carrel journal verify "$run"
+    [ "$status" -eq 0 ]
+    carrel runs show "$run"
+    [[ $out == *cancelled* ]]
+    nothing_left
+}
+@test "a keeper that gets SIGTERM ends its sandbox in order" { both told; }
+
+recorded() {
+    local run
+    create --name box
+    run=$(me "$CARREL" inspect "$id" | grep -o '"run":"[^"]*' | cut -d'"' -f4)
+    carrel exec "$id" -- echo first
+    carrel exec "$id" -c 'exit 4'
+    carrel pause "$id"
+    carrel resume "$id"
+    carrel renew "$id"
+    carrel destroy "$id"
+    carrel journal show "$run"
+    for word in run_started sandbox_made sandbox_paused sandbox_resumed lease_renewed run_ended sealed; do
+        [[ $out == *" $word "* || $out == *" $word"$'\n'* ]]
+    done
+    [[ $out == *echo* ]]
+    carrel journal verify "$run"
+    [ "$status" -eq 0 ]
+    carrel runs
+    [[ $out == *"$run"* ]]
+}
+@test "the journal has each program and each change, and is sealed at the end" { both recorded; }
+
+not_mine() {
+    [ "$(id -u)" -eq 0 ] || skip "needs root and a user"
+    have_user 2>/dev/null || skip "$NO_USER_REASON"
+    _enter root
+    create --name box
+    local theirs=$T/carrel/sandboxes name=$id
+    _enter user
+    carrel exec "$name" -- true
+    is_one_error 125 'carrel: no living sandbox*'
+    ! as_user ls "$theirs"
+    _enter root # so that teardown finds both
+}
+@test "another user's sandbox is out of reach" { not_mine; }
