@@ -288,7 +288,7 @@ static int make(struct keeper *keeper, struct carrel_error *err)
     struct stage *stage = &keeper->stage;
     AUTO(buf_finish) struct buf record = BUF_INIT(REGISTRY_RECORD_MAX);
 
-    stage->must_stand = true;
+    stage->must_stand = stage->stays = true;
     int r = make_ground(keeper, err);
     if (r == 0)
         r = stage_make(stage, err);

@@ -109,6 +109,7 @@ static int create(struct stage *stage, struct carrel_error *err)
                                                            : 0;
     if (r == 0)
         r = spec_make(stage->options, result->run, &spec, err);
+    spec.box.stays = stage->stays;
     if (r == 0 && stage->root && !stage->ground)
         r = ground_make(NULL, stage->root->image->trees, &stage->ground, err);
     if (r == 0 && stage->ground)
@@ -145,6 +146,7 @@ int stage_remake(struct stage *stage, struct carrel_error *err)
     sandbox_free(ptr_steal(&stage->box));
     stage->watch = (struct disk_watch)DISK_WATCH_INIT;
     int r = spec_make(stage->options, stage->result->run, &spec, err);
+    spec.box.stays = stage->stays;
     if (r == 0 && stage->ground)
         r = use_ground(stage, &spec, err);
     if (r == 0 && stage->place)

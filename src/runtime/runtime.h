@@ -100,6 +100,7 @@ struct sandbox_spec {
     uid_t uid;
     gid_t gid;
     struct sandbox_limits limits;
+    bool stays;       /* many programs will be started in it: what can be done once is */
     uint64_t require; /* set of PROTECT_BITs that must be in force, or create refuses */
 };
 

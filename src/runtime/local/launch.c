@@ -83,8 +83,7 @@ static int drop_capabilities(const struct launch *launch)
 
 static int filter_calls(const struct launch *launch)
 {
-    (void)launch;
-    return seccomp_install(NULL);
+    return launch->plan->filters_init ? seccomp_install_rest(NULL) : seccomp_install(NULL);
 }
 
 static int restore_signals(const struct launch *launch)

@@ -5,31 +5,49 @@
 #include "seccomp_program.h"
 #include <errno.h>
 #include <linux/seccomp.h>
+#include <stddef.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 _Static_assert(
         ARRAY_LEN(seccomp_program) <= BPF_MAXINSNS, "the kernel takes no longer program");
 
-const struct sock_filter *seccomp_program_code(void)
+/* The first part has looked at the architecture. */
+static const struct sock_filter rest_program[] = {
+    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
+    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+};
+
+static const struct {
+    const struct sock_filter *code;
+    size_t len;
+} programs[] = {
+    [SECCOMP_WHOLE] = { seccomp_program, ARRAY_LEN(seccomp_program) },
+    [SECCOMP_INIT] = { seccomp_init_program, ARRAY_LEN(seccomp_init_program) },
+    [SECCOMP_REST] = { rest_program, ARRAY_LEN(rest_program) },
+};
+
+const struct sock_filter *seccomp_program_code(enum seccomp_part part)
 {
-    return seccomp_program;
+    return programs[part].code;
 }
 
-size_t seccomp_program_len(void)
+size_t seccomp_program_len(enum seccomp_part part)
 {
-    return ARRAY_LEN(seccomp_program);
+    return programs[part].len;
 }
 
-int seccomp_install(struct carrel_error *err)
+static int install(enum seccomp_part part, struct carrel_error *err)
 {
     /* The kernel copies the program; its interface only lacks the const. */
     union {
         const struct sock_filter *prepared;
         struct sock_filter *filter;
-    } code = { .prepared = seccomp_program };
+    } code = { .prepared = programs[part].code };
     const struct sock_fprog program = {
-        .len = ARRAY_LEN(seccomp_program),
+        .len = (unsigned short)programs[part].len,
         .filter = code.filter,
     };
 
@@ -41,4 +59,19 @@ int seccomp_install(struct carrel_error *err)
     if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0)
         return err_set_errno(err, -errno, "install the seccomp filter");
     return 0;
+}
+
+int seccomp_install(struct carrel_error *err)
+{
+    return install(SECCOMP_WHOLE, err);
+}
+
+int seccomp_install_init(struct carrel_error *err)
+{
+    return install(SECCOMP_INIT, err);
+}
+
+int seccomp_install_rest(struct carrel_error *err)
+{
+    return install(SECCOMP_REST, err);
 }

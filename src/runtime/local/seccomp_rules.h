@@ -249,6 +249,12 @@ static const struct seccomp_number seccomp_numbers[] = {
  * The x32 calls of x86_64: numbers with bit 30 set. Without bit 31: negative numbers are
  * nobody's calls, and the kernel answers ENOSYS to them.
  */
+/*
+ * What init may do and its programs may not: it opens files for the host, and only this call
+ * can keep a path from leading astray.
+ */
+#define SECCOMP_INIT_ALONE "openat2"
+
 #define SECCOMP_X32_FIRST UINT32_C(0x40000000)
 #define SECCOMP_X32_LAST UINT32_C(0x7fffffff)
 

@@ -52,12 +52,12 @@ static uint32_t word_at(const struct seccomp_data *data, uint32_t offset)
 }
 
 /* Runs the filter as the kernel would. Knows just the instructions that the generator uses. */
-static uint32_t run_filter(const struct seccomp_data *data)
+static uint32_t run_part(enum seccomp_part part, const struct seccomp_data *data)
 {
-    const struct sock_filter *code = seccomp_program_code();
+    const struct sock_filter *code = seccomp_program_code(part);
     uint32_t acc = 0;
 
-    for (size_t pc = 0; pc < seccomp_program_len(); pc++) {
+    for (size_t pc = 0; pc < seccomp_program_len(part); pc++) {
         uint32_t k = code[pc].k;
         bool is_true;
 
@@ -87,6 +87,22 @@ static uint32_t run_filter(const struct seccomp_data *data)
     test_fail(__FILE__, __LINE__, "the program ran past its end");
 }
 
+/* Of two filters the kernel takes the answer that allows less: the smaller one, signed. */
+static uint32_t stricter(uint32_t a, uint32_t b)
+{
+    return (int32_t)(a & SECCOMP_RET_ACTION_FULL) <= (int32_t)(b & SECCOMP_RET_ACTION_FULL) ? a
+                                                                                            : b;
+}
+
+/* Whatever a test asks, the two parts must say together what the whole says. */
+static uint32_t run_filter(const struct seccomp_data *data)
+{
+    uint32_t whole = run_part(SECCOMP_WHOLE, data);
+
+    CHECK_EQ(stricter(run_part(SECCOMP_INIT, data), run_part(SECCOMP_REST, data)), whole);
+    return whole;
+}
+
 static uint32_t ask_arch(uint32_t arch, uint32_t number)
 {
     return run_filter(&(struct seccomp_data){ .nr = (int)number, .arch = arch });
@@ -98,6 +114,14 @@ static uint32_t ask_arch(uint32_t arch, uint32_t number)
     run_filter(&(struct seccomp_data){ .nr = (int)(number),                                    \
             .arch = native_arch,                                                               \
             .args = { (uint64_t)(a), (uint64_t)(b), (uint64_t)(c), (uint64_t)(d) } })
+
+TEST(init_may_open_files_with_care_and_its_programs_may_not)
+{
+    const struct seccomp_data data = { .nr = SYS_openat2, .arch = native_arch };
+
+    CHECK_EQ(run_part(SECCOMP_INIT, &data), SECCOMP_RET_ALLOW);
+    CHECK_EQ(run_filter(&data), SECCOMP_RET_ERRNO | ENOSYS);
+}
 
 TEST(a_call_from_another_architecture_ends_the_process)
 {

@@ -12,6 +12,7 @@
 #include "runtime/local/caps.h"
 #include "runtime/local/landlock.h"
 #include "runtime/local/plan.h"
+#include "runtime/local/seccomp.h"
 #include "runtime/local/wire.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -211,6 +212,11 @@ static int close_rest(struct setup *setup, struct carrel_error *err)
     return 0;
 }
 
+static int filter_init(struct setup *setup, struct carrel_error *err)
+{
+    return setup->plan->filters_init ? seccomp_install_init(err) : 0;
+}
+
 int setup_run(struct setup *setup, struct carrel_error *err)
 {
     static int (*const steps[])(struct setup *, struct carrel_error *) = {
@@ -227,7 +233,8 @@ int setup_run(struct setup *setup, struct carrel_error *err)
         join_network,     /* as late as can be; from here on we are one thread */
         drop_privileges,  /* after all that needs them */
         hide_init,        /* before the first program could look; after the last set-uid call */
-        close_rest,       /* last: steps above use descriptors of the host */
+        close_rest,       /* last but one: steps above use descriptors of the host */
+        filter_init,      /* last: it forbids most of the above */
     };
 
     for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
