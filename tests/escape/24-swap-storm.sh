@@ -2,6 +2,7 @@
 # A program exchanges a directory and a link to the host as fast as it can, while a hundred thousand
 # file operations go through that name.
 calls=100000
+[ "$who" = root ] || ! is_root_suite || calls=20000 # the same door, once more
 swap='import ctypes
 libc = ctypes.CDLL(None)
 print("READY", flush=True)
@@ -20,8 +21,11 @@ clean_up() { leave; }
 
 # The way of a server that looks first and opens then.
 bare() {
-    start swap me env -C "$T/work" python3 -c "$swap"
-    me env -C "$T/work" python3 -c 'import os
+    me mkdir -p "$T/bare/a"
+    me ln -s "$T/outside" "$T/bare/b"
+    echo inside | me tee "$T/bare/a/file" >/dev/null
+    start swap me env -C "$T/bare" python3 -c "$swap"
+    me env -C "$T/bare" python3 -c 'import os
 for i in range(300000):
     if not os.path.islink("a"):
         try:
