@@ -158,6 +158,20 @@ static int take_snapshot(const struct living_args *args, struct carrel_error *er
     return report_print_json(&text, 0);
 }
 
+static int remove_snapshot(const struct living_args *args, struct carrel_error *err)
+{
+    AUTO(buf_finish) struct buf text = BUF_INIT(4096);
+    struct json json = { .out = &text };
+
+    int r = snapshots_remove(args->words[1], err);
+    if (r < 0 || !args->run.is_json)
+        return r;
+    json_object(&json, NULL);
+    json_str(&json, "name", args->words[1]);
+    json_end_object(&json);
+    return report_print_json(&text, 0);
+}
+
 int cmd_snapshot(int argc, char **argv)
 {
     struct carrel_error err = { 0 };
@@ -165,7 +179,7 @@ int cmd_snapshot(int argc, char **argv)
 
     int r = living_args_parse(&args, &snapshot_command, argc, argv, &err);
     if (r == 0)
-        r = strcmp(args.words[0], "rm") == 0 ? snapshots_remove(args.words[1], &err)
+        r = strcmp(args.words[0], "rm") == 0 ? remove_snapshot(&args, &err)
                                              : take_snapshot(&args, &err);
     else if (r > 0)
         r = 0;

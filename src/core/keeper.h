@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 struct carrel_error;
+struct carrel_run_options;
 struct keeper_message;
 struct registry_entry;
 
@@ -69,6 +70,7 @@ struct keeper {
     uint64_t lease_ms;              /* 0: none */
     uint64_t idle_ms;               /* 0: none */
     uint64_t lease_end_ns;          /* CLOCK_BOOTTIME; 0: none */
+    struct sandbox_limits changed;  /* since it was made; 0: not */
     char created[CLOCK_STAMP];
     bool is_paused;
     uint64_t next_publish_ns;
@@ -91,6 +93,9 @@ struct keeper {
 /* Does what the client asks for, if it asked; one that is gone is let go. */
 void keeper_serve(struct keeper *keeper, size_t client);
 void keeper_drop_client(struct keeper *keeper, size_t client);
+
+/* The limits that were changed: a sandbox that is made again, or forked, has them too. */
+void keeper_fill_limits(const struct keeper *keeper, struct carrel_run_options *options);
 
 /* --- keeper_process.c --- */
 

@@ -41,6 +41,7 @@ static void inherit(const struct birth *birth, struct carrel_run_options *option
         struct carrel_workspace_options *workspace)
 {
     *options = *birth->parent->stage.request->options;
+    keeper_fill_limits(birth->parent, options);
     if (!birth->inherits_env)
         options->env = NULL;
     if (options->workspace) {

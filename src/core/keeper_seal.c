@@ -30,6 +30,7 @@ static int stand_again(struct keeper *keeper, struct carrel_error *err)
 {
     struct stage *stage = &keeper->stage;
 
+    keeper_fill_limits(keeper, &stage->permit.options);
     int r = stage_remake(stage, err);
     if (r == 0)
         r = sandbox_set_lease(stage->box, keeper->lease_end_ns, keeper->idle_ms, err);

@@ -179,6 +179,21 @@ static int resume_it(struct keeper *keeper, struct ask *ask, struct carrel_error
     return note(keeper, "sandbox_resumed", NULL, err);
 }
 
+static void fill_limits(const uint64_t *value, struct carrel_run_options *options)
+{
+    if (value[LIMIT_MEMORY])
+        options->memory_bytes = value[LIMIT_MEMORY];
+    if (value[LIMIT_CPU])
+        options->cpu_milli = value[LIMIT_CPU];
+    if (value[LIMIT_PIDS])
+        options->pids = value[LIMIT_PIDS];
+}
+
+void keeper_fill_limits(const struct keeper *keeper, struct carrel_run_options *options)
+{
+    fill_limits(keeper->changed.value, options);
+}
+
 /* What the policy allows for a sandbox when it is made, it allows later, and no more. */
 static int permit_limits(
         struct keeper *keeper, const struct keeper_message *request, struct carrel_error *err)
@@ -189,12 +204,7 @@ static int permit_limits(
     static const char *const none[] = { "update", NULL };
 
     options.argv = none;
-    if (request->limit[LIMIT_MEMORY])
-        options.memory_bytes = request->limit[LIMIT_MEMORY];
-    if (request->limit[LIMIT_CPU])
-        options.cpu_milli = request->limit[LIMIT_CPU];
-    if (request->limit[LIMIT_PIDS])
-        options.pids = request->limit[LIMIT_PIDS];
+    fill_limits(request->limit, &options);
     return permit_make(&options, made->policy, NULL, &permit, err);
 }
 
@@ -225,6 +235,9 @@ static int update(struct keeper *keeper, struct ask *ask, struct carrel_error *e
     if (r < 0)
         return r;
     memcpy(result->limits, limits.value, sizeof(result->limits));
+    for (size_t i = 0; i < ARRAY_LEN(changeable); i++)
+        if (which & LIMIT_BIT(changeable[i]))
+            keeper->changed.value[changeable[i]] = limits.value[changeable[i]];
     return note(keeper, "limits_changed", detail.data, err);
 }
 
