@@ -12,6 +12,7 @@
 #include "registry/registry.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -115,13 +116,29 @@ static void watch_disk(struct keeper *keeper)
         watch->next_ns = UINT64_MAX;
 }
 
-#define MAX_WATCHED (FIRST_CLIENT + KEEPER_MAX_CLIENTS + 2 * KEEPER_MAX_PROCESSES)
+/* Room for all that may be watched now; most of the time that is little. */
+static struct pollfd *make_room(struct keeper *keeper)
+{
+    size_t n = FIRST_CLIENT + keeper->n_clients + 2 * keeper->n_processes;
 
-static int turn(struct keeper *keeper, struct pollfd *watch, struct carrel_error *err)
+    if (n > keeper->watch_room) {
+        struct pollfd *more = reallocarray(keeper->watch, n, sizeof(*more));
+        if (!more)
+            return NULL;
+        keeper->watch = more;
+        keeper->watch_room = n;
+    }
+    return keeper->watch;
+}
+
+static int turn(struct keeper *keeper, struct carrel_error *err)
 {
     bool has_backlog = keeper_report(keeper);
     size_t n_clients = keeper->n_clients;
+    struct pollfd *watch = make_room(keeper);
 
+    if (!watch)
+        return err_set_errno(err, -ENOMEM, "keeper");
     watch[0] = (struct pollfd){ .fd = keeper->entry->listen_fd, .events = POLLIN };
     watch[1] = (struct pollfd){ .fd = keeper->stage.box->event_fd, .events = POLLIN };
     watch[2] = (struct pollfd){ .fd = keeper->signal_fd, .events = POLLIN };
@@ -129,7 +146,7 @@ static int turn(struct keeper *keeper, struct pollfd *watch, struct carrel_error
         watch[FIRST_CLIENT + i] =
                 (struct pollfd){ .fd = keeper->clients[i].sock, .events = POLLIN };
     struct pollfd *streams = &watch[FIRST_CLIENT + n_clients];
-    size_t n_streams = keeper_watch_streams(keeper, streams, 2 * KEEPER_MAX_PROCESSES);
+    size_t n_streams = keeper_watch_streams(keeper, streams, 2 * keeper->n_processes);
     uint64_t wake_ns = earlier(keeper_next_deadline(keeper), keeper->stage.watch.next_ns);
     if (has_backlog)
         wake_ns = earlier(wake_ns, clock_ns() + 10 * NS_PER_MS);
@@ -162,12 +179,10 @@ static int turn(struct keeper *keeper, struct pollfd *watch, struct carrel_error
 
 static int live(struct keeper *keeper, struct carrel_error *err)
 {
-    struct pollfd *watch = calloc(MAX_WATCHED, sizeof(*watch));
-    int r = watch ? 0 : err_set_errno(err, -ENOMEM, "keeper");
+    int r = 0;
 
     while (r == 0 && keeper->end == KEEPER_GOES_ON)
-        r = turn(keeper, watch, err);
-    free(watch);
+        r = turn(keeper, err);
     return r;
 }
 
@@ -288,6 +303,7 @@ static int make(struct keeper *keeper, struct carrel_error *err)
     struct stage *stage = &keeper->stage;
     AUTO(buf_finish) struct buf record = BUF_INIT(REGISTRY_RECORD_MAX);
 
+    (void)malloc_trim(0); /* init gets a copy of what is there now, and there are many of us */
     stage->must_stand = stage->stays = true;
     int r = make_ground(keeper, err);
     if (r == 0)

@@ -84,6 +84,8 @@ struct keeper {
     uint32_t n_starts;
     struct keeper_client clients[KEEPER_MAX_CLIENTS];
     size_t n_clients; /* slots ever used */
+    struct pollfd *watch;
+    size_t watch_room;
     struct keeper_process *processes;
     size_t n_processes; /* slots ever used */
 };
