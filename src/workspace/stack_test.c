@@ -1,0 +1,232 @@
+#include "workspace/lower.h"
+#include "workspace/place_fixture.h"
+#include "workspace/stack.h"
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#define TIP "1111111111111111111111111111111111111111"
+#define OLDER "2222222222222222222222222222222222222222"
+
+/* Two layers, "layer0" on top, and a place for the fork's own "git", below the fixture's. */
+struct stack {
+    struct fixture fx;
+    char paths[2][256];
+    char git[256];
+};
+
+static void begin(struct stack *s)
+{
+    fixture_init(&s->fx);
+    for (int i = 0; i < 2; i++) {
+        (void)snprintf(s->paths[i], sizeof(s->paths[i]), "%s/layer%d", s->fx.top, i);
+        CHECK_EQ(mkdir(s->paths[i], 0755), 0);
+    }
+    (void)snprintf(s->git, sizeof(s->git), "%s/git", s->fx.top);
+    CHECK_EQ(mkdir(s->git, 0755), 0);
+}
+
+static const char *in(const struct stack *s, const char *name)
+{
+    static char path[512];
+
+    (void)snprintf(path, sizeof(path), "%s/%s", s->fx.top, name);
+    return path;
+}
+
+static void put_dirs(struct stack *s, const char *layer)
+{
+    char name[128];
+
+    (void)snprintf(name, sizeof(name), "%s/refs", layer);
+    CHECK_EQ(mkdir(in(s, name), 0755), 0);
+    (void)snprintf(name, sizeof(name), "%s/refs/heads", layer);
+    CHECK_EQ(mkdir(in(s, name), 0755), 0);
+}
+
+static bool holds(const struct stack *s, const char *name, const char *text)
+{
+    char got[256];
+
+    return fd_read_file(AT_FDCWD, in(s, name), got, sizeof(got)) >= 0 && strcmp(got, text) == 0;
+}
+
+/* The fork's branch "new" of one that had "old" is at `tip`. */
+static void check_fork(struct stack *s, const char *tip, bool is_checked_out)
+{
+    const char *const list[] = { s->paths[0], s->paths[1], NULL };
+    char line[OID_MAX + 2];
+    struct lower below = { .n = 0 };
+    AUTO(fd_close) int dir = open(s->git, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    CHECK_EQ(lower_open(&below, list, &s->fx.err), 0);
+    int r = stack_fork_git(&below, "old", "new", s->fx.base, dir, &s->fx.err);
+    lower_close(&below);
+    CHECK_STR(r < 0 ? s->fx.err.message : "", "");
+    (void)snprintf(line, sizeof(line), "%s\n", tip ? tip : s->fx.base);
+    CHECK(holds(s, "git/refs/heads/new", line));
+    CHECK_EQ(holds(s, "git/HEAD", "ref: refs/heads/new\n"), is_checked_out);
+    CHECK_EQ(access(in(s, "git/HEAD"), F_OK) == 0, is_checked_out);
+}
+
+static void end(struct stack *s)
+{
+    fixture_finish(&s->fx);
+}
+
+TEST(the_branch_of_a_fork_begins_where_the_other_stood)
+{
+    struct stack s;
+
+    begin(&s);
+    put_dirs(&s, "layer0");
+    put_dirs(&s, "layer1");
+    fixture_write(&s.fx, "layer1/HEAD", "ref: refs/heads/old\n");
+    fixture_write(&s.fx, "layer1/refs/heads/old", OLDER "\n");
+    fixture_write(&s.fx, "layer0/refs/heads/old", TIP "\n");
+    check_fork(&s, TIP, true);
+    end(&s);
+}
+
+TEST(a_packed_branch_is_found)
+{
+    struct stack s;
+
+    begin(&s);
+    fixture_write(&s.fx, "layer1/HEAD", "ref: refs/heads/old\n");
+    fixture_write(&s.fx, "layer1/packed-refs",
+            "# pack-refs with: peeled fully-peeled sorted \n" OLDER " refs/heads/old/er\n" OLDER
+            " refs/heads/ol\n" TIP " refs/heads/old\n^" OLDER "\n");
+    check_fork(&s, TIP, true);
+    end(&s);
+}
+
+TEST(a_branch_that_was_packed_later_is_not_the_older_file)
+{
+    struct stack s;
+
+    begin(&s);
+    put_dirs(&s, "layer0");
+    put_dirs(&s, "layer1");
+    fixture_write(&s.fx, "layer1/refs/heads/old", OLDER "\n");
+    CHECK_EQ(mknod(in(&s, "layer0/refs/heads/old"), S_IFCHR, 0), 0);
+    fixture_write(&s.fx, "layer0/packed-refs", TIP " refs/heads/old\n");
+    check_fork(&s, TIP, true);
+    end(&s);
+}
+
+TEST(a_directory_that_was_made_anew_hides_the_older_file)
+{
+    struct stack s;
+
+    begin(&s);
+    put_dirs(&s, "layer0");
+    put_dirs(&s, "layer1");
+    if (setxattr(in(&s, "layer0/refs"), "user.overlay.opaque", "y", 1, 0) < 0)
+        SKIP("no attributes of users on the file system of /tmp");
+    fixture_write(&s.fx, "layer1/refs/heads/old", OLDER "\n");
+    check_fork(&s, NULL, true);
+    end(&s);
+}
+
+TEST(what_else_was_checked_out_stays_so)
+{
+    struct stack s;
+
+    begin(&s);
+    fixture_write(&s.fx, "layer0/HEAD", "ref: refs/heads/side\n");
+    fixture_write(&s.fx, "layer1/HEAD", "ref: refs/heads/old\n");
+    check_fork(&s, NULL, false);
+    end(&s);
+}
+
+/* A run chose all of this: nothing of it is followed, waited for or believed. */
+TEST(a_branch_in_any_other_form_is_none)
+{
+    static const char *const texts[] = { "", "\n", TIP, "ref: refs/heads/main\n", TIP "0\n",
+        "../../../../etc/passwd\n" };
+
+    for (size_t i = 0; i < ARRAY_LEN(texts) + 3; i++) {
+        struct stack s;
+        begin(&s);
+        put_dirs(&s, "layer0");
+        fixture_write(&s.fx, "outside", TIP "\n");
+        if (i < ARRAY_LEN(texts))
+            fixture_write(&s.fx, "layer0/refs/heads/old", texts[i]);
+        else if (i == ARRAY_LEN(texts))
+            CHECK_EQ(symlink("../../../outside", in(&s, "layer0/refs/heads/old")), 0);
+        else if (i == ARRAY_LEN(texts) + 1)
+            CHECK_EQ(mkfifo(in(&s, "layer0/refs/heads/old"), 0644), 0);
+        else
+            CHECK_EQ(mkdir(in(&s, "layer0/refs/heads/old"), 0755), 0);
+        check_fork(&s, NULL, true);
+        end(&s);
+    }
+}
+
+/* A new layer with its two empty directories. */
+static int make_layer(struct stack *s, const char *name)
+{
+    char path[128];
+
+    CHECK_EQ(mkdir(in(s, name), 0755), 0);
+    (void)snprintf(path, sizeof(path), "%s/upper", name);
+    CHECK_EQ(mkdir(in(s, path), 0755), 0);
+    (void)snprintf(path, sizeof(path), "%s/gitupper", name);
+    CHECK_EQ(mkdir(in(s, path), 0755), 0);
+    int dir = open(in(s, name), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    CHECK(dir >= 0);
+    return dir;
+}
+
+TEST(what_was_written_changes_places_with_an_empty_layer)
+{
+    struct stack s;
+    char ids[STACK_MAX][STACK_ID_MAX];
+
+    begin(&s);
+    AUTO(workspace_free) struct workspace *ws = fixture_create(&s.fx, "T", "R");
+    CHECK(!stack_is_fresh(ws)); /* it has a HEAD of its own */
+    CHECK_EQ(mkdirat(ws->dir, "upper/made", 0755), 0);
+    AUTO(fd_close) int layer = make_layer(&s, "L-1");
+    CHECK_EQ(stack_put(ws, layer, "L-1", &s.fx.err), 0);
+    CHECK(stack_is_fresh(ws));
+    CHECK(fixture_has(&s.fx, "L-1/upper/made"));
+    CHECK(fixture_has(&s.fx, "L-1/gitupper/HEAD"));
+    CHECK_EQ(stack_put(ws, layer, "L-1", &s.fx.err), -ENOTEMPTY);
+    AUTO(fd_close) int second = make_layer(&s, "L-2");
+    CHECK_EQ(mkdirat(ws->dir, "upper/later", 0755), 0);
+    CHECK_EQ(stack_put(ws, second, "L-2", &s.fx.err), 0);
+    CHECK_EQ(stack_list(ws, ids), 2);
+    CHECK_STR(ids[0], "L-2");
+    CHECK_STR(ids[1], "L-1");
+
+    AUTO(workspace_free) struct workspace *found = NULL;
+    CHECK_EQ(workspace_find(s.fx.state, "T/R", &found, &s.fx.err), 0);
+    CHECK_STR(found->layers, "L-2 L-1");
+    workspace_free(ptr_steal(&ws));
+    end(&s);
+}
+
+TEST(a_list_of_layers_has_names_and_an_end)
+{
+    static const char *const bad[] = { " ", "a  b", "a/b", "..", "a ..",
+        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" };
+    char ids[STACK_MAX][STACK_ID_MAX];
+    struct workspace ws = { .layers = NULL };
+    char many[STACK_MAX * 2 + 4] = "";
+
+    CHECK_EQ(stack_list(&ws, ids), 0);
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        ws.layers = (char *)(uintptr_t)bad[i];
+        CHECK_EQ(stack_list(&ws, ids), -EBADMSG);
+    }
+    for (size_t i = 0; i <= STACK_MAX; i++)
+        (void)strcat(many, i ? " a" : "a");
+    ws.layers = many;
+    CHECK_EQ(stack_list(&ws, ids), -EBADMSG);
+    many[2 * STACK_MAX - 1] = '\0';
+    CHECK_EQ(stack_list(&ws, ids), STACK_MAX);
+}
