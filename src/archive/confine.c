@@ -37,6 +37,15 @@
 #error "no number of this machine for the filter"
 #endif
 
+#ifndef __has_feature /* clang's way to say what gcc says with __SANITIZE_ADDRESS__ */
+#define __has_feature(x) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+#define HAS_SHADOW 1 /* of the sanitizer, larger than any limit */
+#else
+#define HAS_SHADOW 0
+#endif
+
 static const int for_all[] = {
     SYS_read,
     SYS_write,
@@ -212,11 +221,8 @@ static int bound(uint64_t memory_bytes, struct carrel_error *err)
 
     if (setrlimit(RLIMIT_CORE, &none) < 0 || setrlimit(RLIMIT_NOFILE, &files) < 0)
         return err_set_errno(err, -errno, "set limits");
-#if !defined(__SANITIZE_ADDRESS__) && !defined(CARREL_ASAN) /* its shadow alone is larger */
-    if (setrlimit(RLIMIT_AS, &memory) < 0)
+    if (!HAS_SHADOW && setrlimit(RLIMIT_AS, &memory) < 0)
         return err_set_errno(err, -errno, "set limits");
-#endif
-    (void)memory;
     return 0;
 }
 
