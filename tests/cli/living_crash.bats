@@ -1,0 +1,268 @@
+#!/usr/bin/env bats
+# shellcheck disable=SC2030,SC2031,SC2154  # cli.bash sets $status, $out and others
+# Sandboxes that stay, and kill -9 of everybody who has to do with one: whoever makes it, its keeper,
+# its init, whoever uses it; at chosen steps and at random moments. What the dead left, the next
+# command takes away, and work in a workspace is kept. And a hundred who want the same name.
+#
+#   CARREL_CRASH=N|full   points for each step (10), or every one
+
+load cli
+load living
+eval "cli_$(declare -f teardown)"
+teardown() {
+    _living_teardown
+    cli_teardown
+}
+
+SEED=20240611 # the delays are random, but the same every time
+POINTS=${CARREL_CRASH:-10}
+
+# $killer: tests/kill_at.c, where the user can reach it.
+setup_killer() {
+    killer=$T/kill_at
+    install -m 755 "$(cd "$BATS_TEST_DIRNAME/../.." && pwd)/build/tests/kill_at" "$killer"
+}
+
+# Whatever stands now: it can be ended, and the name is free.
+recovers() {
+    carrel destroy --all
+    [ "$status" -eq 0 ]
+    create --name box
+    carrel exec box -- echo works
+    [ "$status:$out" = 0:works ]
+    carrel destroy box
+    [ "$status" -eq 0 ]
+}
+
+# ---- at a chosen step ---------------------------------------------------------------------------
+
+killed_making() { # killed_making GENERATION: 0: create itself; 2: the keeper
+    local total step n status killed=0
+    setup_killer
+    carrel create --name box # what is made once is there
+    carrel destroy box
+    total=$(me "$killer" "$1" 0 "$CARREL" create --name box 9>&1 >/dev/null 2>"$T/.err")
+    [ "$total" -gt 50 ]
+    recovers
+    step=1
+    [ "$POINTS" = full ] || step=$(((total + POINTS - 1) / POINTS))
+    for ((n = 1 + SEED % step; n <= total; n += step)); do
+        status=0
+        me timeout -k 5 60 "$killer" "$1" "$n" "$CARREL" create --name box >"$T/.out" 2>"$T/.err" </dev/null 9>/dev/null || status=$?
+        echo "at $n of $total: $status $(cat "$T/.out" "$T/.err")"
+        [ "$status" -ne 99 ] || continue # it was over before
+        killed=$((killed + 1))
+        if [ "$1" = 2 ] && [ "$status" -ne 0 ]; then
+            [ "$status" -eq 125 ]
+            grep -q 'carrel: the keeper of the sandbox ended before it stood' "$T/.err"
+        fi
+        recovers
+    done
+    [ "$killed" -ge 3 ]
+    nothing_left
+}
+@test "create is killed at every step" { both killed_making 0; }
+@test "the keeper is killed at every step of making its sandbox" { both killed_making 2; }
+
+killed_with_workspace() {
+    local total step n
+    setup_killer
+    me git init -q -b main repo
+    me git -C repo config user.name T
+    me git -C repo config user.email t@example.org
+    me sh -c 'cd repo && echo one >a && git add a && git commit -qm first'
+    carrel create --name box --repo repo --task T --run first
+    carrel destroy box
+    carrel workspace discard --force first
+    total=$(me "$killer" 2 0 "$CARREL" create --repo repo --task T --run count 9>&1 >/dev/null 2>"$T/.err")
+    [ "$total" -gt 50 ]
+    carrel destroy --all
+    step=1
+    [ "$POINTS" = full ] || step=$(((total + POINTS - 1) / POINTS))
+    for ((n = 1 + SEED % step; n <= total; n += step)); do
+        me timeout -k 5 60 "$killer" 2 "$n" "$CARREL" create --repo repo --task T --run "r$n" >"$T/.out" 2>"$T/.err" </dev/null 9>/dev/null || true
+        echo "at $n of $total: $(cat "$T/.out" "$T/.err")"
+        until_true no_keeper
+        carrel cleanup
+        [ "$status" -eq 0 ]
+        [ -z "$(me find state/carrel/workspaces/.new -mindepth 1 2>/dev/null)" ]
+        carrel workspace discard --force "T/r$n" || true # where it had come that far
+        # The name is free, and the repository sane.
+        create --repo repo --task T --run "r$n"
+        in_box 'echo two >>a && git commit -qam second'
+        [ "$status" -eq 0 ]
+        carrel destroy "$id"
+        [ "$status" -eq 0 ]
+        carrel workspace discard --force "T/r$n"
+        [ "$status" -eq 0 ]
+    done
+    me git -C repo fsck --no-dangling
+    [ -z "$(me git -C repo status --porcelain)" ]
+    nothing_left
+}
+@test "the keeper is killed at every step of making a workspace" { both killed_with_workspace; }
+
+# ---- while it lives -----------------------------------------------------------------------------
+
+keeper_killed() {
+    local keeper init i ms
+    new_tag
+    RANDOM=$SEED
+    for i in $(seq 1 12); do
+        create --name box
+        keeper=$(keeper_of "$id")
+        init=$(init_of "$keeper")
+        carrel exec --detach "$id" -c '(setsid sh -c "trap \"\" TERM HUP; sleep 1000; :" "$0" &) ; while :; do :; done' "$tag"
+        background exec --quiet box -c 'while :; do echo line; done' "$tag"
+        ms=$((RANDOM % 60))
+        until_true test -s "$T/.out"
+        sleep "0.0$((ms / 10))" # anywhere in the work; nothing waits for this
+        kill -KILL "$keeper"
+        until_true is_dead "$init"
+        until_true _is_over "${_cli_pids[-1]}"
+        none_left "$tag"
+        carrel exec box -- true
+        is_one_error 125 "carrel: no living sandbox 'box'*"
+    done
+    recovers
+    nothing_left
+}
+@test "the keeper is killed while programs run: the sandbox ends, the name is free" { both keeper_killed; }
+
+init_killed() {
+    local keeper init run
+    new_tag
+    create --name box
+    run=$(me "$CARREL" inspect "$id" | grep -o '"run":"[^"]*' | cut -d'"' -f4)
+    keeper=$(keeper_of "$id")
+    init=$(init_of "$keeper")
+    background exec --quiet box -c 'echo ready; sleep 1000; :' "$tag"
+    until_true test -s "$T/.out"
+    kill -KILL "$init"
+    until_true is_dead "$keeper"
+    until_true _is_over "${_cli_pids[-1]}"
+    none_left "$tag"
+    # The keeper had time to write down what happened.
+    carrel journal verify "$run"
+    [ "$status" -eq 0 ]
+    carrel runs show "$run"
+    [[ $out == *infrastructure* ]]
+    nothing_left
+}
+@test "init is killed: the keeper says so in the journal, and goes" { both init_killed; }
+
+work_kept() {
+    local keeper
+    me git init -q -b main repo
+    me git -C repo config user.name T
+    me git -C repo config user.email t@example.org
+    me sh -c 'cd repo && echo one >a && git add a && git commit -qm first'
+    create --repo repo --task T --run R
+    in_box 'echo two >>a; git commit -qam second; echo three >b'
+    background exec --quiet "$id" -c 'i=0; while :; do i=$((i + 1)); echo $i >n; git add n; git commit -qm $i; echo $i; done'
+    until_true grep -q 3 "$T/.out"
+    keeper=$(keeper_of "$id")
+    kill -KILL "$keeper"
+    until_true _is_over "${_cli_pids[-1]}"
+    nothing_left
+    carrel workspace diff R
+    [ "$status" -eq 0 ]
+    [[ $out == *+two* && $out == *+three* && $out == *"b/n"* ]]
+    [ -z "$(me git -C repo status --porcelain)" ]
+    carrel workspace commit R
+    [ "$status" -eq 0 ]
+    me git -C repo fsck --no-dangling
+}
+@test "work in a workspace survives the keeper" { both work_kept; }
+
+clients_killed() {
+    local i ms
+    new_tag
+    RANDOM=$SEED
+    create --name box
+    for i in $(seq 1 40); do
+        ms=$((RANDOM % 50 + 1))
+        me timeout --foreground -s KILL "$(printf '0.%03d' "$ms")" "$CARREL" exec --quiet box \
+            -c 'trap "" TERM HUP; while :; do echo line; done' "$tag" >/dev/null 2>&1 </dev/null || true
+    done
+    none_left "$tag"
+    says 'r["processes"] == 0'
+    for i in $(seq 1 20); do
+        ms=$((RANDOM % 60 + 1))
+        me timeout --foreground -s KILL "$(printf '0.%03d' "$ms")" "$CARREL" create >/dev/null 2>&1 </dev/null || true
+        me timeout --foreground -s KILL "$(printf '0.%03d' "$((ms / 4 + 1))")" "$CARREL" destroy --all >/dev/null 2>&1 </dev/null || true
+    done
+    carrel destroy --all
+    [ "$status" -eq 0 ]
+    nothing_left
+}
+@test "exec, create and destroy are killed at random moments" { both clients_killed; }
+
+# The number of a dead keeper may be another process's by now: that one is nobody's prey.
+recycled() {
+    local keeper bystander= i
+    create --name box
+    keeper=$(keeper_of "$id")
+    kill -KILL "$keeper"
+    until_true is_dead "$keeper"
+    until_true test ! -e "/proc/$keeper"
+    for i in $(seq 1 200); do
+        echo $((keeper - 1)) >/proc/sys/kernel/ns_last_pid 2>/dev/null || skip "numbers of processes cannot be chosen here"
+        sleep 1000 3>&- &
+        bystander=$!
+        [ "$bystander" -ne "$keeper" ] || break
+        kill "$bystander"
+    done
+    [ "$bystander" -eq "$keeper" ] || skip "another process got the number"
+    carrel destroy --force box
+    is_one_error 125 "carrel: no living sandbox 'box'*"
+    carrel destroy --all --force
+    [ "$status" -eq 0 ]
+    nothing_left
+    [[ "$(tr '\0' ' ' <"/proc/$bystander/cmdline")" == "sleep 1000 " ]]
+    kill "$bystander"
+}
+@test "a process that has got the number of a dead keeper is left alone" { only root recycled; }
+
+# ---- many at once -------------------------------------------------------------------------------
+
+# One client: makes it, uses it, ends it, and counts what came of it. All refusals have a reason.
+client='
+carrel=$0 n=$1 made=0 used=0
+for i in 1 2 3; do
+    id=$("$carrel" create --name same --env WHOSE=$n 2>>err.$n) && made=$((made + 1))
+    # The one of this name, whoever made it; and by its id only ever our own.
+    said=$("$carrel" exec --quiet same -c "echo \$WHOSE" 2>>err.$n </dev/null) && used=$((used + 1))
+    if [ -n "$id" ]; then
+        said=$("$carrel" exec --quiet "$id" -c "echo \$WHOSE" 2>>err.$n </dev/null) &&
+            [ "$said" != "$n" ] && echo "wrong sandbox: $said instead of $n"
+        "$carrel" destroy "$id" 2>>err.$n
+    else
+        "$carrel" destroy same 2>>err.$n
+    fi
+done
+echo "client $n made $made used $used"
+'
+hundred() {
+    local i jobs=()
+    me mkdir clients
+    for i in $(seq 1 100); do
+        me env -C "$T/clients" timeout -k 5 300 sh -c "$client" "$CARREL" "$i" >"$T/client.$i" 2>&1 </dev/null &
+        jobs[i]=$!
+    done
+    for i in $(seq 1 100); do
+        wait "${jobs[i]}"
+    done
+    cat "$T"/client.* | sort | uniq -c | sort -rn | head -5
+    [ "$(grep -l '^client' "$T"/client.* | wc -l)" -eq 100 ]
+    ! grep -h 'wrong sandbox' "$T"/client.*
+    [ "$(cat "$T"/client.* | awk '{ made += $4; used += $6 } END { print made > 0 && used > 0 }')" -eq 1 ]
+    # Why somebody was refused: it is somebody else's, it ended, or is about to.
+    cat "$T"/clients/err.* | grep -vE "is named 'same'|no living sandbox|[Tt]he sandbox (has )?ended|is gone|^$" >"$T/odd" || true
+    cat "$T/odd"
+    [ ! -s "$T/odd" ]
+    carrel destroy --all
+    [ "$status" -eq 0 ]
+    nothing_left
+}
+@test "a hundred create, use and destroy the same name at once" { both hundred; }
