@@ -16,7 +16,7 @@ _carrel_options() { # _carrel_options COMMAND: its options, one word each
         _carrel_options run
         ;;
     create)
-        echo "--name --label --lease --idle"
+        echo "--name --label --lease --idle --from"
         # Those of run that are about the sandbox and not about one program.
         _carrel_options run | tr ' ' '\n' |
             grep -vxE -e '-c|--(stdin|tty|format|output|max-output|quiet)'
@@ -41,7 +41,10 @@ _carrel_options() { # _carrel_options COMMAND: its options, one word each
     mkdir) echo "-p --mode --user --help" ;;
     stat) echo "--follow --user --json --help" ;;
     watch) echo "-r --count --user --json --help" ;;
-    health | cleanup) echo "--json --help" ;;
+    snapshot | snapshots) echo "--json --help" ;;
+    fork) echo "-n --label --inherit-env --json --help" ;;
+    health) echo "--json --help" ;;
+    cleanup) echo "--all --force --json --help" ;;
     list) echo "--all --label --json --help" ;;
     runs) echo "--older-than --keep --dry-run --json --help" ;;
     test) echo "--runtime --json --help" ;;
@@ -104,6 +107,9 @@ _carrel_value() { # _carrel_value OPTION WORD
         compopt -o nospace 2>/dev/null
         mapfile -t COMPREPLY < <(compgen -P "$before" -W "$list" -- "${2##*,}")
         ;;
+    --from)
+        mapfile -t COMPREPLY < <(compgen -W "$(_carrel_snapshots)" -- "$2")
+        ;;
     --image)
         mapfile -t COMPREPLY < <(compgen -W "none $(_carrel_images)" -- "$2")
         ;;
@@ -121,7 +127,7 @@ _carrel_value() { # _carrel_value OPTION WORD
         ;;
     -c | --timeout | --cpu | --memory | --disk | --pids | --files | --max-output | --cwd | --hostname | \
         --base | --fork | --task | --run | --include | --setup | --message | -m | --older-than | --reason | \
-        --profile | --tag | --keep | --block-import | --allow-import | --name | --label | --lease | --idle)
+        --profile | --tag | --keep | --block-import | --allow-import | --name | --label | --lease | --idle | -n)
         COMPREPLY=()
         ;;
     *) return 1 ;;
@@ -167,6 +173,10 @@ _carrel_policy() { # _carrel_policy WORD
 
 _carrel_images() {
     "${COMP_WORDS[0]}" image list 2>/dev/null | sed -n '2,$s/ .*//p'
+}
+
+_carrel_snapshots() {
+    "${COMP_WORDS[0]}" snapshots 2>/dev/null | sed -n '2,$s/ .*//p'
 }
 
 # carrel image SUBCOMMAND ...
@@ -226,9 +236,12 @@ _carrel_living() { # _carrel_living WORD
         return
     elif [[ $1 == -* ]]; then
         list=$(_carrel_options "$command")
+    elif [ "$command" = snapshot ] && [ "$before" = rm ]; then
+        list=$(_carrel_snapshots)
     elif [ "$command" != create ]; then
         list=$("${COMP_WORDS[0]}" list --json 2>/dev/null |
             grep -oE '"(id|name)":"[^"]*"' | cut -d'"' -f4)
+        [ "$command" != snapshot ] || [ "$COMP_CWORD" -ne 2 ] || list+=" rm"
     fi
     mapfile -t COMPREPLY < <(compgen -W "$list" -- "$1")
 }
@@ -265,8 +278,8 @@ _carrel_files() { # _carrel_files WORD
 }
 
 _carrel() {
-    local commands="run python create exec attach ps signal inspect renew pause resume update destroy
-        cp ls cat write rm mv mkdir stat watch export import
+    local commands="run python create exec attach ps signal inspect renew pause resume update
+        snapshot snapshots fork destroy cp ls cat write rm mv mkdir stat watch export import
         list workspace runs image policy journal health test cleanup help version"
     local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]:-} i
 
@@ -283,7 +296,7 @@ _carrel() {
         _carrel_workspace "$word"
         return
     fi
-    if [[ " create exec attach ps signal inspect renew pause resume update destroy " == *" $command "* ]]; then
+    if [[ " create exec attach ps signal inspect renew pause resume update snapshot fork destroy " == *" $command "* ]]; then
         _carrel_living "$word"
         return
     fi

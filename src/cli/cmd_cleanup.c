@@ -80,8 +80,7 @@ static void print_text(const struct cleanup *cleanup)
         printf("removed %u pristine tree%s\n", cleanup->checkouts,
                 cleanup->checkouts == 1 ? "" : "s");
     if (cleanup->layers > 0)
-        printf("removed %u layer%s of images\n", cleanup->layers,
-                cleanup->layers == 1 ? "" : "s");
+        printf("removed %u layer%s\n", cleanup->layers, cleanup->layers == 1 ? "" : "s");
 }
 
 static int clean_up(const struct cleanup_args *args, struct cleanup *cleanup)
