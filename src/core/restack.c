@@ -198,10 +198,10 @@ static int list_git_below(const struct held *held, const struct workplace *place
     return 0;
 }
 
-int restack_fork(const struct workplace_request *q, const struct restack_origin *origin,
+int restack_fork(const struct workplace_request *request, const struct restack_origin *origin,
         struct workplace *place, struct carrel_error *err)
 {
-    const struct carrel_workspace_options *o = q->options;
+    const struct carrel_workspace_options *o = request->options;
     struct workspace from = *origin->ws;
     AUTO(held_close) struct held held = { .n = 0 };
     const char *below[STACK_MAX + 2];
@@ -209,7 +209,7 @@ int restack_fork(const struct workplace_request *q, const struct restack_origin 
     from.layers = origin->layers;
     int r = hold(place->state, &from, &held, err);
     if (r == 0)
-        r = open_base(q, &from, place, err);
+        r = open_base(request, &from, place, err);
     if (r < 0)
         return r;
     AUTO(free) char(*paths)[PATH_MAX] = calloc(held.n + 1, sizeof(*paths));
@@ -218,12 +218,12 @@ int restack_fork(const struct workplace_request *q, const struct restack_origin 
     r = from.is_folder ? 0 : list_git_below(&held, place, below, paths, err);
     if (r < 0)
         return r;
-    const struct workspace_request request = {
+    const struct workspace_request made = {
         .state = place->state,
         .repo = place->repo,
         .checkout = place->checkout,
-        .task = o->task ? o->task : q->task,
-        .run = o->run ? o->run : q->run,
+        .task = o->task ? o->task : request->task,
+        .run = o->run ? o->run : request->run,
         .base = from.base,
         .mode = WORKSPACE_OVERLAY,
         .is_folder = from.is_folder,
@@ -233,7 +233,7 @@ int restack_fork(const struct workplace_request *q, const struct restack_origin 
         .git_below = below,
         .old_branch = from.branch,
     };
-    r = workspace_create(&request, &place->ws, err);
+    r = workspace_create(&made, &place->ws, err);
     return r < 0 ? r : copy_carried(&from, place->ws, err);
 }
 

@@ -56,8 +56,20 @@ struct workplace_request {
 int workplace_open(const struct workplace_request *request, struct workplace **out,
         struct carrel_error *err);
 
-/* Its mounts, made again after its layers have changed. */
+/* --- workplace_mounts.c --- */
+
+/* What its sandboxes see, but for the answers to git of workplace_mount_monitor(). */
+int workplace_make_mounts(struct workplace *place, struct carrel_error *err);
+void workplace_forget_mounts(struct workplace *place);
+
+/* The same, made again after its layers have changed. */
 int workplace_remount(struct workplace *place, struct carrel_error *err);
+
+/* Lets git ask `program` what changed, where that can tell; see monitor.h. */
+int workplace_mount_monitor(
+        struct workplace *place, const char *program, struct carrel_error *err);
+
+/* --- workplace.c --- */
 
 /* The ids of the workspace that `name` ("R" or "T/R") means. */
 int workplace_find_ids(const char *name, char task[static NAME_ID_MAX + 1],
