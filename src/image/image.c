@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "image/base.h"
 #include "image/record.h"
 #include "image/store.h"
 #include <errno.h>
@@ -36,16 +37,13 @@ int image_read(
 }
 
 static const char *tree_path(struct arena *arena, const struct image_store *store,
-        const char *id, struct carrel_error *err)
+        const char *dir, const char *layer, const char *tree)
 {
     AUTO(free) char *path = NULL;
 
-    if (asprintf(&path, "%s/layers/%s/tree", store->path, id) < 0)
+    if (asprintf(&path, "%s/%s%s%s%s", store->path, dir, layer[0] ? "/" : "", layer, tree) < 0)
         path = NULL;
-    char *copy = path ? arena_copy(arena, path, strlen(path)) : NULL;
-    if (!copy)
-        (void)err_set_errno(err, -ENOMEM, "open an image");
-    return copy;
+    return path ? arena_copy(arena, path, strlen(path)) : NULL;
 }
 
 /* -ENOENT: a layer is gone, because the image is or is another now. */
@@ -53,7 +51,7 @@ static int hold_layers(
         const struct image_store *store, struct image *image, struct carrel_error *err)
 {
     struct arena *arena = image_record_arena(image);
-    const char **trees = arena_alloc(arena, (image->n_layers + 1) * sizeof(*trees));
+    const char **trees = arena_alloc(arena, (image->n_layers + 2) * sizeof(*trees));
     int *locks = arena_alloc(arena, image->n_layers * sizeof(*locks));
 
     if (!trees || !locks)
@@ -67,11 +65,12 @@ static int hold_layers(
         if (locks[i] < 0)
             return err_set_errno(
                     err, locks[i], "image '%s': layer %.12s", image->name, image->layers[i]);
-        trees[i] = tree_path(arena, store, image->layers[i], err);
+        trees[i] = tree_path(arena, store, "layers", image->layers[i], "/tree");
         if (!trees[i])
-            return -ENOMEM;
+            return err_set_errno(err, -ENOMEM, "open an image");
     }
-    return 0;
+    trees[image->n_layers] = tree_path(arena, store, IMAGE_BASE, "", "");
+    return trees[image->n_layers] ? 0 : err_set_errno(err, -ENOMEM, "open an image");
 }
 
 int image_open(

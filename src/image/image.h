@@ -2,6 +2,7 @@
  * image.h - root filesystems that sandboxes are made from. In <state>/images:
  *
  *   <name>.json         an image: its layers and its settings
+ *   base                below all layers: places that every sandbox needs
  *   layers/<id>/tree    a layer, unpacked once and never changed; <id>: SHA-256 of its tar
  *   layers/<id>/lock    locked (OFD, shared) by whoever uses the layer
  *   .new/<unique>       an import in progress, and <unique>.lock, locked by who is at it
@@ -47,8 +48,10 @@ struct image {
     struct image_settings settings;
 
     /* Filled by image_open() alone: */
-    const char *const *trees; /* absolute paths of the layers, topmost first; NULL-terminated */
-    int *locks;               /* n_layers descriptors: the layers stay as long as one is open */
+    /* Absolute paths of the layers, topmost first, and of what lies below them all (base.h);
+     * NULL-terminated. */
+    const char *const *trees;
+    int *locks; /* n_layers descriptors: the layers stay as long as one is open */
 };
 void image_free(struct image *image); /* NULL is fine; gives the locks back */
 DEFINE_AUTO(struct image *, image_free)

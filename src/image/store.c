@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/tree.h"
+#include "image/base.h"
 #include "image/record.h"
 #include <dirent.h>
 #include <errno.h>
@@ -52,7 +53,16 @@ int image_store_open(const char *state, struct image_store *out, struct carrel_e
 
 int image_store_make(const char *state, struct image_store *out, struct carrel_error *err)
 {
-    return open_store(state, MISSING_IS_MADE, out, err);
+    AUTO(image_store_finish) struct image_store store = IMAGE_STORE_INIT;
+
+    int r = open_store(state, MISSING_IS_MADE, &store, err);
+    if (r == 0)
+        r = image_base_make(store.top, err);
+    if (r < 0)
+        return r;
+    *out = store;
+    store = (struct image_store)IMAGE_STORE_INIT;
+    return 0;
 }
 
 void image_store_finish(struct image_store store)

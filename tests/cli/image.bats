@@ -43,7 +43,7 @@ show() { # show IMAGE
 
 nothing_left() { # nothing_left: no image, no layer, no draft
     local found
-    found=$(cd "$T/$store" 2>/dev/null && find . -mindepth 1 ! -path ./layers ! -path ./.new) || true
+    found=$(cd "$T/$store" 2>/dev/null && find . -mindepth 1 ! -path ./layers ! -path ./.new ! -path './base*') || true
     [ -z "$found" ] || echo "left: $found"
     [ -z "$found" ]
     found=$(find "$T/state/carrel/layers" -mindepth 1 -name 'L-*' 2>/dev/null) || true
