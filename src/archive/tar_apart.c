@@ -185,7 +185,7 @@ static int skip_rest(struct tar_apart *tar, struct carrel_error *err)
 
 int tar_apart_next(struct tar_apart *tar, struct tar_entry *out, struct carrel_error *err)
 {
-    struct record record;
+    struct record record = { .kind = END };
 
     if (tar->has_ended)
         return 0;

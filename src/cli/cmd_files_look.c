@@ -208,7 +208,7 @@ static int run_stat(const struct files_args *args, char **words, int n)
     struct carrel_error err = { 0 };
     struct file_door door = FILE_DOOR_INIT;
     AUTO(buf_finish) struct buf target = BUF_INIT(PATH_MAX);
-    struct file_stat stat;
+    struct file_stat stat = { 0 };
     const char *path = NULL;
 
     (void)n;

@@ -140,7 +140,7 @@ static int add_opened(struct tar_sink *sink, int fd, const struct stat *st, uint
 static int add_small(
         struct tar_sink *sink, int fd, const struct stat *st, struct carrel_error *err)
 {
-    struct stat copied;
+    struct stat copied = { 0 };
 
     AUTO(fd_close) int copy = memfd_create("carrel-export", MFD_CLOEXEC);
     if (copy < 0)

@@ -48,8 +48,8 @@ struct walk {
 struct walk walk_begin(
         struct sink *sink, struct files_count *count, const struct files_limits *limits);
 
-/* What is in the directory `dir`, not itself. */
-int walk_contents(struct walk *walk, int dir, struct carrel_error *err);
+/* What is in the directory `fd`, not itself. */
+int walk_contents(struct walk *walk, int fd, struct carrel_error *err);
 
 /* One open file or directory under the name `name`; a directory with its contents. */
 int walk_one(struct walk *walk, const char *name, int fd, struct carrel_error *err);

@@ -78,14 +78,11 @@ static char *join(const char *above, const char *name)
     size_t left = strlen(above);
     size_t right = strlen(name);
     bool has_slash = left > 0 && right > 0 && above[left - 1] != '/';
-    char *path = malloc(left + has_slash + right + 1);
+    size_t size = left + has_slash + right + 1;
+    char *path = malloc(size);
 
-    if (!path)
-        return NULL;
-    memcpy(path, above, left);
-    if (has_slash)
-        path[left] = '/';
-    memcpy(path + left + has_slash, name, right + 1);
+    if (path)
+        (void)snprintf(path, size, "%s%s%s", above, has_slash ? "/" : "", name);
     return path;
 }
 
