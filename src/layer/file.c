@@ -39,6 +39,24 @@ bool file_is_shut(const struct stat *st)
     return geteuid() != 0 && S_ISDIR(st->st_mode) && (st->st_mode & need) != need;
 }
 
+/*
+ * The name may lead elsewhere by now, where a program is not as still as it should be: no link
+ * is followed, and what is changed is what was looked at.
+ */
+static int set_mode(int dir, const char *name, const struct stat *st, mode_t mode)
+{
+    char path[48];
+    struct stat now;
+    AUTO(fd_close) int fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+
+    if (fd < 0 || fstat(fd, &now) < 0)
+        return -errno;
+    if (now.st_dev != st->st_dev || now.st_ino != st->st_ino)
+        return -ESTALE;
+    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd); /* O_PATH knows no fchmod() */
+    return chmod(path, mode) < 0 ? -errno : 0;
+}
+
 int file_open(int dir, const char *name, const struct stat *st)
 {
     const mode_t need = S_ISDIR(st->st_mode) ? S_IRUSR | S_IXUSR : S_IRUSR;
@@ -46,8 +64,9 @@ int file_open(int dir, const char *name, const struct stat *st)
 
     if (fd == -EACCES || (fd >= 0 && file_is_shut(st))) {
         fd_close(fd);
-        if (fchmodat(dir, name, (st->st_mode & 07777) | need, 0) < 0)
-            return -errno;
+        int r = set_mode(dir, name, st, (st->st_mode & 07777) | need);
+        if (r < 0)
+            return r;
         fd = open_as_it_is(dir, name, st);
         if (fd >= 0 && !S_ISDIR(st->st_mode) && fchmod(fd, st->st_mode & 07777) < 0) {
             int code = -errno;
@@ -189,9 +208,14 @@ int file_finish(int fd, const struct stat *st)
 
 int file_copy(int from, const char *name, const struct stat *st, int to)
 {
+    struct stat now;
     AUTO(fd_close) int in = file_open(from, name, st);
     if (in < 0)
         return in;
+    if (fstat(in, &now) < 0)
+        return -errno;
+    if (!S_ISREG(now.st_mode))
+        return -ESTALE;
     AUTO(fd_close)
     int out = openat(to, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (out < 0)

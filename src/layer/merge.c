@@ -3,8 +3,9 @@
  *
  * A program chose the depth of the trees. So there is one descriptor for each, however deep it
  * is: on the way down it is replaced by the one of the directory below, on the way up by "..",
- * which cannot lead elsewhere, since nobody changes the trees. A tree that has no part in a
- * directory, or is hidden there, stays where it is until the walk is back.
+ * which is believed only if it leads to where we came from: nobody is to change the trees
+ * meanwhile, and a program that did would otherwise lead us out of them. A tree that has no
+ * part in a directory, or is hidden there, stays where it is until the walk is back.
  *
  * What is on top counts, and a directory goes on in the next tree unless something there ends
  * it: a mark that it is opaque, or anything that is not a directory. Where that was so, the
@@ -36,14 +37,14 @@ typedef unsigned __int128 tree_set;
 
 /* A directory of the result that is being filled. */
 struct frame {
-    tree_set trees;          /* which have a part in it */
-    bool is_opaque;          /* what is below the last of them is hidden */
-    bool is_shut;            /* a view of what we may not read: it stays empty */
-    struct stat top;         /* of the topmost */
-    mode_t modes[MERGE_MAX]; /* of each */
-    char **dirs;             /* in it */
+    tree_set trees;  /* which have a part in it */
+    bool is_opaque;  /* what is below the last of them is hidden */
+    bool is_shut;    /* a view of what we may not read: it stays empty */
+    struct stat top; /* of the topmost */
+    char **dirs;     /* in it */
     size_t n_dirs, next;
     struct frame *above;
+    struct stat of[]; /* each tree's part */
 };
 
 struct walk {
@@ -63,6 +64,13 @@ static int fail(struct walk *walk, int r, const char *name)
 
     return err_set_errno(walk->err, r, "copy '%s' of a layer",
             str_escape(name, strlen(name), shown, sizeof(shown)));
+}
+
+static struct frame *frame_new(const struct walk *walk)
+{
+    struct frame *frame = calloc(1, sizeof(*frame) + walk->all * sizeof(frame->of[0]));
+
+    return frame;
 }
 
 static void frame_free(struct frame *frame)
@@ -223,8 +231,12 @@ static int go_down(struct walk *walk, const char *name, struct frame *frame)
             return fd;
         fd_close(walk->from[i]);
         walk->from[i] = fd;
-        frame->modes[i] = st.st_mode;
         frame->trees |= BIT(i);
+        frame->of[i] = st;
+        if (fstat(fd, &st) < 0)
+            return -errno;
+        if (st.st_dev != frame->of[i].st_dev || st.st_ino != frame->of[i].st_ino)
+            return -ESTALE;
         int r = is_opaque(fd);
         if (r < 0)
             return r;
@@ -246,7 +258,7 @@ static int topmost(const struct walk *walk, const struct frame *frame)
 
 static int enter(struct walk *walk, const char *name)
 {
-    struct frame *frame = calloc(1, sizeof(*frame));
+    struct frame *frame = frame_new(walk);
 
     if (!frame)
         return fail(walk, -ENOMEM, name);
@@ -268,15 +280,36 @@ static int enter(struct walk *walk, const char *name)
     return r < 0 ? fail(walk, r, name) : fill(walk);
 }
 
-static int go_up(int *fd, int (*finish)(int fd, const struct stat *st), const struct stat *st)
+/* `came_from` is what must be above; NULL: the tree is ours. */
+static int go_up(int *fd, int (*finish)(int fd, const struct stat *st), const struct stat *st,
+        const struct stat *came_from)
 {
+    struct stat now;
+    AUTO(fd_close)
     int above = openat(*fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* while it can */
-    int r = above < 0 ? -errno : finish(*fd, st);
 
-    if (above < 0)
+    int r = above < 0 || fstat(above, &now) < 0 ? -errno : finish(*fd, st);
+    if (r < 0)
         return r;
+    if (came_from && (now.st_dev != came_from->st_dev || now.st_ino != came_from->st_ino))
+        return -ESTALE;
     fd_close(*fd);
-    *fd = above;
+    *fd = fd_steal(&above);
+    return 0;
+}
+
+/* Every tree that has a part in the frame goes up, and is as it was. */
+static int leave_trees(struct walk *walk, const struct frame *frame)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < walk->all; i++) {
+        if (!(frame->trees & BIT(i)))
+            continue;
+        int up = go_up(&walk->from[i], file_restore, &frame->of[i], &frame->above->of[i]);
+        if (r == 0)
+            r = up;
+    }
     return r;
 }
 
@@ -286,14 +319,11 @@ static int leave(struct walk *walk)
     struct frame *frame = walk->at;
     int r = frame->is_opaque && fsetxattr(walk->to, OPAQUE, "y", 1, 0) < 0 ? -errno : 0;
 
-    for (size_t i = 0; i < walk->all; i++) {
-        const struct stat st = { .st_mode = frame->modes[i] };
-        int up = frame->trees & BIT(i) ? go_up(&walk->from[i], file_restore, &st) : 0;
-        if (r == 0)
-            r = up;
-    }
+    int up = leave_trees(walk, frame);
     if (r == 0)
-        r = go_up(&walk->to, file_finish, &frame->top);
+        r = up;
+    if (r == 0)
+        r = go_up(&walk->to, file_finish, &frame->top, NULL);
     walk->at = frame->above;
     frame_free(frame);
     return r < 0 ? fail(walk, r, "a directory") : 0;
@@ -301,14 +331,16 @@ static int leave(struct walk *walk)
 
 static int begin(struct walk *walk)
 {
-    struct frame *frame = calloc(1, sizeof(*frame));
+    struct frame *frame = frame_new(walk);
 
     if (!frame)
         return fail(walk, -ENOMEM, ".");
     walk->at = frame;
     frame->trees = walk->all == MERGE_MAX ? ~(tree_set)0 : BIT(walk->all) - 1;
-    if (fstat(walk->from[0], &frame->top) < 0)
-        return fail(walk, -errno, ".");
+    for (size_t i = 0; i < walk->all; i++)
+        if (fstat(walk->from[i], &frame->of[i]) < 0)
+            return fail(walk, -errno, ".");
+    frame->top = frame->of[0];
     int r = file_copy_attributes(walk->from[0], walk->to);
     return r < 0 ? fail(walk, r, ".") : fill(walk);
 }
@@ -336,11 +368,8 @@ static void give_up(struct walk *walk)
 {
     while (walk->at) {
         struct frame *frame = walk->at;
-        for (size_t i = 0; frame->above && i < walk->all; i++) {
-            const struct stat st = { .st_mode = frame->modes[i] };
-            if (frame->trees & BIT(i))
-                (void)go_up(&walk->from[i], file_restore, &st); /* best effort */
-        }
+        if (frame->above)
+            (void)leave_trees(walk, frame); /* as far as that goes */
         walk->at = frame->above;
         frame_free(frame);
     }

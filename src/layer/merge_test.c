@@ -9,8 +9,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -446,6 +449,62 @@ TEST(what_its_owner_may_not_read_is_copied_and_left_as_it_was)
         CHECK_EQ(st.st_mode & 07777, 0);
         CHECK_EQ(st.st_size, 4);
     }
+    end();
+}
+
+/*
+ * A program that is not as still as it should be moves directories and puts links in their
+ * place while they are copied: the copy fails, or has less; it never has what is outside.
+ */
+TEST(a_copy_is_not_led_out_of_its_tree)
+{
+    char outside[128];
+    char path[192];
+    struct stat st;
+
+    begin();
+    (void)snprintf(outside, sizeof(outside), "%s/outside", state);
+    CHECK_EQ(mkdir(outside, 0755), 0);
+    (void)snprintf(path, sizeof(path), "%s/secret", outside);
+    CHECK_EQ(mknod(path, S_IFREG | 0644, 0), 0);
+    CHECK_EQ(chmod(path, 0140), 0);
+    put_dir(0, "a", false);
+    put_dir(0, "a/b", false);
+    put_dir(0, "a/b/c", false);
+    for (int i = 0; i < 40; i++) {
+        (void)snprintf(path, sizeof(path), "a/b/c/f%d", i);
+        put(0, path, "x");
+    }
+    for (size_t i = 1; i < N; i++) /* names that are outside, too, and have something there */
+        put_dir(0, layers[i].id, false);
+    pid_t pid = fork();
+    if (pid == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        AUTO(fd_close) int top = open(layers[0].upper, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        for (;;) {
+            (void)renameat(top, "a/b/c", top, "c");
+            (void)symlinkat(outside, top, "a/b/c");
+            (void)unlinkat(top, "a/b/c", 0);
+            (void)renameat(top, "c", top, "a/b/c");
+        }
+    }
+    for (int i = 0; i < 60; i++) {
+        AUTO(layer_close) struct layer made = LAYER_INIT;
+        if (layer_copy(state, &layers[0], &made, &err) < 0)
+            continue;
+        if (lstat(in(&made, "a/b/c"), &st) == 0 && S_ISDIR(st.st_mode))
+            CHECK_EQ(lstat(in(&made, "a/b/c/secret"), &st), -1);
+        for (size_t k = 1; k < N; k++) {
+            (void)snprintf(path, sizeof(path), "%s/upper", layers[k].id);
+            CHECK_EQ(lstat(in(&made, path), &st), -1);
+        }
+        CHECK_EQ(layer_remove(&made, &err), 0);
+    }
+    CHECK_EQ(kill(pid, SIGKILL), 0);
+    CHECK_EQ(waitpid(pid, NULL, 0), pid);
+    (void)snprintf(path, sizeof(path), "%s/secret", outside);
+    CHECK_EQ(lstat(path, &st), 0);
+    CHECK_EQ(st.st_mode & 07777, 0140);
     end();
 }
 
