@@ -295,10 +295,8 @@ static void write_raw(char type, const char *name, const char *size)
     memcpy(header + 124, size, 11);
     memcpy(header + 136, "00000000000", 12);
     header[156] = type;
-    memcpy(header + 257,
-            "ustar\0"
-            "00",
-            8);
+    snprintf(header + 257, 6, "ustar");
+    header[263] = header[264] = '0';
     memcpy(header + 329, "0000001", 8);
     memcpy(header + 337, "0000003", 8);
     memset(header + 148, ' ', 8);

@@ -117,7 +117,7 @@ static int verb_import(const struct image_args *args)
         .tag = args->tag,
     };
     struct carrel_error err = { 0 };
-    struct image_imported imported;
+    struct image_imported imported = { 0 };
 
     int r = state_make(args->state, &err);
     if (r == 0)
@@ -135,7 +135,7 @@ static int verb_pull(const struct image_args *args)
         .is_insecure = args->is_insecure,
     };
     struct carrel_error err = { 0 };
-    struct image_imported imported;
+    struct image_imported imported = { 0 };
 
     int r = state_make(args->state, &err);
     if (r == 0)

@@ -19,12 +19,12 @@ static const char passwd[] = "root:x:0:0:root:/root:/bin/sh\n"
 
 static int find(const char *name, unsigned *uid, unsigned *gid)
 {
-    /* On the heap and without a NUL: a read past the end is seen. */
-    char *copy = malloc(strlen(passwd));
+    size_t len = sizeof(passwd) - 1;
+    char *copy = malloc(len); /* without a NUL: a read past the end is seen */
 
     CHECK(copy);
-    memcpy(copy, passwd, strlen(passwd));
-    int found = image_user_in(copy, strlen(passwd), name, uid, gid);
+    memcpy(copy, passwd, len);
+    int found = image_user_in(copy, len, name, uid, gid);
     free(copy);
     return found;
 }

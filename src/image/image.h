@@ -107,5 +107,5 @@ struct image_imported {
  * All or nothing: the image is there, whole and with verified digests, or nothing has changed.
  * (In the program only: see archive/tar.h.)
  */
-int image_import(const char *state, const struct image_import *import,
-        struct image_imported *out, struct carrel_error *err);
+int image_import(const char *state, const struct image_import *what, struct image_imported *out,
+        struct carrel_error *err);

@@ -298,7 +298,7 @@ replaced() {
     import src/oci i
     import src/root.tar i
     [[ "$out" == "i replaced: 1 layer (0 shared)"* ]]
-    [ "$(ls "$T/$store/layers" | wc -l)" -eq 1 ]
+    [ "$(find "$T/$store/layers" -mindepth 1 -maxdepth 1 | wc -l)" -eq 1 ]
 }
 @test "an image of the same name is replaced, and its layers go" { both replaced; }
 
