@@ -1,4 +1,7 @@
 # shellcheck shell=bash disable=SC2034,SC2154
+# shellcheck source=living.sh
+source "$here/living.sh"
+
 # Without carrel it stops by itself, at a number that does no harm.
 prepare() {
     bare_args=(400)
@@ -24,9 +27,28 @@ wild_bomb() {
     fi
 }
 
+# In a sandbox that stays: whoever asks gets an answer, if only that there is no room.
+living_bomb() {
+    local status=0
+    limit=60s
+    start sibling box -- /bin/sh -c 'echo READY; while :; do /bin/true || echo STARVED; done'
+    live
+    ask exec --detach --env "MARK=living-$$" "$id" -- /attacks/70-fork-bomb wild >/dev/null
+    within 10 ask ps "$id" >/dev/null || echo "SUCCEEDED living-bomb ps has no answer"
+    within 10 inside -- /bin/true 2>/dev/null || status=$?
+    [ "$status" -eq 0 ] || [ "$status" -eq 125 ] || echo "SUCCEEDED living-bomb exec: status $status"
+    within 10 ask inspect "$id" >/dev/null || echo "SUCCEEDED living-bomb inspect has no answer"
+    within 10 box -- /bin/true
+    within 10 ask pause "$id" || echo "SUCCEEDED living-bomb cannot be paused"
+    within 10 ask resume "$id" || echo "SUCCEEDED living-bomb cannot be resumed"
+    ended_soon "MARK=living-$$" living-bomb
+    if grep -q STARVED "$T/sibling.out"; then echo "SUCCEEDED living-bomb starves a sibling"; fi
+}
+
 more() {
     all_attempts=no
     held "a bomb without end: host and sibling go on, nothing is left" wild_bomb
+    held "a bomb in a sandbox that stays: it answers, and is ended" living_bomb
     local count
     count=$(box --json -- /attacks/70-fork-bomb attack 5000 | field pids_refused) || true
     if [ "$who" = root ]; then

@@ -1,4 +1,7 @@
 # shellcheck shell=bash disable=SC2034,SC2154
+# shellcheck source=living.sh
+source "$here/living.sh"
+
 mark=MARK=stubborn-$$
 
 prepare() { all_attempts=no; }
@@ -58,4 +61,22 @@ interrupted() {
     done
 }
 
-more() { held "nothing outlives carrel itself" interrupted; }
+# In a sandbox that stays the program's time ends the program; what left its group goes at the end.
+living_stubborn() {
+    local status=0
+    live
+    within 15 inside --timeout 1s --env "$mark" -- /attacks/75-stubborn attack linger >/dev/null 2>&1 || status=$?
+    [ "$status" -eq 124 ] || echo "SUCCEEDED living-linger status $status"
+    # It holds the streams, and nobody waits for it.
+    status=0
+    within 15 inside --env "$mark" -- /attacks/75-stubborn attack leave >/dev/null 2>&1 || status=$?
+    [ "$status" -eq 0 ] || echo "SUCCEEDED living-leave status $status"
+    [ -n "$(marked "$mark")" ] || echo "OTHER living-leave nothing was left to be ended"
+    ended_soon "$mark" living-stubborn
+    end_marked
+}
+
+more() {
+    held "nothing outlives carrel itself" interrupted
+    held "nothing outlives a sandbox that stays" living_stubborn
+}

@@ -1,4 +1,7 @@
 # shellcheck shell=bash disable=SC2034,SC2154
+# shellcheck source=living.sh
+source "$here/living.sh"
+
 prepare() {
     holder=$(me "$tool" run --quiet --json -- /bin/true | field cpu)
     all_attempts=no
@@ -33,6 +36,17 @@ latency() {
     stop hog
 }
 
+living_latency() {
+    live
+    ask exec --detach "$id" -- /attacks/77-cpu-hog hog 64 20000 >/dev/null
+    if within 10 inside -- /bin/true && within 10 ask ps "$id" >/dev/null && within 10 box -- /bin/true; then
+        echo "REFUSED slows-its-sandbox"
+    else
+        echo "SUCCEEDED slows-its-sandbox"
+    fi
+    ended_soon "MARK=none-$$" hog-is-ended
+}
+
 more() {
     if [ "$holder" = cgroup ]; then
         held "64 threads get their share" share
@@ -40,4 +54,5 @@ more() {
         skip "$title, as $who: 64 threads get their share" "only a delegated cgroup holds --cpu"
     fi
     held "others still start" latency
+    held "a sandbox that stays still answers" living_latency
 }

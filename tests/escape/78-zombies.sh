@@ -1,4 +1,7 @@
 # shellcheck shell=bash disable=SC2034,SC2154
+# shellcheck source=living.sh
+source "$here/living.sh"
+
 # Without an init that reaps, in a process namespace of its own so that all of it goes away.
 prepare() {
     wrap=(unshare --pid --fork --mount-proc)
@@ -9,3 +12,18 @@ prepare() {
     options=(--pids 32)
     [ "$who" = root ] || options+=(--best-effort pids)
 }
+
+# In a sandbox that stays, those of one program must be gone for the next.
+living_zombies() {
+    live
+    inside -- /attacks/78-zombies attack 1000 || true
+    inside -- /attacks/78-zombies attack 100 || true
+    if ask ps --json "$id" | grep -q '"state":"Z"'; then
+        echo "SUCCEEDED living-zombies are left"
+    else
+        echo "REFUSED living-zombies"
+    fi
+    ask destroy "$id"
+}
+
+more() { held "in a sandbox that stays, the dead of one program are gone for the next" living_zombies; }

@@ -18,6 +18,7 @@
 #pragma once
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/ioprio.h>
 #include <linux/netlink.h>
 #include <linux/personality.h>
 #include <linux/seccomp.h>
@@ -48,9 +49,14 @@ enum seccomp_rule {
     CHECK_PRCTL,
     CHECK_PERSONALITY,
     CHECK_SETRLIMIT,
+    CHECK_PRLIMIT_WHOSE,
     CHECK_PRLIMIT,
     CHECK_PRLIMIT_NEW,
     CHECK_PRLIMIT_NEW_HIGH,
+    CHECK_SCHEDULING,
+    CHECK_SETPRIORITY,
+    CHECK_IOPRIO_SET,
+    CHECK_SECOND_NOT_INIT,
     CHECK_OPEN,
     CHECK_OPENAT,
     CHECK_MKNOD,
@@ -116,7 +122,7 @@ static const struct seccomp_group seccomp_groups[] = {
         "pidfd_send_signal getpid getppid gettid getpgid getpgrp setpgid getsid setsid "
         "getrlimit getrusage times" },
     { CHECK_SETRLIMIT, "lower limits are welcome, but for core dumps", "setrlimit" },
-    { CHECK_PRLIMIT, "the same, and reading them", "prlimit64" },
+    { CHECK_PRLIMIT_WHOSE, "the same, and reading them", "prlimit64" },
     { RULE_ALLOW, "signals",
         "rt_sigaction rt_sigprocmask rt_sigpending rt_sigqueueinfo rt_tgsigqueueinfo "
         "rt_sigsuspend rt_sigtimedwait sigaltstack pause alarm getitimer setitimer" },
@@ -125,10 +131,13 @@ static const struct seccomp_group seccomp_groups[] = {
     { RULE_ALLOW, "threads and their scheduling: raising it needs a capability",
         "futex futex_waitv futex_wait futex_wake futex_requeue set_robust_list "
         "get_robust_list set_tid_address rseq rseq_slice_yield arch_prctl getcpu sched_yield "
-        "sched_getaffinity sched_setaffinity sched_getattr sched_setattr sched_getparam "
-        "sched_setparam sched_getscheduler sched_setscheduler sched_get_priority_max "
-        "sched_get_priority_min sched_rr_get_interval getpriority setpriority ioprio_get "
-        "ioprio_set" },
+        "sched_getaffinity sched_getattr sched_getparam sched_getscheduler "
+        "sched_get_priority_max sched_get_priority_min sched_rr_get_interval getpriority "
+        "ioprio_get" },
+    { CHECK_SCHEDULING, "the same: of all but init",
+        "sched_setaffinity sched_setattr sched_setparam sched_setscheduler" },
+    { CHECK_SETPRIORITY, "the same, by number or group", "setpriority" },
+    { CHECK_IOPRIO_SET, "the same", "ioprio_set" },
     { RULE_ALLOW, "reading the clocks, and own timers",
         "time gettimeofday clock_gettime clock_getres nanosleep clock_nanosleep timer_create "
         "timer_settime timer_gettime timer_getoverrun timer_delete" },
@@ -288,6 +297,8 @@ struct seccomp_check {
     (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |             \
             CLONE_NEWPID | CLONE_NEWNET | 0x80)
 
+#define INIT 1 /* the number of init in its sandbox */
+
 #define VALUES(n, ...) .n_values = (n), .values = { __VA_ARGS__ }
 
 /* clang-format off */
@@ -319,12 +330,29 @@ static const struct seccomp_check seccomp_checks[CHECK_COUNT] = {
      */
     [CHECK_SETRLIMIT] = { .arg = 0, .mask = ANY_BIT, VALUES(1, RLIMIT_CORE),
         .if_in = RULE_IGNORE, .if_not = RULE_ALLOW },
+    [CHECK_PRLIMIT_WHOSE] = { .arg = 0, .mask = ANY_BIT, VALUES(1, INIT),
+        .if_in = RULE_REFUSE, .if_not = CHECK_PRLIMIT },
     [CHECK_PRLIMIT] = { .arg = 1, .mask = ANY_BIT, VALUES(1, RLIMIT_CORE),
         .if_in = CHECK_PRLIMIT_NEW, .if_not = RULE_ALLOW },
     [CHECK_PRLIMIT_NEW] = { .arg = 2, .mask = ANY_BIT, VALUES(1, 0),
         .if_in = CHECK_PRLIMIT_NEW_HIGH, .if_not = RULE_IGNORE },
     [CHECK_PRLIMIT_NEW_HIGH] = { .arg = 2, .half = HIGH_HALF, .mask = ANY_BIT, VALUES(1, 0),
         .if_in = RULE_ALLOW, .if_not = RULE_IGNORE },
+
+    /*
+     * Every program comes from init and would begin with what an earlier one did to it. Where
+     * init has the programs' user id the kernel lets them: by its number, by its group, and by
+     * its user (then for all processes of that user, init among them).
+     */
+    [CHECK_SCHEDULING] = { .arg = 0, .mask = ANY_BIT, VALUES(1, INIT),
+        .if_in = RULE_REFUSE, .if_not = RULE_ALLOW },
+    [CHECK_SETPRIORITY] = { .arg = 0, .mask = ANY_BIT, VALUES(2, PRIO_PROCESS, PRIO_PGRP),
+        .if_in = CHECK_SECOND_NOT_INIT, .if_not = RULE_REFUSE },
+    [CHECK_IOPRIO_SET] = { .arg = 0, .mask = ANY_BIT,
+        VALUES(2, IOPRIO_WHO_PROCESS, IOPRIO_WHO_PGRP),
+        .if_in = CHECK_SECOND_NOT_INIT, .if_not = RULE_REFUSE },
+    [CHECK_SECOND_NOT_INIT] = { .arg = 1, .mask = ANY_BIT, VALUES(1, INIT),
+        .if_in = RULE_REFUSE, .if_not = RULE_ALLOW },
 
     [CHECK_OPEN] = { .arg = 1, .mask = O_CREAT | O_TMPFILE_BIT, VALUES(1, 0),
         .if_in = RULE_ALLOW, .if_not = CHECK_MODE_2 },

@@ -293,6 +293,32 @@ TEST(the_core_limit_stays_where_no_handler_is_started)
     CHECK_EQ(ASK(SYS_prlimit64, 0, RLIMIT_NOFILE, pointer), ALLOWED);
 }
 
+TEST(what_later_programs_begin_with_is_not_changed_in_init)
+{
+    const long of_one[] = { SYS_sched_setaffinity, SYS_sched_setattr, SYS_sched_setparam,
+        SYS_sched_setscheduler };
+
+    for (size_t i = 0; i < ARRAY_LEN(of_one); i++) {
+        CHECK_EQ(ASK(of_one[i], 0), ALLOWED);
+        CHECK_EQ(ASK(of_one[i], 2), ALLOWED);
+        CHECK_EQ(ASK(of_one[i], 1), FAILS(EPERM));
+        CHECK_EQ(ASK(of_one[i], 1 | BIT_32), FAILS(EPERM));
+    }
+    CHECK_EQ(ASK(SYS_prlimit64, 1, RLIMIT_NOFILE, 0x1000), FAILS(EPERM));
+    CHECK_EQ(ASK(SYS_prlimit64, 1 | BIT_32, RLIMIT_CORE, 0x1000), FAILS(EPERM));
+    CHECK_EQ(ASK(SYS_prlimit64, 2, RLIMIT_NOFILE, 0x1000), ALLOWED);
+    for (uint64_t who = 0; who < 4; who++) {
+        CHECK_EQ(ASK(SYS_setpriority, PRIO_PROCESS, who), who == 1 ? FAILS(EPERM) : ALLOWED);
+        CHECK_EQ(ASK(SYS_setpriority, PRIO_PGRP, who), who == 1 ? FAILS(EPERM) : ALLOWED);
+        CHECK_EQ(ASK(SYS_setpriority, PRIO_USER, who), FAILS(EPERM));
+        CHECK_EQ(ASK(SYS_setpriority, PRIO_USER | BIT_32, who), FAILS(EPERM));
+        CHECK_EQ(ASK(SYS_ioprio_set, IOPRIO_WHO_PROCESS, who),
+                who == 1 ? FAILS(EPERM) : ALLOWED);
+        CHECK_EQ(ASK(SYS_ioprio_set, IOPRIO_WHO_PGRP, who), who == 1 ? FAILS(EPERM) : ALLOWED);
+        CHECK_EQ(ASK(SYS_ioprio_set, IOPRIO_WHO_USER, who), FAILS(EPERM));
+    }
+}
+
 TEST(sockets_are_local_or_internet_streams_and_datagrams)
 {
     const uint64_t flags[] = { 0, SOCK_CLOEXEC, SOCK_CLOEXEC | SOCK_NONBLOCK, BIT_32 };
