@@ -28,8 +28,9 @@ struct registry_entry;
 #define KEEPER_KEPT_BYTES (64U << 10) /* of each stream of a detached process */
 
 struct keeper_client {
-    int sock;   /* -1: free */
-    int events; /* where ends are reported; -1: it has not said hello */
+    int sock;      /* -1: free */
+    int events;    /* where ends are reported; -1: it has not said hello */
+    bool has_file; /* it was given a descriptor of the sandbox, and may have it still */
 };
 
 struct keeper_process {

@@ -2,8 +2,9 @@
  * keeper_seal.c - what a sandbox wrote becomes something that others can begin with.
  *
  * An open file or a working directory keeps its process on the layer it was opened in, so a
- * layer can be put under another one only while nothing runs. Then the sandbox is made again:
- * same id, same clients, a few milliseconds. While programs run their layer is copied instead.
+ * layer can be put under another one only while nothing runs, and while no client has a file
+ * that it could write to a sealed layer, or watches one. Then the sandbox is made again: same
+ * id, same clients, a few milliseconds. Else the layer is copied.
  */
 #include "base/auto.h"
 #include "base/err.h"
@@ -89,6 +90,19 @@ static int copy_halted(
     return r;
 }
 
+/* A client that has gone counts no more, though the loop may not have come to it yet. */
+static bool is_open_outside(const struct keeper *keeper)
+{
+    for (size_t i = 0; i < keeper->n_clients; i++) {
+        struct pollfd client = { .fd = keeper->clients[i].sock };
+        if (client.fd < 0 || !keeper->clients[i].has_file)
+            continue;
+        if (poll(&client, 1, 0) < 1 || !(client.revents & POLLHUP))
+            return true;
+    }
+    return false;
+}
+
 int keeper_seal(struct keeper *keeper, struct keeper_sealed *out, struct carrel_error *err)
 {
     pid_t one;
@@ -99,7 +113,7 @@ int keeper_seal(struct keeper *keeper, struct keeper_sealed *out, struct carrel_
     int n = sandbox_pids(keeper->stage.box, &one, 1, err);
     if (n < 0 && n != -E2BIG)
         return n;
-    bool is_quiet = n == 0;
+    bool is_quiet = n == 0 && !is_open_outside(keeper);
     r = is_quiet ? stack_up(keeper, err) : copy_halted(keeper, out, err);
     return r < 0 ? r
                  : ground_list(

@@ -99,6 +99,7 @@ static int file(struct keeper *keeper, struct ask *ask, struct carrel_error *err
     payload_unmap(&payload);
     if (r < 0)
         return r;
+    keeper->clients[ask->client].has_file |= answer.fd >= 0;
     ask->answer_fd = fd_steal(&answer.fd);
     ask->answer.file_answer = answer;
     return 0;
