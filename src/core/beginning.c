@@ -2,6 +2,7 @@
 #include "core/beginning.h"
 #include "base/err.h"
 #include "core/state.h"
+#include "image/image.h"
 #include "workspace/workspace.h"
 #include <errno.h>
 #include <string.h>
@@ -17,7 +18,11 @@ static int take_root(
 {
     const char *image = snapshot->image;
 
-    if (o->root || (o->image && (!image || strcmp(o->image, image) != 0)))
+    bool is_other =
+            o->image &&
+            (!image || (strcmp(o->image, image) != 0 && !image_pin_is_of(image, o->image)));
+
+    if (o->root || is_other)
         return err_set(err, -EINVAL,
                 "snapshot '%s' was made on %s%s; it can lie on nothing else", snapshot->name,
                 image ? "image " : "the host's root", image ? image : "");

@@ -14,6 +14,7 @@ void image_root_free(struct image_root *root)
     if (!root)
         return;
     image_free(root->image);
+    free(root->own);
     free(root->env);
     free(root->argv);
     free(root->cwd);
@@ -41,12 +42,14 @@ static int merge_env(
     const char *const *theirs = root->image->settings.env;
     size_t n = 0;
 
+    root->own = calloc(count(theirs) + 1, sizeof(*root->own));
     root->env = calloc(count(theirs) + count(o->env) + 1, sizeof(*root->env));
-    if (!root->env)
+    if (!root->own || !root->env)
         return no_memory(err);
     for (; *theirs; theirs++)
         if (str_is_env_name(*theirs, strcspn(*theirs, "=")))
-            root->env[n++] = *theirs;
+            root->own[n++] = *theirs;
+    memcpy(root->env, root->own, n * sizeof(*root->env));
     for (const char *const *ours = o->env; ours && *ours; ours++)
         root->env[n++] = *ours;
     o->env = root->env;

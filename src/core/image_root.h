@@ -11,7 +11,8 @@ struct carrel_error;
 
 struct image_root {
     struct image *image; /* its layers are held */
-    const char **env;    /* the image's and the caller's */
+    const char **own;    /* the image's variables, as far as they have proper names */
+    const char **env;    /* these and the caller's */
     const char **argv;
     char *cwd;
 };

@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "core/ground.h"
+#include "core/image_root.h"
 #include "core/keeper.h"
 #include "core/keeper_wire.h"
 #include "core/living_claim.h"
@@ -44,6 +45,8 @@ static void inherit(const struct birth *birth, struct carrel_run_options *option
     keeper_fill_limits(birth->parent, options);
     if (!birth->inherits_env)
         options->env = NULL;
+    if (birth->parent->stage.root) /* and no other that has its name by now */
+        options->image = birth->parent->stage.root->image->pin;
     if (options->workspace) {
         *workspace = *options->workspace;
         workspace->task = birth->parent->stage.result->task;

@@ -109,6 +109,21 @@ static const char **join_lists(const char *const *const *parts, size_t n_parts)
     return all;
 }
 
+/* The image's variables are no wish of anybody's: a policy is not asked about them. */
+static int precede(
+        struct permit *permit, const struct image_root *root, struct carrel_error *err)
+{
+    const char *const *const parts[] = { root->own, permit->options.env };
+    const char **all = join_lists(parts, ARRAY_LEN(parts));
+
+    if (!all)
+        return err_set_errno(err, -ENOMEM, "environment");
+    free(permit->env);
+    permit->env = all;
+    permit->options.env = all;
+    return 0;
+}
+
 /* What the sandbox may, with what this program was asked for in it. */
 static int permit_start(struct keeper *keeper, const struct keeper_message *request,
         const struct payload *payload, struct permit *permit, const char ***env,
@@ -118,8 +133,7 @@ static int permit_start(struct keeper *keeper, const struct keeper_message *requ
     const struct image_root *root = keeper->stage.root;
     struct carrel_run_options options = *made->options;
     const char *const *const parts[] = {
-        root ? root->image->settings.env : NULL, /* a later one replaces an earlier one */
-        options.env,
+        options.env, /* a later one replaces an earlier one */
         (const char *const *)payload->env,
     };
 
@@ -133,7 +147,8 @@ static int permit_start(struct keeper *keeper, const struct keeper_message *requ
         options.cwd = payload->text;
     if (request->timeout_ms)
         options.timeout_ms = request->timeout_ms;
-    return permit_make(&options, made->policy, (const char *const *)environ, permit, err);
+    int r = permit_make(&options, made->policy, (const char *const *)environ, permit, err);
+    return r == 0 && root ? precede(permit, root, err) : r;
 }
 
 static int answer_started(struct keeper *keeper, size_t client,

@@ -174,7 +174,7 @@ int keeper_snapshot(
     (void)snprintf(snapshot.name, sizeof(snapshot.name), "%s", name);
     if (keeper->stage.root)
         snapshot.image =
-                (char *)(uintptr_t)keeper->stage.root->image->name; /* not ours to free */
+                (char *)(uintptr_t)keeper->stage.root->image->pin; /* not ours to free */
     memcpy(snapshot.layers, base->ids, sizeof(snapshot.layers));
     snapshot.n_layers = base->n;
     r = snapshot_write(keeper->stage.ground->state, &snapshot, err);

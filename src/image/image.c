@@ -11,29 +11,48 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The store, for an image that must be there. */
-static int open_for(
-        const char *state, const char *name, struct image_store *out, struct carrel_error *err)
+/* The store, for an image that must be there; `name` is what its record is called. */
+static int open_for(const char *state, const char *asked, struct image_store *out,
+        char name[static IMAGE_NAME_MAX + 1], struct carrel_error *err)
 {
     char shown[64];
 
+    (void)image_store_split_pin(asked, name);
     if (!image_is_name(name))
         return err_set(err, -EINVAL,
                 "'%s' is not the name of an image; expected letters, digits and ._-:/@",
-                str_escape(name, strlen(name), shown, sizeof(shown)));
+                str_escape(asked, strlen(asked), shown, sizeof(shown)));
     int r = image_store_open(state, out, err);
     if (r == -ENOENT)
         return err_set(err, r, "there is no image '%s'; 'carrel image import' makes one", name);
     return r;
 }
 
+/* The record, and whether it is still that of the image that was asked for. */
+static int read_asked(const struct image_store *store, const char *asked, const char *name,
+        struct image **out, struct carrel_error *err)
+{
+    AUTO(image_free) struct image *image = NULL;
+
+    int r = image_record_read(store, name, &image, err);
+    if (r < 0)
+        return r;
+    if (strcmp(asked, name) != 0 && strcmp(asked, image->pin) != 0)
+        return err_set(err, -ESTALE,
+                "image '%s' is another one by now (%s; expected %s): import the old one again",
+                name, image->pin, asked);
+    *out = ptr_steal(&image);
+    return 0;
+}
+
 int image_read(
-        const char *state, const char *name, struct image **out, struct carrel_error *err)
+        const char *state, const char *asked, struct image **out, struct carrel_error *err)
 {
     AUTO(image_store_finish) struct image_store store = IMAGE_STORE_INIT;
+    char name[IMAGE_NAME_MAX + 1];
 
-    int r = open_for(state, name, &store, err);
-    return r < 0 ? r : image_record_read(&store, name, out, err);
+    int r = open_for(state, asked, &store, name, err);
+    return r < 0 ? r : read_asked(&store, asked, name, out, err);
 }
 
 static const char *tree_path(struct arena *arena, const struct image_store *store,
@@ -74,15 +93,16 @@ static int hold_layers(
 }
 
 int image_open(
-        const char *state, const char *name, struct image **out, struct carrel_error *err)
+        const char *state, const char *asked, struct image **out, struct carrel_error *err)
 {
     AUTO(image_store_finish) struct image_store store = IMAGE_STORE_INIT;
+    char name[IMAGE_NAME_MAX + 1];
 
-    int r = open_for(state, name, &store, err);
+    int r = open_for(state, asked, &store, name, err);
     /* It may be replaced while we look: the second time it is the new one. */
     for (int i = 0; r == 0 && i < 2; i++) {
         AUTO(image_free) struct image *image = NULL;
-        r = image_record_read(&store, name, &image, err);
+        r = read_asked(&store, asked, name, &image, err);
         if (r < 0)
             return r;
         r = hold_layers(&store, image, err);
@@ -151,11 +171,14 @@ int image_list(const char *state, int (*each)(const struct image *image, void *a
 int image_remove(const char *state, const char *name, struct carrel_error *err)
 {
     AUTO(image_store_finish) struct image_store store = IMAGE_STORE_INIT;
+    char plain[IMAGE_NAME_MAX + 1];
     char file[STORE_FILE_MAX];
 
-    int r = open_for(state, name, &store, err);
+    int r = open_for(state, name, &store, plain, err);
     if (r < 0)
         return r;
+    if (strcmp(name, plain) != 0)
+        return err_set(err, -EINVAL, "an image is removed by its name: '%s'", plain);
     image_store_file_name(name, file);
     if (unlinkat(store.top, file, 0) < 0)
         return errno == ENOENT ? err_set(err, -ENOENT, "there is no image '%s'", name)

@@ -36,6 +36,9 @@ struct image_settings {
     const char *user;    /* "name", "name:group", "1000:1000"; "" when there is none */
 };
 
+/* A name and which image it was: "debian@0123456789abcdef". */
+#define IMAGE_PIN_MAX (IMAGE_NAME_MAX + 18)
+
 struct image {
     const char *name;
     const char *source;        /* what it was imported from, as it was named then */
@@ -46,6 +49,7 @@ struct image {
     const char *const *layers; /* ids, topmost first; NULL-terminated */
     size_t n_layers;
     struct image_settings settings;
+    char pin[IMAGE_PIN_MAX]; /* changes when the layers do; "" before it is read */
 
     /* Filled by image_open() alone: */
     /* Absolute paths of the layers, topmost first, and of what lies below them all (base.h);
@@ -56,14 +60,20 @@ struct image {
 void image_free(struct image *image); /* NULL is fine; gives the locks back */
 DEFINE_AUTO(struct image *, image_free)
 
-/* What there is of it, without the right to use its layers. -ENOENT with a message. */
+/*
+ * What there is of it, without the right to use its layers. `name` may be a pin. -ENOENT with a
+ * message; -ESTALE: the image of that name is another one by now.
+ */
 int image_read(
-        const char *state, const char *name, struct image **out, struct carrel_error *err);
+        const char *state, const char *asked, struct image **out, struct carrel_error *err);
 
 /* The same, with trees and locks: its layers stay until image_free(), also after
  * image_remove(). */
 int image_open(
-        const char *state, const char *name, struct image **out, struct carrel_error *err);
+        const char *state, const char *asked, struct image **out, struct carrel_error *err);
+
+/* Whether the pin is one of an image of that name. */
+bool image_pin_is_of(const char *pin, const char *name);
 
 struct json;
 

@@ -165,6 +165,33 @@ TEST(layers_that_somebody_holds_stay)
     CHECK(!is_there('a'));
 }
 
+TEST(a_pin_knows_an_image_from_another_of_its_name)
+{
+    AUTO(image_free) struct image *image = NULL;
+    AUTO(image_free) struct image *again = NULL;
+    char pin[IMAGE_PIN_MAX];
+
+    begin();
+    make_layer('a');
+    make_layer('b');
+    make_image("x/y:1", "a");
+    CHECK_EQ(image_open(state, "x/y:1", &image, &err), 0);
+    memcpy(pin, image->pin, sizeof(pin));
+    CHECK(image_pin_is_of(pin, "x/y:1"));
+    CHECK(!image_pin_is_of(pin, "x/y"));
+    CHECK(!image_pin_is_of("x/y:1", "x/y:1"));
+    CHECK(!image_is_name(pin));
+    CHECK_EQ(image_open(state, pin, &again, &err), 0);
+    CHECK_STR(again->name, "x/y:1");
+    make_image("x/y:1", "ab");
+    image_free(ptr_steal(&again));
+    CHECK_EQ(image_open(state, pin, &again, &err), -ESTALE);
+    CHECK_EQ(image_remove(state, pin, &err), -EINVAL);
+    make_image("x/y:1", "a");
+    CHECK_EQ(image_open(state, pin, &again, &err), 0);
+    CHECK_EQ(image_read(state, "x/z@0123456789abcdef", &again, &err), -ENOENT);
+}
+
 TEST(an_image_without_its_layer_is_told)
 {
     AUTO(image_free) struct image *image = NULL;

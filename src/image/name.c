@@ -10,6 +10,17 @@ static bool is_plain(unsigned char c)
     return c < 128 && (isalnum(c) || c == '.' || c == '_' || c == '-');
 }
 
+#define PIN_DIGITS 16
+static const char *find_pin(const char *text)
+{
+    const char *at = strrchr(text, '@');
+
+    return at && strlen(at + 1) == PIN_DIGITS &&
+                           strspn(at + 1, "0123456789abcdef") == PIN_DIGITS
+                   ? at
+                   : NULL;
+}
+
 bool image_is_name(const char *text)
 {
     size_t len = strlen(text);
@@ -21,7 +32,7 @@ bool image_is_name(const char *text)
     for (size_t i = 0; i < len; i++)
         if (!is_plain((unsigned char)text[i]) && !strchr(":/@", text[i]))
             return false;
-    return true;
+    return !find_pin(text);
 }
 
 /* "a/b:1" -> "a%2Fb%3A1.json": one component, and no two names share it. */
@@ -68,6 +79,25 @@ bool image_store_name_of_file(const char *file, char name[static IMAGE_NAME_MAX 
     }
     name[at] = '\0';
     return image_is_name(name);
+}
+
+const char *image_store_split_pin(const char *text, char name[static IMAGE_NAME_MAX + 1])
+{
+    const char *at = find_pin(text);
+    size_t len = at ? (size_t)(at - text) : strlen(text);
+
+    if (len > IMAGE_NAME_MAX)
+        len = 0; /* no name, then */
+    memcpy(name, text, len);
+    name[len] = '\0';
+    return at ? at + 1 : NULL;
+}
+
+bool image_pin_is_of(const char *pin, const char *name)
+{
+    char pinned[IMAGE_NAME_MAX + 1];
+
+    return image_store_split_pin(pin, pinned) && strcmp(pinned, name) == 0;
 }
 
 bool image_store_is_layer_id(const char *id)

@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/json.h"
+#include "base/sha256.h"
 #include "base/str.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -131,6 +132,19 @@ static int parse_layers(struct image *image, struct json_value top)
     return image->n_layers > 0 && image->n_layers <= IMAGE_MAX_LAYERS ? 0 : -EINVAL;
 }
 
+static void pin(struct image *image)
+{
+    struct sha256 sha;
+    char hex[2 * SHA256_BYTES + 1];
+
+    sha256_init(&sha);
+    for (size_t i = 0; i < image->n_layers; i++)
+        sha256_add(&sha, image->layers[i], STORE_ID_LEN);
+    sha256_finish_hex(&sha, hex);
+    (void)snprintf(
+            image->pin, sizeof(image->pin), "%.*s@%.16s", IMAGE_NAME_MAX, image->name, hex);
+}
+
 int image_record_parse(
         const char *text, size_t len, struct image *image, struct carrel_error *err)
 {
@@ -172,6 +186,7 @@ int image_record_parse(
         r = parse_layers(image, top);
     if (r < 0)
         return err_set(err, r, "it is not the record of an image");
+    pin(image);
     return 0;
 }
 

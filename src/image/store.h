@@ -38,6 +38,9 @@ void image_store_file_name(const char *name, char file[static STORE_FILE_MAX]);
 bool image_store_name_of_file(const char *file, char name[static IMAGE_NAME_MAX + 1]);
 bool image_store_is_layer_id(const char *id);
 
+/* Splits a pin off: its digits, or NULL when there are none; `name` is the rest. */
+const char *image_store_split_pin(const char *text, char name[static IMAGE_NAME_MAX + 1]);
+
 /* A directory of our own in .new, and the lock that says we live. */
 struct draft {
     char name[40];

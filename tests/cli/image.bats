@@ -302,6 +302,35 @@ replaced() {
 }
 @test "an image of the same name is replaced, and its layers go" { both replaced; }
 
+snapshots_know_theirs() {
+    sources
+    import src/oci i
+    carrel create --image i --name box
+    [ "$status" -eq 0 ]
+    carrel exec box -- sh -c 'echo mine >/etc/motd; echo "$A $(pwd)"'
+    [ "$out" = "image /srv/app" ]
+    carrel snapshot box one
+    [ "$status" -eq 0 ]
+    import src/root.tar i # another one, of the same name
+    carrel create --from one
+    is_one_error 125 "carrel: image 'i' is another one by now *"
+    carrel fork box
+    is_one_error 125 "carrel: *image 'i' is another one by now *"
+    carrel exec box -- cat /etc/motd
+    [ "$out" = mine ]
+    import src/docker-old.tar i # the same layers
+    carrel create --from one --image i --name two
+    [ "$status" -eq 0 ]
+    carrel exec two -- cat /etc/motd
+    [ "$out" = mine ]
+    carrel destroy box two
+    carrel snapshot rm one
+    carrel image rm i
+    carrel cleanup
+    nothing_left
+}
+@test "snapshots and forks lie on the image that they were made on" { both snapshots_know_theirs; }
+
 # ---- all or nothing ----------------------------------------------------------------------------
 
 digests_are_compared() {
