@@ -219,7 +219,7 @@ _carrel_journal() { # _carrel_journal WORD
 
 # carrel COMMAND SANDBOX ...: sandboxes come from carrel itself, the program of exec from the host.
 _carrel_living() { # _carrel_living WORD
-    local command=${COMP_WORDS[1]} before=${COMP_WORDS[COMP_CWORD - 1]} list= i
+    local command=${COMP_WORDS[1]} before=${COMP_WORDS[COMP_CWORD - 1]} list="" i
 
     for ((i = 2; i < COMP_CWORD; i++)); do
         if [ "${COMP_WORDS[i]}" = "--" ]; then

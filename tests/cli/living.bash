@@ -18,7 +18,8 @@ S=
 _places() {
     if [ "$who" = root ]; then
         S=$T/carrel/sandboxes
-        mkdir -p -m 700 "$T/carrel" /run/carrel
+        [ -d "$T/carrel" ] || mkdir -m 700 "$T/carrel"
+        [ -d /run/carrel ] || mkdir -m 700 /run/carrel
     else
         S=$T/run/carrel/sandboxes
         [ -d "$T/run" ] || as_user mkdir -m 700 "$T/run"
@@ -30,7 +31,7 @@ me() {
     [[ $S == "$T"/* ]] || _places
     if [ "$who" = root ]; then
         (
-            cd "$T"
+            cd "$T" || exit
             XDG_STATE_HOME=$T/state XDG_CONFIG_HOME=$T/config \
                 exec unshare --mount --propagation private sh -c \
                 'mount --bind "$0" /run/carrel && exec "$@"' "$T/carrel" "$@"

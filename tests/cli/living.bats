@@ -87,7 +87,8 @@ no_sandbox() {
     local command
     for command in ps inspect renew pause resume 'update --pids 9' destroy 'signal x 1' 'exec -- true' 'attach x 1'; do
         case $command in
-        signal* | attach*) carrel $command ;;
+        signal*) carrel signal x 1 ;;
+        attach*) carrel attach x 1 ;;
         exec*) carrel exec none -- true ;;
         update*) carrel update --pids 9 none ;;
         *) carrel "$command" none ;;

@@ -200,7 +200,7 @@ clients_killed() {
 
 # The number of a dead keeper may be another process's by now: that one is nobody's prey.
 recycled() {
-    local keeper bystander= i
+    local keeper bystander=0 i
     create --name box
     keeper=$(keeper_of "$id")
     kill -KILL "$keeper"

@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2034,SC2154
+# shellcheck shell=bash disable=SC2034,SC2119,SC2154
 # shellcheck source=living.sh
 source "$here/living.sh"
 

@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2034,SC2154
+# shellcheck shell=bash disable=SC2034,SC2119,SC2154
 # One program after the other in a sandbox that stays: the next finds files, and nothing else of those
 # before it. Another sandbox does not even find those.
 # shellcheck source=living.sh

@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2034,SC2154
+# shellcheck shell=bash disable=SC2034,SC2120,SC2154
 # For cases about sandboxes that stay. To be sourced by them.
 #
 #   live OPTION...      makes one; $id is its id
