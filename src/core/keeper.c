@@ -69,7 +69,7 @@ static void accept_client(struct keeper *keeper)
     keeper->is_changed = true;
 }
 
-static int on_event(struct keeper *keeper, struct carrel_error *err)
+int keeper_take_event(struct keeper *keeper, struct carrel_error *err)
 {
     static const enum keeper_end ends[] = {
         [GONE_OWN] = KEEPER_LOST,
@@ -157,7 +157,7 @@ static int turn(struct keeper *keeper, struct carrel_error *err)
     if (n < 0)
         return errno == EINTR ? 0 : err_set_errno(err, -errno, "poll");
     keeper_take_output(keeper, streams, n_streams);
-    int r = watch[1].revents ? on_event(keeper, err) : 0;
+    int r = watch[1].revents ? keeper_take_event(keeper, err) : 0;
     if (r < 0)
         return r;
     if (watch[2].revents)

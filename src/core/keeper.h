@@ -182,3 +182,6 @@ void keeper_write_state(struct keeper *keeper, struct buf *out);
  * why not. Returns the exit status of the process.
  */
 int keeper_main(struct keeper *keeper, const char *id, int report);
+
+/* What the sandbox reports, if it does. */
+int keeper_take_event(struct keeper *keeper, struct carrel_error *err);

@@ -20,6 +20,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define REPORT_MS 1000 /* a program's last process is gone: its report is on the way */
+
 void keeper_sealed_finish(struct keeper_sealed sealed)
 {
     layer_close(sealed.copy);
@@ -103,21 +105,51 @@ static bool is_open_outside(const struct keeper *keeper)
     return false;
 }
 
-int keeper_seal(struct keeper *keeper, struct keeper_sealed *out, struct carrel_error *err)
+/* 1: there is none, as far as one look tells. */
+static int has_no_process(struct keeper *keeper, struct carrel_error *err)
 {
     pid_t one;
 
+    int n = sandbox_pids(keeper->stage.box, &one, 1, err);
+    return n < 0 && n != -E2BIG ? n : n == 0;
+}
+
+/*
+ * 1: the layer can be sealed. A program whose end was not reported yet is waited for, since its
+ * client would never hear of it from a sandbox that was made again. One look can miss a process
+ * that gets another parent just then; it happens to each once, so there are two.
+ */
+static int is_quiet(struct keeper *keeper, struct carrel_error *err)
+{
+    struct pollfd reports = { .fd = keeper->stage.box->event_fd, .events = POLLIN };
+
+    if (is_open_outside(keeper))
+        return 0;
+    int r = has_no_process(keeper, err);
+    while (r == 1 && keeper_count_running(keeper) > 0) {
+        if (poll(&reports, 1, REPORT_MS) < 1)
+            return 0;
+        r = keeper_take_event(keeper, err);
+        if (r == 0 && keeper->end != KEEPER_GOES_ON)
+            r = err_set(err, -ESRCH, "the sandbox has ended");
+        if (r == 0)
+            r = has_no_process(keeper, err);
+    }
+    return r == 1 ? has_no_process(keeper, err) : r;
+}
+
+int keeper_seal(struct keeper *keeper, struct keeper_sealed *out, struct carrel_error *err)
+{
     int r = keeper->stage.place ? restack_check(keeper->stage.place->ws, err) : 0;
     if (r < 0)
         return r; /* before anything is stopped */
-    int n = sandbox_pids(keeper->stage.box, &one, 1, err);
-    if (n < 0 && n != -E2BIG)
-        return n;
-    bool is_quiet = n == 0 && !is_open_outside(keeper);
-    r = is_quiet ? stack_up(keeper, err) : copy_halted(keeper, out, err);
+    int quiet = is_quiet(keeper, err);
+    if (quiet < 0)
+        return quiet;
+    r = quiet ? stack_up(keeper, err) : copy_halted(keeper, out, err);
     return r < 0 ? r
                  : ground_list(
-                           keeper->stage.ground, is_quiet ? NULL : &out->copy, &out->base, err);
+                           keeper->stage.ground, quiet ? NULL : &out->copy, &out->base, err);
 }
 
 static int record(struct keeper *keeper, const char *name, const struct ground_base *base,
