@@ -5,6 +5,7 @@
 #include "base/payload.h"
 #include "core/distant.h"
 #include "core/file_door.h"
+#include "core/living_claim.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -186,14 +187,17 @@ int living_fork(struct living *living, const struct living_fork *fork, struct ca
     };
     int fds[KEEPER_MAX_FDS];
 
+    int r = living_check_labels(fork->labels, err);
+    if (r < 0)
+        return r;
     AUTO(fd_close) int payload = payload_make("", fork->labels, NULL, err);
     if (payload < 0)
         return payload;
     int n = distant_ask(living->box, &message, &payload, 1, fds, err);
     if (n < 0)
         return n;
-    int r = n == 1 ? await_births(fds[0], fork, err)
-                   : err_set(err, -EPROTO, "the keeper sent no pipe");
+    r = n == 1 ? await_births(fds[0], fork, err)
+               : err_set(err, -EPROTO, "the keeper sent no pipe");
     for (int i = 0; i < n; i++)
         fd_close(fds[i]);
     return r;

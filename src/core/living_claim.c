@@ -1,9 +1,16 @@
 /* living_claim.c - what the policy says of many sandboxes, for the registry. */
 #include "core/living_claim.h"
+#include "base/err.h"
+#include "base/str.h"
 #include "core/state.h"
 #include "core/sweep_layers.h"
 #include "policy/policy.h"
+#include "workspace/name.h"
+#include <errno.h>
 #include <limits.h>
+#include <string.h>
+
+#define LABEL_MAX 256
 
 int living_claim(const struct living_place *place, char id[static REGISTRY_WORD_MAX + 1],
         struct registry_entry **out, struct carrel_error *err)
@@ -26,4 +33,30 @@ int living_claim(const struct living_place *place, char id[static REGISTRY_WORD_
     if (r > 0 && state_path(state, sizeof(state), NULL) == 0)
         (void)sweep_layers(state, NULL); /* what the dead wrote; else by the next cleanup */
     return r < 0 ? r : registry_claim(&reg, &request, out, err);
+}
+
+/* "K=V": the key is a name, the value any text of one line. */
+static int check_label(const char *label, struct carrel_error *err)
+{
+    size_t len = strcspn(label, "=");
+    char key[NAME_ID_MAX + 1];
+    char shown[LABEL_MAX];
+
+    if (label[len] == '=' && len > 0 && len < sizeof(key) && strlen(label) < LABEL_MAX) {
+        memcpy(key, label, len);
+        key[len] = '\0';
+        if (name_check_id(key, "label", NULL) == 0)
+            return 0;
+    }
+    return err_set(err, -EINVAL, "label '%s' is not NAME=VALUE of at most %d bytes",
+            str_escape(label, strlen(label), shown, sizeof(shown)), LABEL_MAX - 1);
+}
+
+int living_check_labels(const char *const *labels, struct carrel_error *err)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && labels && labels[i]; i++)
+        r = check_label(labels[i], err);
+    return r;
 }

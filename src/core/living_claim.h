@@ -13,3 +13,6 @@ struct living_place {
 /* Makes up its id. Waits where the policy's number is reached. See registry_claim(). */
 int living_claim(const struct living_place *place, char id[static REGISTRY_WORD_MAX + 1],
         struct registry_entry **out, struct carrel_error *err);
+
+/* "NAME=VALUE" each, NULL at the end; NULL: none. -EINVAL. */
+int living_check_labels(const char *const *labels, struct carrel_error *err);

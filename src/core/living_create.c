@@ -24,25 +24,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define LABEL_MAX 256
-
-/* "K=V": the key is a name, the value any text of one line. */
-static int check_label(const char *label, struct carrel_error *err)
-{
-    size_t len = strcspn(label, "=");
-    char key[NAME_ID_MAX + 1];
-    char shown[LABEL_MAX];
-
-    if (label[len] == '=' && len > 0 && len < sizeof(key) && strlen(label) < LABEL_MAX) {
-        memcpy(key, label, len);
-        key[len] = '\0';
-        if (name_check_id(key, "label", NULL) == 0)
-            return 0;
-    }
-    return err_set(err, -EINVAL, "label '%s' is not NAME=VALUE of at most %d bytes",
-            str_escape(label, strlen(label), shown, sizeof(shown)), LABEL_MAX - 1);
-}
-
 static int check_request(const struct living_request *request, struct carrel_error *err)
 {
     if (request->name) {
@@ -53,12 +34,7 @@ static int check_request(const struct living_request *request, struct carrel_err
             return err_set(
                     err, -EINVAL, "name '%s': names that begin with S- are ids", request->name);
     }
-    for (size_t i = 0; request->labels && request->labels[i]; i++) {
-        int r = check_label(request->labels[i], err);
-        if (r < 0)
-            return r;
-    }
-    return 0;
+    return living_check_labels(request->labels, err);
 }
 
 /* Only what the keeper needs is open in it. */
