@@ -117,13 +117,11 @@ static void on_stop(pid_t pid, int status, struct target *target)
         if (ptrace(PTRACE_GETEVENTMSG, pid, NULL, &child) == 0)
             (void)add((pid_t)child, one->generation + 1);
         go_on(pid, 0);
-    } else if (event) {
-        go_on(pid, 0);
-    } else if (signal == (SIGTRAP | 0x80)) {
+    } else if (signal == (SIGTRAP | 0x80) && !event) {
         on_call(one, target);
         go_on(pid, 0);
-    } else if (signal == SIGSTOP && !one->is_inside) {
-        go_on(pid, 0); /* how one that is forked begins */
+    } else if (event || (signal == SIGSTOP && !one->is_inside)) {
+        go_on(pid, 0); /* the latter is how one that is forked begins */
     } else {
         go_on(pid, signal);
     }

@@ -57,7 +57,7 @@ struct carrel_workspace_options {
     const char *task; /* ids; NULL: made up */
     const char *run;
     const char *resume; /* "R" or "T/R": go on in that workspace; everything above is its own */
-    const char *fork;   /* "R" or "T/R": begin with all that is in that workspace, as it is now */
+    const char *fork; /* "R" or "T/R": begin with all that is in that workspace, as it is now */
     bool is_folder;
     bool is_dirty;              /* start from the uncommitted work in the user's tree */
     const char *const *include; /* patterns of ignored files to carry along; NULL-terminated */

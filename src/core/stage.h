@@ -21,7 +21,7 @@ struct stage {
     const struct run_request *request;
     struct permit permit;                     /* what was asked for, under the policy */
     const struct carrel_run_options *options; /* of the permit */
-    bool stays;      /* many programs will be started in the sandbox */
+    bool stays;                               /* many programs will be started in the sandbox */
     bool must_stand; /* the sandbox is needed before the program, or without one */
     struct evidence evidence;
     bool has_evidence; /* it was begun */

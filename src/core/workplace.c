@@ -226,8 +226,10 @@ static int open_named_fork(
         r = prepare_again(q, place->state, ws, err);
     if (r == 0)
         r = workplace_reopen(ptr_steal(&ws), &from, err);
-    if (r == 0)
-        r = restack_seal(from, err);
+    if (r < 0)
+        return r;
+    assert(from);
+    r = restack_seal(from, err);
     if (r == 0)
         r = restack_origin(from->ws, NULL, &origin, err);
     return r < 0 ? r : finish_fork(place, restack_fork(q, &origin, place, err), err);

@@ -284,7 +284,7 @@ static int enter(struct walk *walk, const char *name)
 static int go_up(int *fd, int (*finish)(int fd, const struct stat *st), const struct stat *st,
         const struct stat *came_from)
 {
-    struct stat now;
+    struct stat now = { 0 };
     AUTO(fd_close)
     int above = openat(*fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* while it can */
 

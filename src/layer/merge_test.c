@@ -235,7 +235,7 @@ static unsigned next_random(unsigned *seed)
 
 static void fill_at_random(size_t i, const char *dir, unsigned depth, unsigned *seed)
 {
-    for (char name = 'a'; name <= 'd'; name++) {
+    for (int name = 'a'; name <= 'd'; name++) {
         char path[256];
         char text[16];
         (void)snprintf(path, sizeof(path), "%s%s%c", dir, dir[0] ? "/" : "", name);

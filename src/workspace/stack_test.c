@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #define TIP "1111111111111111111111111111111111111111"
+#define LONG_TIP TIP "0"
 #define OLDER "2222222222222222222222222222222222222222"
 
 /* Two layers, "layer0" on top, and a place for the fork's own "git", below the fixture's. */
@@ -145,7 +146,7 @@ TEST(what_else_was_checked_out_stays_so)
 /* A run chose all of this: nothing of it is followed, waited for or believed. */
 TEST(a_branch_in_any_other_form_is_none)
 {
-    static const char *const texts[] = { "", "\n", TIP, "ref: refs/heads/main\n", TIP "0\n",
+    static const char *const texts[] = { "", "\n", TIP, "ref: refs/heads/main\n", LONG_TIP "\n",
         "../../../../etc/passwd\n" };
 
     for (size_t i = 0; i < ARRAY_LEN(texts) + 3; i++) {

@@ -388,7 +388,7 @@ static int process_start(struct sandbox *base, const struct process_spec *spec,
 {
     struct process_sandbox *box = process_of(base);
     const struct order order = { .kind = ORDER_START, .has_tty = spec->has_tty };
-    struct answer answer;
+    struct answer answer = { 0 };
     AUTO(streams_close) struct streams streams = STREAMS_INIT;
 
     if (spec->has_user && (spec->uid != geteuid() || spec->gid != getegid()))
@@ -441,7 +441,7 @@ static int process_signal(
 
     if (process == SANDBOX_ALL)
         return err_set(err, -ENOTSUP, "cannot tell its processes from others");
-    struct answer answer;
+    struct answer answer = { 0 };
 
     return ask(process_of(base), &order, NULL, 0, &answer, err);
 }
@@ -451,7 +451,7 @@ static int process_stop(
 {
     struct process_sandbox *box = process_of(base);
     const struct order order = { .kind = ORDER_STOP };
-    struct answer answer;
+    struct answer answer = { 0 };
     struct notice notice;
 
     (void)pidfd_send_signal(box->pidfd, SIGCONT, NULL, 0); /* a program may have stopped it */
