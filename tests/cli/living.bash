@@ -80,6 +80,7 @@ no_keeper() { [ -z "$(keepers)" ]; }
 groups_left() {
     local inode
     inode=$(stat -c %i "${S%/*}/lock" 2>/dev/null) || return 0
+    printf -v inode %x "$inode" # so the names have it
     compgen -G "/sys/fs/cgroup/*/carrel/$inode-*" || compgen -G "/sys/fs/cgroup/carrel/$inode-*" || true
 }
 no_group() { [ -z "$(groups_left)" ]; }
