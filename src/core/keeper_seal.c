@@ -19,6 +19,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define REPORT_MS 1000 /* a program's last process is gone: its report is on the way */
 
@@ -138,9 +139,40 @@ static int is_quiet(struct keeper *keeper, struct carrel_error *err)
     return r == 1 ? has_no_process(keeper, err) : r;
 }
 
+/*
+ * A program may have put something else where a sandbox needs a directory, if the root is its
+ * own. None could be made of such files, neither this one again nor others: it is refused while
+ * there still is one. What cannot be looked at is left to those who make them.
+ */
+static int check_root(struct keeper *keeper, struct carrel_error *err)
+{
+    static const char *const needed[] = { "/tmp", "/home/agent", "/workspace" };
+
+    for (size_t i = 0; keeper->stage.root && i < ARRAY_LEN(needed); i++) {
+        struct file_request request = FILE_REQUEST_INIT;
+        struct file_answer answer = FILE_ANSWER_INIT;
+        request.op = FILE_STAT;
+        request.path = needed[i];
+        int r = sandbox_file(keeper->stage.box, &request, &answer, NULL);
+        bool is_wrong = r == -ENOTDIR || r == -ELOOP || (r == 0 && !S_ISDIR(answer.stat.mode));
+        if (r == -ENOENT) { /* a link to nowhere is something, too */
+            request.flags = FILE_NO_FOLLOW;
+            is_wrong = sandbox_file(keeper->stage.box, &request, &answer, NULL) == 0;
+        }
+        if (is_wrong)
+            return err_set(err, -ENOTDIR,
+                    "'%s' of the root is not a directory any more; no sandbox can be made of "
+                    "it",
+                    needed[i]);
+    }
+    return 0;
+}
+
 int keeper_seal(struct keeper *keeper, struct keeper_sealed *out, struct carrel_error *err)
 {
     int r = keeper->stage.place ? restack_check(keeper->stage.place->ws, err) : 0;
+    if (r == 0)
+        r = check_root(keeper, err);
     if (r < 0)
         return r; /* before anything is stopped */
     int quiet = is_quiet(keeper, err);
