@@ -528,7 +528,7 @@ no_data_is_copied() { # no_data_is_copied ARG...: of create
 
 repository() {
     me git init -q repo
-    me sh -c 'cd repo && echo a >a && git add a && git -c user.name=t -c user.email=t@t commit -qm base'
+    me sh -c 'cd repo && echo big >.gitignore && git add -A && git -c user.name=t -c user.email=t@t commit -qm base'
     no_data_is_copied --workspace --repo "$T/repo"
 }
 @test "a hundred forks of a git workspace with a gigabyte of changes copy no data" { both repository; }
@@ -572,7 +572,7 @@ at_once() {
     [ "$out" = "$(printf '%s\n' f own11 own2 own5 own8)" ]
     for i in 3 6 9 12; do
         [ "$(wc -l <"$T/$i.out")" -eq 3 ]
-        for id in $(cat "$T/$i.out"); do
+        for id in $(tr "\n" " " <"$T/$i.out"); do
             in_box 'cat f'
             [ "$status:$out" = 0:data ]
         done
@@ -669,7 +669,7 @@ crash() {
             [ ! -s "$T/said" ] || [ -e "$T/state/carrel/snapshots/s$i.json" ]
         else
             # Those that were told of are keepers of their own.
-            for id in $(cat "$T/said"); do
+            for id in $(tr "\n" " " <"$T/said"); do
                 looks_like "$id" "$T/m"
             done
         fi
@@ -679,7 +679,9 @@ crash() {
         carrel destroy --all
         [ "$status" -eq 0 ]
         only_named_left
-        for name in $(ls "$T/state/carrel/snapshots"); do
+        for name in "$T"/state/carrel/snapshots/*.json; do
+            [ -e "$name" ] || continue
+            name=${name##*/}
             carrel snapshot rm "${name%.json}"
             [ "$status" -eq 0 ]
             before=$((before + 1))
