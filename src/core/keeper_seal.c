@@ -50,12 +50,14 @@ static int stack_up(struct keeper *keeper, struct carrel_error *err)
     struct workplace *place = keeper->stage.place;
 
     int r = sandbox_stop(keeper->stage.box, NULL, err);
+    if (r == 0 && place) /* nobody waits for the disk: it goes on */
+        r = workspace_end_use(place->ws, false, err);
     if (r == 0)
         r = ground_seal(keeper->stage.ground, err);
     if (r == 0 && place)
-        r = workspace_end_use(place->ws, true, err);
-    if (r == 0 && place)
         r = restack_seal(place, err);
+    if (r < 0) /* it is used again as it is, and an overlay takes no work directory twice */
+        (void)layer_renew(&keeper->stage.ground->top, NULL);
     if (stand_again(keeper, &lost) < 0) {
         keeper->end = KEEPER_LOST;
         return err_set(err, lost.code, "make the sandbox again: %s", lost.message);

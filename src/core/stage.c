@@ -68,6 +68,18 @@ static int use_ground(struct stage *stage, struct spec *spec, struct carrel_erro
             &stage->watch, stage->ground->top.dir, spec->box.limits.value[LIMIT_DISK], err);
 }
 
+/* What is written to the image goes with the sandbox: into memory, or on disk if need be. */
+static int use_image(struct stage *stage, struct spec *spec, struct carrel_error *err)
+{
+    const char *const *trees = stage->root->image->trees;
+
+    if (!sandbox_has_memory_root())
+        return ground_make(NULL, trees, &stage->ground, err);
+    stage->memory = (struct sandbox_overlay){ .lower = trees };
+    spec->box.root_overlay = &stage->memory;
+    return 0;
+}
+
 int stage_begin_evidence(struct stage *stage, struct carrel_error *err)
 {
     if (stage->has_evidence || !stage->request->policy)
@@ -111,7 +123,7 @@ static int create(struct stage *stage, struct carrel_error *err)
         r = spec_make(stage->options, result->run, &spec, err);
     spec.box.stays = stage->stays;
     if (r == 0 && stage->root && !stage->ground)
-        r = ground_make(NULL, stage->root->image->trees, &stage->ground, err);
+        r = use_image(stage, &spec, err);
     if (r == 0 && stage->ground)
         r = use_ground(stage, &spec, err);
     if (r == 0 && stage->options->workspace)

@@ -26,9 +26,10 @@ struct stage {
     struct evidence evidence;
     bool has_evidence; /* it was begun */
     struct carrel_run_result *result;
-    struct image_root *root; /* the image that is the root; NULL: none */
-    struct ground *ground;   /* what is written lies there, and stays; NULL: in memory */
-    struct workplace *place; /* NULL: the run has no workspace of its own */
+    struct image_root *root;       /* the image that is the root; NULL: none */
+    struct ground *ground;         /* what is written lies there, and stays; NULL: in memory */
+    struct sandbox_overlay memory; /* an image's layers, where what is written is not kept */
+    struct workplace *place;       /* NULL: the run has no workspace of its own */
     struct disk_watch watch;
     struct runtime *runtime;
     struct sandbox *box;

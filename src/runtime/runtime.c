@@ -8,6 +8,7 @@
 #include "runtime/runtime.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/kernel.h"
 #include "base/path.h"
 #include "base/str.h"
 #include "runtime/adapters.h"
@@ -246,6 +247,28 @@ static int check_tree(const struct sandbox_overlay *overlay, struct carrel_error
     return check_overlay(overlay, err);
 }
 
+bool sandbox_has_memory_root(void)
+{
+    return kernel_is(6, 6);
+}
+
+static int check_root(const struct sandbox_overlay *overlay, struct carrel_error *err)
+{
+    if (overlay->space)
+        return check_tree(overlay, err);
+    if (!overlay->lower || !overlay->lower[0])
+        return err_set(err, -EINVAL, "a root without a layer");
+    for (size_t i = 0; overlay->lower[i]; i++) {
+        int r = check_absolute(overlay->lower[i], err);
+        if (r < 0)
+            return r;
+    }
+    return sandbox_has_memory_root()
+                   ? 0
+                   : err_set(err, -ENOTSUP,
+                             "a root that is written to in memory needs Linux 6.6 or later");
+}
+
 /* What of the root and of the program's own places is not in memory. */
 static int check_disk(const struct sandbox_spec *spec, struct carrel_error *err)
 {
@@ -255,7 +278,7 @@ static int check_disk(const struct sandbox_spec *spec, struct carrel_error *err)
                 "it");
     int r = spec->space ? check_overlay(spec->space, err) : 0;
     if (r == 0 && spec->root_overlay)
-        r = check_tree(spec->root_overlay, err);
+        r = check_root(spec->root_overlay, err);
     return r;
 }
 

@@ -36,7 +36,8 @@ struct sandbox_overlay {
     const char *const *lower; /* absolute paths on the host, topmost first; NULL-terminated.
                                  None at all, which
                                  `space` of a sandbox may have: an empty directory */
-    const char *space;        /* absolute path of a directory on the host, which holds ... */
+    const char *space;        /* absolute path of a directory on the host, which holds ...;
+                                 NULL, of a root: in memory */
     const char *upper;        /* ... these two, by name */
     const char *work;
 };
@@ -90,6 +91,8 @@ struct sandbox_spec {
      * it. /tmp, home and /workspace are directories of it, made when missing; what it has at
      * /proc, /dev and /run is hidden. Its layers may be hostile: a link in the place of a
      * directory that a mount needs is refused, any other leads nowhere but into the root.
+     * Without a `space` what is changed lies in memory, under the limit of the private places,
+     * where the kernel can (sandbox_has_memory_root()); else -ENOTSUP.
      */
     const struct sandbox_overlay *root_overlay;
     const struct sandbox_mount *mounts;
@@ -308,6 +311,10 @@ void runtime_identity(
  */
 int sandbox_create(struct runtime *rt, const struct sandbox_spec *spec, struct sandbox **out,
         struct carrel_error *err);
+
+/* Whether a root overlay needs no directory to write to: user attributes in tmpfs, Linux 6.6.
+ */
+bool sandbox_has_memory_root(void);
 
 /*
  * The same for a caller that starts a process at once: it may return while the sandbox is still

@@ -59,7 +59,7 @@ void holders_substitute(const struct sandbox_limits *limits,
 void holders_of_disk(const struct sandbox_limits *limits, const struct plan *plan,
         enum limit_holder held_by[LIMIT_COUNT])
 {
-    if (plan->disk_use != DISK_IS_UNUSED)
+    if (plan->disk_use != DISK_IS_UNUSED && !plan->disk.is_in_memory)
         held_by[LIMIT_DISK] =
                 limits->demanded & LIMIT_BIT(LIMIT_DISK) ? HELD_BY_RLIMIT : HELD_BY_NOTHING;
 }

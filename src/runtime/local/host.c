@@ -2,6 +2,7 @@
 #include "runtime/local/host.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/kernel.h"
 #include "runtime/runtime.h"
 #include <dirent.h>
 #include <errno.h>
@@ -80,12 +81,7 @@ int host_landlock_abi(void)
 
 bool host_is_new_enough(const char *release)
 {
-    unsigned major = 0;
-    unsigned minor = 0;
-
-    if (sscanf(release, "%u.%u", &major, &minor) != 2)
-        return false;
-    return major > 5 || (major == 5 && minor >= 15);
+    return kernel_release_is(release, 5, 15);
 }
 
 static int check_kernel(struct carrel_error *err)

@@ -36,6 +36,8 @@
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define N_LETTERS (sizeof(LETTERS) - 1)
 #define OPTION_MAX 256
+#define UPPER "upper" /* in memory, where nobody else has named them */
+#define WORK "work"
 _Static_assert(N_LETTERS * 2 + (PLAN_MAX_LOWER - N_LETTERS) * 3 < OPTION_MAX,
         "the names of all layers fit into one option");
 
@@ -87,6 +89,18 @@ int overlay_as_init(const struct plan *plan, struct carrel_error *err)
     return set_ids(plan->init_uid, plan->init_gid, err);
 }
 
+/* The directory to write to, "0", in the private space itself. */
+static int make_memory(const struct plan *plan, int dir, struct carrel_error *err)
+{
+    static const char *const names[] = { "0", "0/" UPPER, "0/" WORK };
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (mkdirat(dir, names[i], 0755) < 0 ||
+                fchownat(dir, names[i], plan->uid, plan->gid, AT_SYMLINK_NOFOLLOW) < 0)
+            return err_set_errno(err, -errno, "make a place for what is changed");
+    return 0;
+}
+
 /* Attaches all layers in a new directory of `scratch`; the one that is written to as "0". */
 static int attach_layers(const struct plan *plan, const struct plan_mount *mount,
         const int *mount_fds, int scratch, char lower[static OPTION_MAX],
@@ -116,7 +130,9 @@ static int attach_layers(const struct plan *plan, const struct plan_mount *mount
         if (mkdirat(dir, lower, 0755) < 0)
             return err_set_errno(err, -errno, "make an empty layer");
     }
-    int r = attach_layer(plan, mount->source + mount->n_lower, mount_fds, dir, "0", err);
+    int r = mount->is_in_memory ? make_memory(plan, dir, err)
+                                : attach_layer(plan, mount->source + mount->n_lower, mount_fds,
+                                          dir, "0", err);
     if (r == 0 && fchdir(dir) < 0)
         r = err_set_errno(err, -errno, "enter the place of the layers");
     return r;
@@ -129,8 +145,8 @@ int overlay_make(const struct plan *plan, const struct plan_mount *mount, const 
     char upper[OPTION_MAX + 2];
     char work[OPTION_MAX + 2];
 
-    (void)snprintf(upper, sizeof(upper), "0/%s", mount->upper);
-    (void)snprintf(work, sizeof(work), "0/%s", mount->work);
+    (void)snprintf(upper, sizeof(upper), "0/%s", mount->is_in_memory ? UPPER : mount->upper);
+    (void)snprintf(work, sizeof(work), "0/%s", mount->is_in_memory ? WORK : mount->work);
     int r = attach_layers(plan, mount, mount_fds, scratch, lower, err);
     if (r < 0)
         return r;

@@ -279,7 +279,7 @@ void plan_add_rlimit(struct plan *plan, int resource, uint64_t value)
  */
 static bool bounds_each_file(const struct sandbox_spec *spec)
 {
-    bool has_overlay = spec->space || spec->root_overlay;
+    bool has_overlay = spec->space || (spec->root_overlay && spec->root_overlay->space);
 
     for (size_t i = 0; i < spec->n_mounts; i++) {
         if (spec->mounts[i].overlay)

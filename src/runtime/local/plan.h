@@ -62,8 +62,9 @@ struct plan_mount {
     bool is_writable;
     size_t source; /* index of what is mounted; of an overlay's topmost lower directory */
     bool is_overlay;
-    size_t n_lower; /* of an overlay; the source behind the lower ones holds ... */
-    char *upper;    /* ... these two */
+    bool is_in_memory; /* its upper and work directories are in the private space */
+    size_t n_lower;    /* of an overlay; the source behind the lower ones holds ... */
+    char *upper;       /* ... these two */
     char *work;
 };
 

@@ -125,6 +125,9 @@ static int plan_overlay(struct builder *b, const struct sandbox_overlay *overlay
             return err_set(err, -E2BIG, "'%s' has more than %u layers", where, PLAN_MAX_LOWER);
         source(b, overlay->lower[out->n_lower], false);
     }
+    out->is_in_memory = !overlay->space;
+    if (out->is_in_memory)
+        return b->is_short ? err_set_errno(err, -ENOMEM, "plan mounts") : 0;
     source(b, overlay->space, true);
     out->upper = plan_text(b->plan, "%s", overlay->upper);
     out->work = plan_text(b->plan, "%s", overlay->work);
