@@ -630,7 +630,10 @@ of_image() {
 # ---- crashes ------------------------------------------------------------------------------------
 
 # Waits for a while that is different each time: some point on the way of what goes on beside it.
-a_moment() { /usr/bin/python3 -c 'import sys, time; time.sleep(int(sys.argv[1]) / 1e6)' "$1"; }
+a_moment() { # a_moment MICROSECONDS: without a program, whose start would take longer
+    local end=$((${EPOCHREALTIME/./} + $1))
+    while ((${EPOCHREALTIME/./} < end)); do :; done
+}
 
 # What was told to be there is there and whole, whatever is there is whole, nothing else is there.
 after_a_crash() {
@@ -647,8 +650,15 @@ after_a_crash() {
 }
 
 crash() {
-    local i name pid job before=0
+    local i name pid job took before=0
     RANDOM=4711
+    # How long one takes here and now: the kill comes in the later part of it, or just afterwards.
+    create
+    took=${EPOCHREALTIME/./}
+    me "$CARREL" snapshot "$id" first >/dev/null
+    took=$((${EPOCHREALTIME/./} - took))
+    carrel destroy "$id"
+    carrel snapshot rm first
     for i in $(seq 1 8); do
         create --name "box$i"
         in_box 'mkdir -p d/e; echo 1 >d/e/f; head -c 100000 /dev/zero >z; touch -d @1 d/e/f d/e d z . /tmp ~'
@@ -661,7 +671,7 @@ crash() {
             me timeout -k 5 60 "$CARREL" fork -n 3 "$id" >"$T/said" 2>/dev/null </dev/null &
         fi
         job=$!
-        a_moment $((RANDOM % 25000))
+        a_moment $((took / 2 + RANDOM * 20 % took))
         kill -KILL "$pid"
         wait "$job" || true
         until_true is_dead "$pid"
