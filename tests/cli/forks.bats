@@ -52,7 +52,7 @@ fork() { # fork ARG...: $ids
 
 # Layers that are there, and layers that snapshots name.
 layers() { find "$T/state/carrel/layers" -mindepth 1 -maxdepth 1 ! -name .gate ! -name .merge -printf '%f\n' | sort; }
-named() { cat "$T"/state/carrel/snapshots/*.json 2>/dev/null | grep -oE '"L-[0-9a-z]{16}"' | tr -d '"' | sort -u; }
+named() { cat "$T"/state/carrel/snapshots/*.json 2>/dev/null | grep -oE 'L-[0-9a-z]{16}' | sort -u; }
 
 # Nobody lives any more: what is on disk is what snapshots name, and no draft.
 only_named_left() {
@@ -529,7 +529,7 @@ no_data_is_copied() { # no_data_is_copied ARG...: of create
 repository() {
     me git init -q repo
     me sh -c 'cd repo && echo big >.gitignore && git add -A && git -c user.name=t -c user.email=t@t commit -qm base'
-    no_data_is_copied --workspace --repo "$T/repo"
+    no_data_is_copied --workspace --repo "$T/repo" --on-success discard
 }
 @test "a hundred forks of a git workspace with a gigabyte of changes copy no data" { both repository; }
 
@@ -599,7 +599,7 @@ of_image() {
     [ "$status:$err" = 0: ]
     snapshot stacked "$first" s
     carrel snapshots --json
-    holds 'r["snapshots"][0]["image"] == "tiny"'
+    holds 'r["snapshots"][0]["image"].split("@")[0] == "tiny"'
     from s
     in_box 'cat /srv/f /new; ls /bin'
     [ "$status:$out" = $'0:changed\nnew\ncat\nid\nls\nsh\ntrue' ]
@@ -615,9 +615,9 @@ of_image() {
     carrel run --image tiny --quiet -- cat /srv/f
     [ "$out" = served ]
     carrel create --from s --image other
-    is_one_error 125 "carrel: snapshot 's' was made on image tiny; it can lie on nothing else"
+    is_one_error 125 "carrel: snapshot 's' was made on image tiny*; it can lie on nothing else"
     carrel create --from s --image none
-    is_one_error 125 "carrel: snapshot 's' was made on image tiny; *"
+    is_one_error 125 "carrel: snapshot 's' was made on image tiny*; *"
     carrel create
     id=$out
     snapshot stacked "$id" plain
