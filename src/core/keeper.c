@@ -9,22 +9,27 @@
 #include "core/image_root.h"
 #include "core/keeper_wire.h"
 #include "core/outcome.h"
+#include "core/sweep_layers.h"
 #include "registry/registry.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #define NS_PER_MS UINT64_C(1000000)
-#define PUBLISH_MS 20  /* between two looks that others get at us */
-#define FIRST_CLIENT 3 /* in the list of what is watched: before come the three below */
+#define OVERDUE_MS 3000 /* that init may take to end what it should have ended */
+#define CLIENTS_MS 100  /* between two looks at what clients alone may write */
+#define PUBLISH_MS 20   /* between two looks that others get at us */
+#define FIRST_CLIENT 3  /* in the list of what is watched: before come the three below */
 
 static void publish_status(struct keeper *keeper)
 {
@@ -53,8 +58,11 @@ static void accept_client(struct keeper *keeper)
     int sock = accept4(keeper->entry->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     size_t i = 0;
 
-    if (sock < 0)
-        return; /* it went away again */
+    if (sock < 0) { /* it went away again, or there is no room: trying at once would not help */
+        if (errno != EAGAIN && errno != ECONNABORTED)
+            keeper->next_accept_ns = clock_ns() + 100 * NS_PER_MS;
+        return;
+    }
     while (i < keeper->n_clients && keeper->clients[i].sock >= 0)
         i++;
     if (i == KEEPER_MAX_CLIENTS) {
@@ -103,17 +111,47 @@ static uint64_t earlier(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Where nothing runs nothing is written: then nobody looks until the next start. */
+static bool has_clients(const struct keeper *keeper)
+{
+    for (size_t i = 0; i < keeper->n_clients; i++)
+        if (keeper->clients[i].sock >= 0)
+            return true;
+    return false;
+}
+
+/* Where nothing runs and nobody is connected nothing is written: then nobody looks until the
+ * next start. */
 static void watch_disk(struct keeper *keeper)
 {
     struct disk_watch *watch = &keeper->stage.watch;
     pid_t one;
 
-    if (disk_watch_is_over(watch))
+    bool is_over = disk_watch_is_over(watch);
+    if (keeper_count_running(keeper) == 0 &&
+            sandbox_pids(keeper->stage.box, &one, 1, NULL) == 0) {
+        keeper->is_full = keeper->is_full || is_over;
+        watch->next_ns = has_clients(keeper) ? clock_ns() + CLIENTS_MS * NS_PER_MS : UINT64_MAX;
+    } else if (is_over) {
         keeper_clear_full(keeper); /* at once: every moment costs the host */
-    else if (keeper_count_running(keeper) == 0 &&
-             sandbox_pids(keeper->stage.box, &one, 1, NULL) == 0)
-        watch->next_ns = UINT64_MAX;
+    }
+}
+
+/* init ends the sandbox when its lease is over. If a program keeps it from doing so, we do. */
+static uint64_t overdue_ns(const struct keeper *keeper)
+{
+    uint64_t end = keeper->lease_end_ns;
+    uint64_t now = clock_boot_ns();
+
+    if (end == 0)
+        return CLOCK_NEVER;
+    end += OVERDUE_MS * NS_PER_MS;
+    return clock_ns() + (end > now ? end - now : 0);
+}
+
+static bool is_overdue(const struct keeper *keeper)
+{
+    return keeper->lease_end_ns != 0 &&
+           clock_boot_ns() >= keeper->lease_end_ns + OVERDUE_MS * NS_PER_MS;
 }
 
 /* Room for all that may be watched now; most of the time that is little. */
@@ -139,7 +177,9 @@ static int turn(struct keeper *keeper, struct carrel_error *err)
 
     if (!watch)
         return err_set_errno(err, -ENOMEM, "keeper");
-    watch[0] = (struct pollfd){ .fd = keeper->entry->listen_fd, .events = POLLIN };
+    bool accepts = clock_ns() >= keeper->next_accept_ns;
+    watch[0] =
+            (struct pollfd){ .fd = accepts ? keeper->entry->listen_fd : -1, .events = POLLIN };
     watch[1] = (struct pollfd){ .fd = keeper->stage.box->event_fd, .events = POLLIN };
     watch[2] = (struct pollfd){ .fd = keeper->signal_fd, .events = POLLIN };
     for (size_t i = 0; i < n_clients; i++)
@@ -152,6 +192,9 @@ static int turn(struct keeper *keeper, struct carrel_error *err)
         wake_ns = earlier(wake_ns, clock_ns() + 10 * NS_PER_MS);
     if (keeper->is_changed)
         wake_ns = earlier(wake_ns, keeper->next_publish_ns);
+    if (!accepts)
+        wake_ns = earlier(wake_ns, keeper->next_accept_ns);
+    wake_ns = earlier(wake_ns, overdue_ns(keeper));
 
     int n = poll(watch, FIRST_CLIENT + n_clients + n_streams, clock_poll_ms(wake_ns));
     if (n < 0)
@@ -162,11 +205,15 @@ static int turn(struct keeper *keeper, struct carrel_error *err)
         return r;
     if (watch[2].revents)
         on_signal(keeper);
-    for (size_t i = 0; i < n_clients; i++)
+    for (size_t i = 0; i < n_clients && keeper->end == KEEPER_GOES_ON; i++)
         if (watch[FIRST_CLIENT + i].revents)
             keeper_serve(keeper, i);
+    if (keeper->end != KEEPER_GOES_ON)
+        return 0; /* there may be no sandbox any more */
     if (watch[0].revents)
         accept_client(keeper);
+    if (is_overdue(keeper))
+        keeper->end = KEEPER_LEASE;
     keeper_enforce(keeper);
     if (clock_ns() >= keeper->stage.watch.next_ns)
         watch_disk(keeper);
@@ -216,7 +263,7 @@ static int finish(struct keeper *keeper, struct carrel_error *err)
     struct carrel_run_result *result = stage->result;
 
     result->usage = USAGE_INIT;
-    int r = sandbox_stop(stage->box, &result->usage, err);
+    int r = stage->box ? sandbox_stop(stage->box, &result->usage, err) : 0;
     if (r < 0)
         return r;
     judge(keeper);
@@ -245,6 +292,20 @@ static void tell_end(struct keeper *keeper, int code, const struct carrel_error 
             keeper->clients[keeper->destroyer].sock, &answer, &text, text >= 0, MSG_DONTWAIT);
 }
 
+/* Layers that nobody else has go with us. */
+static void let_go_of_ground(struct keeper *keeper)
+{
+    struct ground *ground = ptr_steal(&keeper->stage.ground);
+    char state[PATH_MAX];
+    bool has_layers = ground && ground->n_below > 0;
+
+    if (ground)
+        memcpy(state, ground->state, sizeof(state));
+    ground_free(ground);
+    if (has_layers)
+        (void)sweep_layers(state, NULL); /* else by the next cleanup */
+}
+
 static void end(struct keeper *keeper, struct carrel_error *why)
 {
     struct carrel_error err = { 0 };
@@ -256,15 +317,28 @@ static void end(struct keeper *keeper, struct carrel_error *why)
         *why = err;
     }
     if (r < 0) { /* what can still be done is done */
-        (void)sandbox_stop(keeper->stage.box, NULL, NULL);
+        if (keeper->stage.box)
+            (void)sandbox_stop(keeper->stage.box, NULL, NULL);
         stage_abandon(&keeper->stage, why);
     }
-    ground_free(ptr_steal(&keeper->stage.ground));
+    let_go_of_ground(keeper);
     (void)registry_remove(keeper->entry, NULL); /* else swept */
     tell_end(keeper, r, why);
 }
 
 /* --- the beginning --- */
+
+/* Each client and each detached program takes descriptors; programs have a limit of their own.
+ */
+static void raise_files(void)
+{
+    struct rlimit files;
+
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+        files.rlim_cur = files.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &files); /* else there is room for fewer */
+    }
+}
 
 /* Nothing of the caller's stays: its terminal, its directory, its signals. */
 static int leave_caller(struct keeper *keeper, struct carrel_error *err)
@@ -280,6 +354,7 @@ static int leave_caller(struct keeper *keeper, struct carrel_error *err)
         fd_close(null);
     (void)chdir("/");
     (void)prctl(PR_SET_NAME, "carrel-keeper");
+    raise_files();
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGTERM);
     (void)sigaddset(&set, SIGINT);

@@ -74,6 +74,7 @@ struct keeper {
     struct sandbox_limits changed;  /* since it was made; 0: not */
     char created[CLOCK_STAMP];
     bool is_paused;
+    uint64_t next_accept_ns; /* not before */
     uint64_t next_publish_ns;
     bool is_changed; /* what the registry shows is out of date */
     enum keeper_end end;
@@ -131,6 +132,9 @@ void keeper_enforce(struct keeper *keeper);
 /* The disk limit is reached: every program is ended, the sandbox and its files stay. */
 void keeper_clear_full(struct keeper *keeper);
 
+/* -ENOSPC: it was reached, and nobody has made room since. */
+int keeper_check_room(struct keeper *keeper, struct carrel_error *err);
+
 unsigned keeper_count_running(const struct keeper *keeper);
 void keeper_process_free(struct keeper_process *process);
 
@@ -141,6 +145,7 @@ struct keeper_sealed {
     struct ground_base base; /* of the places of its own */
     struct layer copy;       /* the topmost of them, where it is a copy */
     struct layer place_copy; /* the same of its workspace */
+    bool is_used;            /* something lies on them, or names them */
 };
 void keeper_sealed_finish(struct keeper_sealed sealed);
 DEFINE_AUTO(struct keeper_sealed, keeper_sealed_finish)

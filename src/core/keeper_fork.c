@@ -158,8 +158,11 @@ int keeper_fork(struct keeper *keeper, const struct keeper_message *request,
         .inherits_env = request->flags & KEEPER_INHERIT,
         .report = ends[1],
     };
-    for (int32_t i = 0; r == 0 && i < request->value; i++)
+    for (int32_t i = 0; r == 0 && i < request->value; i++) {
         r = bear(&birth, err);
+        sealed.is_used = sealed.is_used || r == 0;
+    }
     fd_close(ends[1]);
-    return r < 0 ? r : fd_steal(&read_end);
+    /* Of those that were born the client must hear; it counts the missing itself. */
+    return sealed.is_used ? fd_steal(&read_end) : r;
 }

@@ -27,6 +27,8 @@
 
 #define NS_PER_MS UINT64_C(1000000)
 #define GRACE_MS 500
+#define LATE_MS 2000 /* that a client may be late to end its program */
+#define MAX_TIME_MS (UINT64_MAX / 4 / NS_PER_MS) /* what counts as a time at all */
 
 void keeper_process_free(struct keeper_process *process)
 {
@@ -258,15 +260,19 @@ static int start(struct keeper *keeper, size_t client, const struct keeper_messa
         keeper_process_free(process);
         return r;
     }
-    /* A client that asked and left at once is found out by its socket's end. */
-    (void)answer_started(keeper, client, process, &process->streams, timeout_ms);
+    int sent = answer_started(keeper, client, process, &process->streams, timeout_ms);
+    /* Who started it ends it in time, as a rule; it may be stopped, or not be there any more.
+     */
+    process->deadline_ns = clock_ns() + (timeout_ms + LATE_MS) * NS_PER_MS;
     if (process->is_detached) {
         process->client = -1;
-        process->deadline_ns = clock_ns() + timeout_ms * NS_PER_MS;
+        process->deadline_ns -= LATE_MS * NS_PER_MS;
     } else {
         process_close(process->streams);
         process->streams = PROCESS_INIT;
     }
+    if (sent < 0)
+        keeper_drop_client(keeper, client); /* it would wait for ever */
     keeper->is_changed = true;
     if (keeper->stage.watch.n_dirs > 0)
         keeper->stage.watch.next_ns = clock_ns(); /* it may have been at rest */
@@ -278,12 +284,13 @@ void keeper_clear_full(struct keeper *keeper)
     keeper->is_full = true;
     (void)sandbox_signal(keeper->stage.box, SANDBOX_ALL, SIGKILL, NULL);
     for (size_t i = 0; i < keeper->n_processes; i++)
-        keeper->processes[i].is_over_disk = true;
+        if (keeper->processes[i].number && !keeper->processes[i].has_ended)
+            keeper->processes[i].is_over_disk = true;
     keeper->stage.watch.next_ns = clock_ns() + 10 * NS_PER_MS; /* are they gone? */
 }
 
 /* After the limit was reached somebody has to make room first. */
-static int check_room(struct keeper *keeper, struct carrel_error *err)
+int keeper_check_room(struct keeper *keeper, struct carrel_error *err)
 {
     char size[32];
 
@@ -305,9 +312,11 @@ int keeper_start(struct keeper *keeper, size_t client, const struct keeper_messa
     int r = n_fds == 1 ? payload_map(fds[0], &payload) : -EPROTO;
     if (r < 0)
         return err_set_errno(err, r == -EPROTO ? -EINVAL : r, "read the request");
-    r = check_room(keeper, err);
+    r = keeper_check_room(keeper, err);
     if (r == 0 && (!payload.argv[0] || !payload.argv[0][0]))
         r = err_set(err, -EINVAL, "no program to run");
+    if (r == 0 && request->timeout_ms > MAX_TIME_MS)
+        r = err_set(err, -EINVAL, "no such timeout");
     if (r == 0)
         r = permit_start(keeper, request, &payload, &permit, &env, err);
     if (r < 0)
@@ -489,8 +498,10 @@ int keeper_attach(struct keeper *keeper, size_t client, const struct keeper_mess
         fds[n++] = p->streams.stdout_fd;
     if (p->streams.stderr_fd >= 0)
         fds[n++] = p->streams.stderr_fd;
-    if (keeper_send(keeper->clients[client].sock, &answer, fds, n, MSG_DONTWAIT) < 0)
-        return 0; /* it is gone, and nothing was handed over */
+    if (keeper_send(keeper->clients[client].sock, &answer, fds, n, MSG_DONTWAIT) < 0) {
+        keeper_drop_client(keeper, client); /* nothing was handed over */
+        return 0;
+    }
     if (p->has_ended)
         keeper_process_free(p);
     else

@@ -23,10 +23,23 @@
 
 #define REPORT_MS 1000 /* a program's last process is gone: its report is on the way */
 
+/* A copy that nobody has made something of goes; one that others hold, or name, stays. */
+static void drop(struct layer *copy)
+{
+    if (copy->dir >= 0)
+        (void)layer_remove(copy, NULL); /* else swept */
+    layer_close(*copy);
+}
+
 void keeper_sealed_finish(struct keeper_sealed sealed)
 {
-    layer_close(sealed.copy);
-    layer_close(sealed.place_copy);
+    if (sealed.is_used) {
+        layer_close(sealed.copy);
+        layer_close(sealed.place_copy);
+        return;
+    }
+    drop(&sealed.copy);
+    drop(&sealed.place_copy);
 }
 
 /* After the sandbox was stopped; where this fails there is none any more. */
@@ -44,13 +57,74 @@ static int stand_again(struct keeper *keeper, struct carrel_error *err)
     return r;
 }
 
+static int record(struct keeper *keeper, const char *name, const struct ground_base *base,
+        struct carrel_error *err)
+{
+    AUTO(buf_finish) struct buf detail = BUF_INIT(8192);
+    struct json json = { .out = &detail };
+
+    json_object(&json, NULL);
+    json_str(&json, "name", name);
+    json_array(&json, "layers");
+    for (size_t i = 0; i < base->n; i++)
+        json_str(&json, NULL, base->ids[i]);
+    json_end_array(&json);
+    json_end_object(&json);
+    return evidence_note(&keeper->stage.evidence, "snapshot_made", detail.data, err);
+}
+
+/* The snapshot of what was sealed, and its record. */
+static int name_sealed(struct keeper *keeper, const char *name, struct keeper_sealed *sealed,
+        struct carrel_error *err)
+{
+    struct snapshot snapshot = { .from = keeper->entry->id };
+    AUTO(restack_origin_finish) struct restack_origin origin = { 0 };
+    const struct ground_base *base = &sealed->base;
+    const struct workplace *place = keeper->stage.place;
+    char workspace[2 * NAME_ID_MAX + 2];
+
+    if (place) {
+        int r = restack_origin(place->ws,
+                sealed->place_copy.dir >= 0 ? &sealed->place_copy : NULL, &origin, err);
+        if (r < 0)
+            return r;
+        (void)snprintf(workspace, sizeof(workspace), "%s/%s", place->ws->task, place->ws->run);
+        snapshot.workspace = workspace;
+        snapshot.workspace_layers = origin.layers;
+    }
+    (void)snprintf(snapshot.name, sizeof(snapshot.name), "%s", name);
+    if (keeper->stage.root)
+        snapshot.image =
+                (char *)(uintptr_t)keeper->stage.root->image->pin; /* not ours to free */
+    memcpy(snapshot.layers, base->ids, sizeof(snapshot.layers));
+    snapshot.n_layers = base->n;
+    int r = snapshot_write(keeper->stage.ground->state, &snapshot, err);
+    sealed->is_used = r == 0;
+    return r < 0 ? r : record(keeper, name, base, err);
+}
+
+/* There is no sandbox any more, and what it wrote would go with its keeper. */
+static int save_lost(struct keeper *keeper)
+{
+    struct keeper_sealed sealed = KEEPER_SEALED_INIT; /* without copies: nothing to finish */
+    char name[SNAPSHOT_NAME_MAX + 8]; /* too long: it is refused */
+
+    (void)snprintf(name, sizeof(name), "lost-%s", keeper->entry->id);
+    int r = ground_list(keeper->stage.ground, NULL, &sealed.base, NULL);
+    return r < 0 ? r : name_sealed(keeper, name, &sealed, NULL);
+}
+
 static int stack_up(struct keeper *keeper, struct carrel_error *err)
 {
     struct carrel_error lost = { 0 };
     struct workplace *place = keeper->stage.place;
 
     int r = sandbox_stop(keeper->stage.box, NULL, err);
-    if (r == 0 && place) /* nobody waits for the disk: it goes on */
+    if (r < 0) { /* something of it hangs in the kernel: no second one beside it */
+        keeper->end = KEEPER_LOST;
+        return r;
+    }
+    if (place) /* nobody waits for the disk: it goes on */
         r = workspace_end_use(place->ws, false, err);
     if (r == 0)
         r = ground_seal(keeper->stage.ground, err);
@@ -60,7 +134,10 @@ static int stack_up(struct keeper *keeper, struct carrel_error *err)
         (void)layer_renew(&keeper->stage.ground->top, NULL);
     if (stand_again(keeper, &lost) < 0) {
         keeper->end = KEEPER_LOST;
-        return err_set(err, lost.code, "make the sandbox again: %s", lost.message);
+        bool is_saved = r == 0 && save_lost(keeper) == 0;
+        return err_set(err, lost.code, "make the sandbox again: %s%s%s", lost.message,
+                is_saved ? "; its files are kept as snapshot lost-" : "",
+                is_saved ? keeper->entry->id : "");
     }
     return r;
 }
@@ -186,22 +263,6 @@ int keeper_seal(struct keeper *keeper, struct keeper_sealed *out, struct carrel_
                            keeper->stage.ground, quiet ? NULL : &out->copy, &out->base, err);
 }
 
-static int record(struct keeper *keeper, const char *name, const struct ground_base *base,
-        struct carrel_error *err)
-{
-    AUTO(buf_finish) struct buf detail = BUF_INIT(8192);
-    struct json json = { .out = &detail };
-
-    json_object(&json, NULL);
-    json_str(&json, "name", name);
-    json_array(&json, "layers");
-    for (size_t i = 0; i < base->n; i++)
-        json_str(&json, NULL, base->ids[i]);
-    json_end_array(&json);
-    json_end_object(&json);
-    return evidence_note(&keeper->stage.evidence, "snapshot_made", detail.data, err);
-}
-
 /* Before anything is made for it. */
 static int check_free(const char *state, const char *name, struct carrel_error *err)
 {
@@ -216,33 +277,13 @@ static int check_free(const char *state, const char *name, struct carrel_error *
 int keeper_snapshot(
         struct keeper *keeper, const char *name, bool *is_copied, struct carrel_error *err)
 {
-    struct snapshot snapshot = { .from = keeper->entry->id };
     AUTO(keeper_sealed_finish) struct keeper_sealed sealed = KEEPER_SEALED_INIT;
-    AUTO(restack_origin_finish) struct restack_origin origin = { 0 };
-    const struct ground_base *base = &sealed.base;
-    char workspace[2 * NAME_ID_MAX + 2];
 
     int r = check_free(keeper->stage.ground->state, name, err);
     if (r == 0)
         r = keeper_seal(keeper, &sealed, err);
-    if (r == 0 && keeper->stage.place)
-        r = restack_origin(keeper->stage.place->ws,
-                sealed.place_copy.dir >= 0 ? &sealed.place_copy : NULL, &origin, err);
     if (r < 0)
         return r;
     *is_copied = sealed.copy.dir >= 0;
-    if (keeper->stage.place) {
-        const struct workspace *ws = keeper->stage.place->ws;
-        (void)snprintf(workspace, sizeof(workspace), "%s/%s", ws->task, ws->run);
-        snapshot.workspace = workspace;
-        snapshot.workspace_layers = origin.layers;
-    }
-    (void)snprintf(snapshot.name, sizeof(snapshot.name), "%s", name);
-    if (keeper->stage.root)
-        snapshot.image =
-                (char *)(uintptr_t)keeper->stage.root->image->pin; /* not ours to free */
-    memcpy(snapshot.layers, base->ids, sizeof(snapshot.layers));
-    snapshot.n_layers = base->n;
-    r = snapshot_write(keeper->stage.ground->state, &snapshot, err);
-    return r < 0 ? r : record(keeper, name, base, err);
+    return name_sealed(keeper, name, &sealed, err);
 }

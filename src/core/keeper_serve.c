@@ -16,9 +16,12 @@
 #include "core/run.h"
 #include "registry/registry.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+
+#define MAX_TIME_MS (UINT64_MAX / 4 / 1000000) /* what counts as a time at all */
 
 /* A request, and what will be answered. */
 struct ask {
@@ -77,6 +80,19 @@ static int send_signal(struct keeper *keeper, struct ask *ask, struct carrel_err
     return ask->is_answered ? 0 : r;
 }
 
+static bool may_take_room(const struct file_request *request)
+{
+    static const bool takes[FILE_OP_COUNT] = {
+        [FILE_MAKE_DIR] = true,
+        [FILE_LINK] = true,
+        [FILE_SYMLINK] = true,
+    };
+
+    if (request->op == FILE_OPEN)
+        return (request->flags & O_ACCMODE) != O_RDONLY;
+    return takes[request->op];
+}
+
 static int file(struct keeper *keeper, struct ask *ask, struct carrel_error *err)
 {
     struct file_request request = ask->request->file;
@@ -94,12 +110,16 @@ static int file(struct keeper *keeper, struct ask *ask, struct carrel_error *err
             ask->request->flags & KEEPER_HAS_WATCH && next < ask->n_fds ? ask->fds[next] : -1;
     struct file_answer answer = FILE_ANSWER_INIT;
     r = file_check(&request, err);
+    if (r == 0 && may_take_room(&request))
+        r = keeper_check_room(keeper, err);
     if (r == 0)
         r = sandbox_file(keeper->stage.box, &request, &answer, err);
     payload_unmap(&payload);
     if (r < 0)
         return r;
     keeper->clients[ask->client].has_file |= answer.fd >= 0;
+    if (may_take_room(&request) && keeper->stage.watch.n_dirs > 0)
+        keeper->stage.watch.next_ns = clock_ns(); /* it may have been at rest */
     ask->answer_fd = fd_steal(&answer.fd);
     ask->answer.file_answer = answer;
     return 0;
@@ -143,6 +163,9 @@ static int renew(struct keeper *keeper, struct ask *ask, struct carrel_error *er
     uint64_t idle_ms = keeper->idle_ms;
     char detail[96];
 
+    if ((request->lease_ms != KEEPER_NO_TIME && request->lease_ms > MAX_TIME_MS) ||
+            (request->idle_ms != KEEPER_NO_TIME && request->idle_ms > MAX_TIME_MS))
+        return err_set(err, -EINVAL, "no such time");
     if (request->lease_ms == KEEPER_NO_TIME)
         end = 0;
     else if (request->lease_ms)

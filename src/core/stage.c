@@ -151,6 +151,21 @@ static int create(struct stage *stage, struct carrel_error *err)
     return evidence_sandbox(&stage->evidence, result, err);
 }
 
+/* It may not hold less than the first one, which the result speaks of. */
+static int check_same(const struct stage *stage, struct carrel_error *err)
+{
+    static const enum limit limits[] = { LIMIT_MEMORY, LIMIT_PIDS, LIMIT_CPU };
+    const struct carrel_run_result *result = stage->result;
+    bool is_same = (stage->box->protections & result->protections) == result->protections;
+
+    for (size_t i = 0; i < ARRAY_LEN(limits); i++)
+        is_same = is_same && stage->box->held_by[limits[i]] == result->held_by[limits[i]];
+    return is_same ? 0
+                   : err_set(err, -ENOTSUP,
+                             "it would have fewer protections, or limits held less well, than "
+                             "before");
+}
+
 int stage_remake(struct stage *stage, struct carrel_error *err)
 {
     AUTO(spec_finish) struct spec spec = { 0 };
@@ -166,7 +181,7 @@ int stage_remake(struct stage *stage, struct carrel_error *err)
     if (r == 0)
         r = sandbox_create(spec.runtime, &spec.box, &stage->box, err);
     stage->watch.box = stage->box;
-    return r;
+    return r < 0 ? r : check_same(stage, err);
 }
 
 int stage_drop(struct stage *stage, int code)

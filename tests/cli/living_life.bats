@@ -567,3 +567,80 @@ not_mine() {
     _enter root # so that teardown finds both
 }
 @test "another user's sandbox is out of reach" { not_mine; }
+
+# ---- programs that want to hold up their init or their keeper -----------------------------------
+
+# A process that is being started has its user's id for a moment, and can be stopped then.
+stopping_storm() {
+    local keeper init
+    create --lease 4s
+    keeper=$(keeper_of "$id")
+    init=$(init_of "$keeper")
+    carrel exec --detach "$id" -- python3 -c 'import os
+while True: os.kill(-1, 19)'
+    for _ in 1 2 3 4; do
+        me timeout 1 "$CARREL" exec "$id" -- true || true
+    done
+    until_true is_dead "$init"
+    until_true is_dead "$keeper"
+    nothing_left
+}
+@test "a program that stops all others does not outlive the lease" {
+    DEADLINE=60 # our own answer to an init that hangs takes a while
+    both stopping_storm
+}
+
+lost_sandbox() {
+    me mkdir shown
+    create --mount "$T/shown:/mnt:ro"
+    in_box 'echo precious >/workspace/file'
+    me rmdir shown
+    carrel snapshot "$id" wanted
+    [ "$status" -eq 125 ]
+    [[ $err == *"make the sandbox again"*"its files are kept as snapshot lost-$id"* ]]
+    until_true no_entry
+    create --from "lost-$id"
+    in_box 'cat /workspace/file'
+    [ "$out" = precious ]
+    carrel destroy "$id"
+}
+@test "a sandbox that cannot be made again after a snapshot leaves its files" { both lost_sandbox; }
+
+full_and_idle() {
+    create --disk 20M --idle 2s
+    carrel exec "$id" -c 'for i in 1 2 3 4; do head -c 10M /dev/zero >/workspace/$i; done; sleep 60'
+    [[ $status -eq 137 && $err == *"Disk limit of 20M reached"* ]]
+    until_true no_entry
+}
+@test "a sandbox at its disk limit ends when nobody uses it" { both full_and_idle; }
+
+room_for_files() {
+    create --disk 20M
+    head -c 40M /dev/zero >"$T/large" && chmod 644 "$T/large"
+    carrel cp large "$id:/workspace/a" # who may write a file may fill it; but not go on
+    refused() {
+        carrel cp large "$id:/workspace/b"
+        [[ $status -eq 125 && $err == *"the disk limit of 20M is reached"* ]]
+    }
+    until_true refused
+    carrel exec "$id" -- true
+    [[ $status -eq 125 && $err == *"remove files with 'carrel rm $id:PATH'"* ]]
+    carrel rm -r "$id:/workspace/a"
+    carrel rm -r "$id:/workspace/b" # if the first copy of it was not yet refused
+    carrel exec "$id" -- true
+    [ "$status" -eq 0 ]
+    carrel destroy "$id"
+}
+@test "the disk limit counts what is copied in, and removing makes room" { both room_for_files; }
+
+stopped_client() {
+    create
+    background exec --timeout 500ms "$id" -- sleep 1000
+    until_true says 'r["processes"] == 1'
+    kill -STOP "$pid"
+    until_true says 'r["processes"] == 0'
+    kill -CONT "$pid"
+    ended || true
+    carrel destroy "$id"
+}
+@test "the time of a program is over also when its client is stopped" { both stopped_client; }

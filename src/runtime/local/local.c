@@ -39,6 +39,8 @@
 #define GONE_MS 10000
 /* How long init may take to answer: setups and starts take milliseconds. */
 #define ANSWER_MS 60000
+/* The same once it stands: others wait for us meanwhile. */
+#define READY_ANSWER_MS 20000
 /* How long init may take to end the programs before it is killed with them. */
 #define STOPPED_MS 2000
 
@@ -196,16 +198,19 @@ static int await(struct local *local, enum wire_kind kind, struct wire_message *
         int *fd, struct carrel_error *err)
 {
     struct pollfd answer = { .fd = local->sock, .events = POLLIN };
-    uint64_t deadline = clock_ns() + ANSWER_MS * UINT64_C(1000000);
+    const unsigned answer_ms = local->is_ready ? READY_ANSWER_MS : ANSWER_MS;
+    uint64_t deadline = clock_ns() + answer_ms * UINT64_C(1000000);
     int fds[WIRE_MAX_FDS];
 
     int ready;
     do {
         ready = poll(&answer, 1, clock_poll_ms(deadline));
     } while (ready < 0 && errno == EINTR);
-    if (ready == 0)
-        return err_set(err, -ETIMEDOUT, "no answer from the sandbox within %d seconds",
-                ANSWER_MS / 1000);
+    if (ready == 0) { /* a late answer would be taken for the next one's */
+        (void)sys_pidfd_send_signal(local->pidfd, SIGKILL);
+        return err_set(err, -ETIMEDOUT,
+                "no answer from the sandbox within %u seconds; it was ended", answer_ms / 1000);
+    }
     int n = wire_receive(local->sock, message, fds, 0);
     if (n == -EPIPE)
         return err_set(err, -ECHILD, "the sandbox ended before it could answer");
@@ -219,8 +224,10 @@ static int await(struct local *local, enum wire_kind kind, struct wire_message *
         int code = message->error.code < 0 ? message->error.code : -EIO;
         return err_set(err, code, "%s", message->error.message);
     }
-    if (message->kind != (uint32_t)kind)
+    if (message->kind != (uint32_t)kind) {
+        (void)sys_pidfd_send_signal(local->pidfd, SIGKILL); /* nothing it says counts now */
         return err_set(err, -EPROTO, "unexpected answer %u of the sandbox", message->kind);
+    }
     return 0;
 }
 
