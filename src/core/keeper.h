@@ -105,11 +105,12 @@ void keeper_fill_limits(const struct keeper *keeper, struct carrel_run_options *
 
 int keeper_start(struct keeper *keeper, size_t client, const struct keeper_message *request,
         const int *fds, int n_fds, struct carrel_error *err);
-int keeper_attach(struct keeper *keeper, size_t client, const struct keeper_message *request,
-        struct carrel_error *err);
 
 /* To the program and its group. -ESRCH: no such one is running. */
 int keeper_signal(struct keeper *keeper, uint32_t number, int signal, struct carrel_error *err);
+
+/* The one that clients know by this number; NULL: none. */
+struct keeper_process *keeper_find_process(struct keeper *keeper, uint32_t number);
 
 /* One has ended: it is written down, and told to its client. */
 int keeper_on_exit(
@@ -120,10 +121,6 @@ bool keeper_report(struct keeper *keeper);
 
 /* The client is gone: what it started and did not detach ends. */
 void keeper_leave(struct keeper *keeper, size_t client);
-
-/* Adds the streams to look at; returns how many. */
-size_t keeper_watch_streams(struct keeper *keeper, struct pollfd *watch, size_t max);
-void keeper_take_output(struct keeper *keeper, const struct pollfd *watch, size_t n);
 
 /* When the next one must end; CLOCK_NEVER: none. Ends those whose time is over. */
 uint64_t keeper_next_deadline(const struct keeper *keeper);
@@ -137,6 +134,18 @@ int keeper_check_room(struct keeper *keeper, struct carrel_error *err);
 
 unsigned keeper_count_running(const struct keeper *keeper);
 void keeper_process_free(struct keeper_process *process);
+
+/* --- keeper_detached.c --- */
+
+int keeper_attach(struct keeper *keeper, size_t client, const struct keeper_message *request,
+        struct carrel_error *err);
+
+/* Keeps what is in the pipes of a process that nobody is attached to: 0 stdout, 1 stderr. */
+void keeper_drain(struct keeper_process *process, int stream);
+
+/* Adds the streams to look at; returns how many. */
+size_t keeper_watch_streams(struct keeper *keeper, struct pollfd *watch, size_t max);
+void keeper_take_output(struct keeper *keeper, const struct pollfd *watch, size_t n);
 
 /* --- keeper_seal.c --- */
 

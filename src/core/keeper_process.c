@@ -1,9 +1,8 @@
 /*
  * keeper_process.c - the processes that clients started.
  *
- * A process belongs to the client that started it, and ends with it, unless it was detached:
- * then its streams stay here, what it writes is kept, head and tail, and a client that attaches
- * gets both.
+ * A process belongs to the client that started it, and ends with it, unless it was detached
+ * (keeper_detached.c).
  */
 #include "base/clock.h"
 #include "base/err.h"
@@ -39,7 +38,7 @@ void keeper_process_free(struct keeper_process *process)
     *process = (struct keeper_process){ .client = -1 };
 }
 
-static struct keeper_process *find(struct keeper *keeper, uint32_t number)
+struct keeper_process *keeper_find_process(struct keeper *keeper, uint32_t number)
 {
     for (size_t i = 0; number && i < keeper->n_processes; i++)
         if (keeper->processes[i].number == number)
@@ -57,7 +56,7 @@ static struct keeper_process *find_running(struct keeper *keeper, uint32_t id)
 
 int keeper_signal(struct keeper *keeper, uint32_t number, int signal, struct carrel_error *err)
 {
-    const struct keeper_process *p = find(keeper, number);
+    const struct keeper_process *p = keeper_find_process(keeper, number);
 
     if (!p || p->has_ended)
         return err_set(err, -ESRCH, "no process %u is running; 'carrel ps' shows them", number);
@@ -388,26 +387,6 @@ static void account(struct keeper *keeper, struct keeper_process *p)
     }
 }
 
-/* What is in the pipes of a process that nobody is attached to. */
-static void drain(struct keeper_process *p, int stream)
-{
-    int *fd = stream == 0 ? &p->streams.stdout_fd : &p->streams.stderr_fd;
-    char chunk[32U << 10];
-
-    for (int i = 0; *fd >= 0 && i < 64; i++) { /* a flood must not keep us from the others */
-        ssize_t n = read(*fd, chunk, sizeof(chunk));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0 && errno == EAGAIN)
-            return;
-        if (n <= 0) { /* EIO: the last of a terminal's users is gone */
-            fd_close(fd_steal(fd));
-            return;
-        }
-        capture_add(&p->kept[stream], chunk, (size_t)n);
-    }
-}
-
 int keeper_on_exit(
         struct keeper *keeper, const struct sandbox_event *event, struct carrel_error *err)
 {
@@ -428,85 +407,12 @@ int keeper_on_exit(
         if (is_done(p))
             keeper_process_free(p);
     } else if (p->is_detached) {
-        drain(p, 0);
-        drain(p, 1);
+        keeper_drain(p, 0);
+        keeper_drain(p, 1);
     } else {
         keeper_process_free(p);
     }
     return r;
-}
-
-/* --- detached ones --- */
-
-static int kept_text(struct keeper_process *p, int stream, struct carrel_error *err)
-{
-    AUTO(buf_finish) struct buf text = BUF_INIT(2 * KEEPER_KEPT_BYTES);
-
-    (void)capture_text(&p->kept[stream], &text);
-    if (text.is_short)
-        return err_set_errno(err, -ENOMEM, "kept output");
-    return keeper_text_make(text.data ? text.data : "", text.len, err);
-}
-
-/* From now on the client reads; what it was told is not told again. */
-static void hand_over(struct keeper_process *p, size_t client)
-{
-    p->client = (int)client;
-    for (int i = 0; i < 2; i++) {
-        capture_finish(&p->kept[i]);
-        if (capture_init(&p->kept[i], KEEPER_KEPT_BYTES, NULL, 0) < 0)
-            p->kept[i] = (struct capture){ .file = -1 }; /* a budget of nothing */
-    }
-}
-
-int keeper_attach(struct keeper *keeper, size_t client, const struct keeper_message *request,
-        struct carrel_error *err)
-{
-    struct keeper_process *p = find(keeper, request->process);
-    int fds[KEEPER_MAX_FDS];
-    size_t n = 0;
-
-    if (!p || !p->is_detached)
-        return err_set(err, -ESRCH,
-                p ? "process %u is not a detached one"
-                  : "no process %u; 'carrel ps' shows them",
-                request->process);
-    if (p->client >= 0)
-        return err_set(err, -EBUSY, "somebody is attached to process %u", request->process);
-    drain(p, 0);
-    drain(p, 1);
-    AUTO(fd_close) int out = kept_text(p, 0, err);
-    AUTO(fd_close) int errors = out < 0 ? -1 : kept_text(p, 1, err);
-    if (errors < 0)
-        return err->code;
-    struct keeper_message answer = {
-        .kind = KEEPER_DONE,
-        .process = p->number,
-        .flags = (p->has_ended ? KEEPER_ENDED : 0U) | (p->is_over_disk ? KEEPER_FULL : 0U) |
-                 (p->streams.stdin_fd >= 0 ? KEEPER_STDIN : 0U) |
-                 (p->streams.stdout_fd >= 0 ? KEEPER_STDOUT : 0U) |
-                 (p->streams.stderr_fd >= 0 ? KEEPER_STDERR : 0U),
-        .value = p->wait_status,
-        .oom_kills = p->oom_kills,
-        .pids_refused = p->pids_refused,
-    };
-    fds[n++] = out;
-    fds[n++] = errors;
-    if (p->streams.stdin_fd >= 0)
-        fds[n++] = p->streams.stdin_fd;
-    if (p->streams.stdout_fd >= 0)
-        fds[n++] = p->streams.stdout_fd;
-    if (p->streams.stderr_fd >= 0)
-        fds[n++] = p->streams.stderr_fd;
-    if (keeper_send(keeper->clients[client].sock, &answer, fds, n, MSG_DONTWAIT) < 0) {
-        keeper_drop_client(keeper, client); /* nothing was handed over */
-        return 0;
-    }
-    if (p->has_ended)
-        keeper_process_free(p);
-    else
-        hand_over(p, client);
-    return 0;
 }
 
 void keeper_leave(struct keeper *keeper, size_t client)
@@ -520,40 +426,6 @@ void keeper_leave(struct keeper *keeper, size_t client)
             keeper_process_free(p);
         else if (!p->has_ended && !p->is_detached)
             (void)sandbox_signal(keeper->stage.box, p->id, SIGKILL, NULL);
-    }
-}
-
-size_t keeper_watch_streams(struct keeper *keeper, struct pollfd *watch, size_t max)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < keeper->n_processes && n + 2 <= max; i++) {
-        const struct keeper_process *p = &keeper->processes[i];
-        if (!p->number || !p->is_detached || p->client >= 0)
-            continue;
-        if (p->streams.stdout_fd >= 0)
-            watch[n++] = (struct pollfd){ .fd = p->streams.stdout_fd, .events = POLLIN };
-        if (p->streams.stderr_fd >= 0)
-            watch[n++] = (struct pollfd){ .fd = p->streams.stderr_fd, .events = POLLIN };
-    }
-    return n;
-}
-
-void keeper_take_output(struct keeper *keeper, const struct pollfd *watch, size_t n)
-{
-    size_t at = 0;
-
-    /* The same walk as above: nothing was started or ended in between. */
-    for (size_t i = 0; i < keeper->n_processes && at < n; i++) {
-        struct keeper_process *p = &keeper->processes[i];
-        if (!p->number || !p->is_detached || p->client >= 0)
-            continue;
-        int out = p->streams.stdout_fd;
-        int errors = p->streams.stderr_fd;
-        if (out >= 0 && at < n && watch[at++].revents)
-            drain(p, 0);
-        if (errors >= 0 && at < n && watch[at++].revents)
-            drain(p, 1);
     }
 }
 

@@ -107,7 +107,7 @@ static int name_sealed(struct keeper *keeper, const char *name, struct keeper_se
 static int save_lost(struct keeper *keeper)
 {
     struct keeper_sealed sealed = KEEPER_SEALED_INIT; /* without copies: nothing to finish */
-    char name[SNAPSHOT_NAME_MAX + 8]; /* too long: it is refused */
+    char name[SNAPSHOT_NAME_MAX + 8];                 /* too long: it is refused */
 
     (void)snprintf(name, sizeof(name), "lost-%s", keeper->entry->id);
     int r = ground_list(keeper->stage.ground, NULL, &sealed.base, NULL);

@@ -1,0 +1,137 @@
+/*
+ * keeper_detached.c - programs that stay when their client goes: what they write is kept here,
+ * head and tail, until somebody attaches.
+ */
+#include "base/err.h"
+#include "base/fd.h"
+#include "core/keeper.h"
+#include "core/keeper_wire.h"
+#include <errno.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* What is in the pipes of a process that nobody is attached to. */
+void keeper_drain(struct keeper_process *p, int stream)
+{
+    int *fd = stream == 0 ? &p->streams.stdout_fd : &p->streams.stderr_fd;
+    char chunk[32U << 10];
+
+    for (int i = 0; *fd >= 0 && i < 64; i++) { /* a flood must not keep us from the others */
+        ssize_t n = read(*fd, chunk, sizeof(chunk));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EAGAIN)
+            return;
+        if (n <= 0) { /* EIO: the last of a terminal's users is gone */
+            fd_close(fd_steal(fd));
+            return;
+        }
+        capture_add(&p->kept[stream], chunk, (size_t)n);
+    }
+}
+
+static int kept_text(struct keeper_process *p, int stream, struct carrel_error *err)
+{
+    AUTO(buf_finish) struct buf text = BUF_INIT(2 * KEEPER_KEPT_BYTES);
+
+    (void)capture_text(&p->kept[stream], &text);
+    if (text.is_short)
+        return err_set_errno(err, -ENOMEM, "kept output");
+    return keeper_text_make(text.data ? text.data : "", text.len, err);
+}
+
+/* From now on the client reads; what it was told is not told again. */
+static void hand_over(struct keeper_process *p, size_t client)
+{
+    p->client = (int)client;
+    for (int i = 0; i < 2; i++) {
+        capture_finish(&p->kept[i]);
+        if (capture_init(&p->kept[i], KEEPER_KEPT_BYTES, NULL, 0) < 0)
+            p->kept[i] = (struct capture){ .file = -1 }; /* a budget of nothing */
+    }
+}
+
+int keeper_attach(struct keeper *keeper, size_t client, const struct keeper_message *request,
+        struct carrel_error *err)
+{
+    struct keeper_process *p = keeper_find_process(keeper, request->process);
+    int fds[KEEPER_MAX_FDS];
+    size_t n = 0;
+
+    if (!p || !p->is_detached)
+        return err_set(err, -ESRCH,
+                p ? "process %u is not a detached one"
+                  : "no process %u; 'carrel ps' shows them",
+                request->process);
+    if (p->client >= 0)
+        return err_set(err, -EBUSY, "somebody is attached to process %u", request->process);
+    keeper_drain(p, 0);
+    keeper_drain(p, 1);
+    AUTO(fd_close) int out = kept_text(p, 0, err);
+    AUTO(fd_close) int errors = out < 0 ? -1 : kept_text(p, 1, err);
+    if (errors < 0)
+        return err->code;
+    struct keeper_message answer = {
+        .kind = KEEPER_DONE,
+        .process = p->number,
+        .flags = (p->has_ended ? KEEPER_ENDED : 0U) | (p->is_over_disk ? KEEPER_FULL : 0U) |
+                 (p->streams.stdin_fd >= 0 ? KEEPER_STDIN : 0U) |
+                 (p->streams.stdout_fd >= 0 ? KEEPER_STDOUT : 0U) |
+                 (p->streams.stderr_fd >= 0 ? KEEPER_STDERR : 0U),
+        .value = p->wait_status,
+        .oom_kills = p->oom_kills,
+        .pids_refused = p->pids_refused,
+    };
+    fds[n++] = out;
+    fds[n++] = errors;
+    if (p->streams.stdin_fd >= 0)
+        fds[n++] = p->streams.stdin_fd;
+    if (p->streams.stdout_fd >= 0)
+        fds[n++] = p->streams.stdout_fd;
+    if (p->streams.stderr_fd >= 0)
+        fds[n++] = p->streams.stderr_fd;
+    if (keeper_send(keeper->clients[client].sock, &answer, fds, n, MSG_DONTWAIT) < 0) {
+        keeper_drop_client(keeper, client); /* nothing was handed over */
+        return 0;
+    }
+    if (p->has_ended)
+        keeper_process_free(p);
+    else
+        hand_over(p, client);
+    return 0;
+}
+
+size_t keeper_watch_streams(struct keeper *keeper, struct pollfd *watch, size_t max)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < keeper->n_processes && n + 2 <= max; i++) {
+        const struct keeper_process *p = &keeper->processes[i];
+        if (!p->number || !p->is_detached || p->client >= 0)
+            continue;
+        if (p->streams.stdout_fd >= 0)
+            watch[n++] = (struct pollfd){ .fd = p->streams.stdout_fd, .events = POLLIN };
+        if (p->streams.stderr_fd >= 0)
+            watch[n++] = (struct pollfd){ .fd = p->streams.stderr_fd, .events = POLLIN };
+    }
+    return n;
+}
+
+void keeper_take_output(struct keeper *keeper, const struct pollfd *watch, size_t n)
+{
+    size_t at = 0;
+
+    /* The same walk as above: nothing was started or ended in between. */
+    for (size_t i = 0; i < keeper->n_processes && at < n; i++) {
+        struct keeper_process *p = &keeper->processes[i];
+        if (!p->number || !p->is_detached || p->client >= 0)
+            continue;
+        int out = p->streams.stdout_fd;
+        int errors = p->streams.stderr_fd;
+        if (out >= 0 && at < n && watch[at++].revents)
+            keeper_drain(p, 0);
+        if (errors >= 0 && at < n && watch[at++].revents)
+            keeper_drain(p, 1);
+    }
+}
