@@ -67,19 +67,22 @@ int keeper_signal(struct keeper *keeper, uint32_t number, int signal, struct car
 static struct keeper_process *find_free(struct keeper *keeper)
 {
     struct keeper_process *oldest = NULL;
+    struct keeper_process *unused = NULL;
     size_t n_ended = 0;
 
     for (size_t i = 0; i < keeper->n_processes; i++) {
         struct keeper_process *p = &keeper->processes[i];
-        if (!p->number)
-            return p;
-        if (p->has_ended && p->client < 0) {
+        if (!p->number) {
+            unused = p;
+        } else if (p->has_ended && p->client < 0) {
             n_ended++;
             if (!oldest || p->ended_ns < oldest->ended_ns)
                 oldest = p;
         }
     }
-    if (keeper->n_processes < KEEPER_MAX_PROCESSES && n_ended < KEEPER_MAX_ENDED)
+    if (n_ended < KEEPER_MAX_ENDED && unused)
+        return unused;
+    if (n_ended < KEEPER_MAX_ENDED && keeper->n_processes < KEEPER_MAX_PROCESSES)
         return &keeper->processes[keeper->n_processes++];
     if (oldest)
         keeper_process_free(oldest);

@@ -193,6 +193,13 @@ static void keep_report(struct local *local, const struct wire_message *message)
     local->has_report = true;
 }
 
+/* An init that stands takes requests at once, or something holds it up: then we do not wait. */
+static int ask(
+        struct local *local, const struct wire_message *message, const int *fds, size_t n)
+{
+    return wire_send(local->sock, message, fds, n, local->is_ready ? MSG_DONTWAIT : 0);
+}
+
 /* Waits for the answer to a request; a file system that hangs must not make us hang with it. */
 static int await(struct local *local, enum wire_kind kind, struct wire_message *message,
         int *fd, struct carrel_error *err)
@@ -408,7 +415,7 @@ static int local_start(struct sandbox *box, const struct process_spec *spec,
     if (r < 0)
         return as_ours(r, err);
     const int fds[] = { payload, streams.theirs[0], streams.theirs[1], streams.theirs[2] };
-    r = wire_send(local->sock, &message, fds, spec->has_tty ? 1 : 4, 0);
+    r = ask(local, &message, fds, spec->has_tty ? 1 : 4);
     if (r < 0 && (r != -EPIPE || local->is_ready)) /* else init has failed, and says why */
         return as_ours(err_set_errno(err, r, "ask the sandbox to start a process"), err);
     r = local_ready(box, err);
@@ -474,7 +481,7 @@ static int local_signal(
         .value = signal,
     };
 
-    int r = wire_send(local_of(box)->sock, &message, NULL, 0, 0);
+    int r = ask(local_of(box), &message, NULL, 0);
     return r < 0 && r != -EPIPE ? err_set_errno(err, r, "send a signal") : 0;
 }
 
@@ -588,7 +595,7 @@ static int local_file(struct sandbox *box, const struct file_request *request,
         fds[n++] = request->dir;
     if (has_watch)
         fds[n++] = request->watch;
-    r = wire_send(local->sock, &message, fds, n, 0);
+    r = ask(local, &message, fds, (size_t)n);
     if (r < 0)
         return err_set_errno(err, r, "ask the sandbox for a file");
     AUTO(fd_close) int fd = -1;
@@ -611,7 +618,7 @@ int local_ask(struct local *local, const struct wire_message *message, const int
     int r = local_ready(&local->base, err);
     if (r < 0)
         return r;
-    r = wire_send(local->sock, message, fds, n_fds, 0);
+    r = ask(local, message, fds, n_fds);
     if (r < 0)
         return err_set_errno(err, r, "ask the sandbox");
     return await(local, WIRE_DONE, &answer, NULL, err);
