@@ -15,6 +15,7 @@
 #include "core/state.h"
 #include "policy/policy.h"
 #include "workspace/renew.h"
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -156,6 +157,8 @@ static int check_same(const struct stage *stage, struct carrel_error *err)
 {
     static const enum limit limits[] = { LIMIT_MEMORY, LIMIT_PIDS, LIMIT_CPU };
     const struct carrel_run_result *result = stage->result;
+
+    assert(stage->box);
     bool is_same = (stage->box->protections & result->protections) == result->protections;
 
     for (size_t i = 0; i < ARRAY_LEN(limits); i++)

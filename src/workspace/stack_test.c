@@ -146,7 +146,8 @@ TEST(what_else_was_checked_out_stays_so)
 /* A run chose all of this: nothing of it is followed, waited for or believed. */
 TEST(a_branch_in_any_other_form_is_none)
 {
-    static const char *const texts[] = { "", "\n", TIP, "ref: refs/heads/main\n", LONG_TIP "\n",
+    static const char too_long[] = LONG_TIP "\n";
+    static const char *const texts[] = { "", "\n", TIP, "ref: refs/heads/main\n", too_long,
         "../../../../etc/passwd\n" };
 
     for (size_t i = 0; i < ARRAY_LEN(texts) + 3; i++) {

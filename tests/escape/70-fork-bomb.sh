@@ -32,10 +32,10 @@ living_bomb() {
     local status=0
     limit=60s
     start sibling box -- /bin/sh -c 'echo READY; while :; do /bin/true || echo STARVED; done'
-    live
+    settle
     ask exec --detach --env "MARK=living-$$" "$id" -- /attacks/70-fork-bomb wild >/dev/null
     within 10 ask ps "$id" >/dev/null || echo "SUCCEEDED living-bomb ps has no answer"
-    within 10 inside -- /bin/true 2>/dev/null || status=$?
+    within 10 at_home -- /bin/true 2>/dev/null || status=$?
     [ "$status" -eq 0 ] || [ "$status" -eq 125 ] || echo "SUCCEEDED living-bomb exec: status $status"
     within 10 ask inspect "$id" >/dev/null || echo "SUCCEEDED living-bomb inspect has no answer"
     within 10 box -- /bin/true

@@ -64,12 +64,12 @@ interrupted() {
 # In a sandbox that stays the program's time ends the program; what left its group goes at the end.
 living_stubborn() {
     local status=0
-    live
-    within 15 inside --timeout 1s --env "$mark" -- /attacks/75-stubborn attack linger >/dev/null 2>&1 || status=$?
+    settle
+    within 15 at_home --timeout 1s --env "$mark" -- /attacks/75-stubborn attack linger >/dev/null 2>&1 || status=$?
     [ "$status" -eq 124 ] || echo "SUCCEEDED living-linger status $status"
     # It holds the streams, and nobody waits for it.
     status=0
-    within 15 inside --env "$mark" -- /attacks/75-stubborn attack leave >/dev/null 2>&1 || status=$?
+    within 15 at_home --env "$mark" -- /attacks/75-stubborn attack leave >/dev/null 2>&1 || status=$?
     [ "$status" -eq 0 ] || echo "SUCCEEDED living-leave status $status"
     [ -n "$(marked "$mark")" ] || echo "OTHER living-leave nothing was left to be ended"
     ended_soon "$mark" living-stubborn

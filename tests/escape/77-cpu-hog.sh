@@ -37,9 +37,9 @@ latency() {
 }
 
 living_latency() {
-    live
+    settle
     ask exec --detach "$id" -- /attacks/77-cpu-hog hog 64 20000 >/dev/null
-    if within 10 inside -- /bin/true && within 10 ask ps "$id" >/dev/null && within 10 box -- /bin/true; then
+    if within 10 at_home -- /bin/true && within 10 ask ps "$id" >/dev/null && within 10 box -- /bin/true; then
         echo "REFUSED slows-its-sandbox"
     else
         echo "SUCCEEDED slows-its-sandbox"

@@ -15,9 +15,9 @@ prepare() {
 
 # In a sandbox that stays, those of one program must be gone for the next.
 living_zombies() {
-    live
-    inside -- /attacks/78-zombies attack 1000 || true
-    inside -- /attacks/78-zombies attack 100 || true
+    settle
+    at_home -- /attacks/78-zombies attack 1000 || true
+    at_home -- /attacks/78-zombies attack 100 || true
     if ask ps --json "$id" | grep -q '"state":"Z"'; then
         echo "SUCCEEDED living-zombies are left"
     else

@@ -16,9 +16,9 @@ bare() {
 }
 
 control() {
-    live --name "$shared"
+    settle --name "$shared"
     [ "$(ask exec --quiet "$shared" -- echo by name)" = "by name" ] && echo "WORKS by-name"
-    [ "$(inside -- echo by id)" = "by id" ] && echo "WORKS by-id"
+    [ "$(at_home -- echo by id)" = "by id" ] && echo "WORKS by-id"
     ask destroy "$shared" && echo "WORKS destroy"
 }
 
@@ -36,13 +36,13 @@ reached() {
 
 attack() {
     local old
-    live --name "$shared"
+    settle --name "$shared"
     old=$id
     # One connection from before, whose program will end after the change.
     start held ask exec --quiet "$shared" -- /bin/sh -c 'echo READY; read line; cat /tmp/file'
     ask destroy "$shared"
-    live --name "$shared"
-    inside -- /bin/sh -c 'echo secret >/tmp/file'
+    settle --name "$shared"
+    at_home -- /bin/sh -c 'echo secret >/tmp/file'
     reached old-id ask exec --quiet "$old" -- cat /tmp/file
     reached beginning-of-old-id ask exec --quiet "${old:0:8}" -- cat /tmp/file
     wait "${jobs[held]}" 2>/dev/null || true
@@ -50,7 +50,7 @@ attack() {
     reached old-name ask signal "$old" 1
     ask pause "$old" 2>/dev/null && echo "SUCCEEDED pause-by-old-id"
     ask destroy "$old" 2>/dev/null && echo "SUCCEEDED destroy-by-old-id"
-    if [ "$(inside -- cat /tmp/file)" = secret ]; then
+    if [ "$(at_home -- cat /tmp/file)" = secret ]; then
         echo "REFUSED change-of-the-new-one"
     else
         echo "SUCCEEDED change-of-the-new-one"

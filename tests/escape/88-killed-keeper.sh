@@ -15,8 +15,8 @@ bare() {
 }
 
 control() {
-    live
-    [ "$(inside -- echo fine)" = fine ] && echo "WORKS exec"
+    settle
+    [ "$(at_home -- echo fine)" = fine ] && echo "WORKS exec"
     ask destroy "$id" && echo "WORKS destroy"
 }
 
@@ -39,7 +39,7 @@ attack() {
     local n keeper
     RANDOM=7
     for n in 1 2 3 4 5 6 7 8; do
-        live --env "$mark"
+        settle --env "$mark"
         keeper=$(ask inspect "$id" | field pid)
         ask exec --detach "$id" -- /bin/sh -c 'setsid sh -c "trap \"\" TERM; sleep 1000; :" & while :; do :; done' >/dev/null
         ask exec --detach "$id" -- /attacks/75-stubborn attack linger >/dev/null

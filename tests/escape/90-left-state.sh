@@ -28,13 +28,13 @@ bare() {
 
 attack() {
     local before after
-    live
-    before=$(inside -- /attacks/90-left-state facts)
-    inside -- /attacks/90-left-state leave /attacks/90-left-state facts >/dev/null 2>&1 || true
-    inside --env LEFT=here -- /attacks/90-left-state leave >/dev/null 2>&1 || true
+    settle
+    before=$(at_home -- /attacks/90-left-state facts)
+    at_home -- /attacks/90-left-state leave /attacks/90-left-state facts >/dev/null 2>&1 || true
+    at_home --env LEFT=here -- /attacks/90-left-state leave >/dev/null 2>&1 || true
     # As root inside, it has the id of init.
-    [ "$who" = user ] || inside --user root -- /attacks/90-left-state leave >/dev/null 2>&1 || true
-    after=$(inside -- /attacks/90-left-state facts)
+    [ "$who" = user ] || at_home --user root -- /attacks/90-left-state leave >/dev/null 2>&1 || true
+    after=$(at_home -- /attacks/90-left-state facts)
     differences "$before" "$after"
     ask destroy "$id"
 }
@@ -42,22 +42,22 @@ attack() {
 # What is meant to stay, and with whom.
 shared() {
     local first
-    live
+    settle
     first=$id
-    inside -- /bin/sh -c 'for d in /tmp /dev/shm /run ~ /workspace; do echo left >"$d/left"; done; ipcmk -M 100 >/dev/null'
+    at_home -- /bin/sh -c 'for d in /tmp /dev/shm /run ~ /workspace; do echo left >"$d/left"; done; ipcmk -M 100 >/dev/null'
     for place in /tmp /dev/shm /run /home/agent /workspace; do
-        [ "$(inside -- cat "$place/left")" = left ] || echo "OTHER $place is not there for the next program"
+        [ "$(at_home -- cat "$place/left")" = left ] || echo "OTHER $place is not there for the next program"
     done
-    live
+    settle
     for place in /tmp /dev/shm /run /home/agent /workspace; do
-        if inside -- test -e "$place/left"; then
+        if at_home -- test -e "$place/left"; then
             echo "SUCCEEDED other-sandbox$place"
         else
             echo "REFUSED other-sandbox$place"
         fi
     done
-    if inside -- ipcs -m | grep -q 0x; then echo "SUCCEEDED other-sandbox-memory"; else echo "REFUSED other-sandbox-memory"; fi
-    if [ "$(inside -- sh -c 'ls -d /proc/[0-9]* | wc -l')" -gt 4 ]; then
+    if at_home -- ipcs -m | grep -q 0x; then echo "SUCCEEDED other-sandbox-memory"; else echo "REFUSED other-sandbox-memory"; fi
+    if [ "$(at_home -- sh -c 'ls -d /proc/[0-9]* | wc -l')" -gt 4 ]; then
         echo "SUCCEEDED other-sandbox-processes"
     else
         echo "REFUSED other-sandbox-processes"

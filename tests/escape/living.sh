@@ -1,16 +1,16 @@
 # shellcheck shell=bash disable=SC2034,SC2120,SC2154
 # For cases about sandboxes that stay. To be sourced by them.
 #
-#   live OPTION...      makes one; $id is its id
-#   inside WORD...      carrel exec in $id
+#   settle OPTION...      makes one; $id is its id
+#   at_home WORD...      carrel exec in $id
 #   ask COMMAND WORD... another command of carrel
 
 ask() {
     me timeout --foreground -k 5 60 env XDG_STATE_HOME="$T/state" XDG_CONFIG_HOME="$T/config" \
         "$tool" "$@" </dev/null
 }
-live() { id=$(ask create --timeout "$limit" --mount "$A:/attacks:ro" "${options[@]}" "$@" 2>"$T/.create") || cat "$T/.create"; }
-inside() { ask exec --quiet "$id" "$@"; }
+settle() { id=$(ask create --timeout "$limit" --mount "$A:/attacks:ro" "${options[@]}" "$@" 2>"$T/.create") || cat "$T/.create"; }
+at_home() { ask exec --quiet "$id" "$@"; }
 
 # ended_soon MARK WHAT: destroy returns in time, and nothing that has the mark is left.
 ended_soon() {

@@ -28,6 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -244,6 +245,25 @@ static int open_terminal(struct init *init, const struct wire_message *request, 
     return fd_steal(&master);
 }
 
+/*
+ * While it is being started the program can be stopped by others of its user, and we wait for
+ * it. So the kernel must see to it then that we end with our owner; at any other time we do so
+ * ourselves, and thaw what is frozen first.
+ */
+static pid_t launch_with_owner(
+        struct init *init, const struct launch *launch, struct carrel_error *err)
+{
+    struct pollfd owner = { .fd = init->owner, .events = POLLIN };
+
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+        return err_set(err, -EIO, "tie init to its owner: %s", strerrordesc_np(errno));
+    if (poll(&owner, 1, 0) > 0)
+        leave(init, 0); /* it was gone before */
+    pid_t pid = launch_process(launch, err);
+    (void)prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0); /* cannot fail */
+    return pid;
+}
+
 static void start(
         struct init *init, const struct wire_message *request, const int *fds, int n_fds)
 {
@@ -274,7 +294,7 @@ static void start(
         launch.cwd = payload.text;
         launch.argv = payload.argv;
         launch.env = payload.env;
-        r = pid = launch_process(&launch, &err);
+        r = pid = launch_with_owner(init, &launch, &err);
     }
     payload_unmap(&payload);
     if (r < 0) {

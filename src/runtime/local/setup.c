@@ -19,7 +19,6 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <sched.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/prctl.h>
@@ -184,18 +183,6 @@ static int hide_init(struct setup *setup, struct carrel_error *err)
     return 0;
 }
 
-/*
- * init sees by itself when its owner is gone, unless a program holds it up while it starts
- * another one. Then the kernel must see to it. Changing ids would undo this.
- */
-static int end_with_owner(struct setup *setup, struct carrel_error *err)
-{
-    (void)setup;
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
-        return err_set_errno(err, -errno, "tie init to its owner");
-    return 0;
-}
-
 /* What init keeps stands at the lowest numbers; everything else that was open is closed. */
 static int close_rest(struct setup *setup, struct carrel_error *err)
 {
@@ -246,7 +233,6 @@ int setup_run(struct setup *setup, struct carrel_error *err)
         join_network,     /* as late as can be; from here on we are one thread */
         drop_privileges,  /* after all that needs them */
         hide_init,        /* before the first program could look; after the last set-uid call */
-        end_with_owner,   /* likewise after it */
         close_rest,       /* last but one: steps above use descriptors of the host */
         filter_init,      /* last: it forbids most of the above */
     };
