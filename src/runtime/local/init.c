@@ -260,7 +260,8 @@ static pid_t launch_with_owner(
     if (poll(&owner, 1, 0) > 0)
         leave(init, 0); /* it was gone before */
     pid_t pid = launch_process(launch, err);
-    (void)prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0); /* cannot fail */
+    if (prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0) < 0)
+        leave(init, 1); /* cannot be, and would keep us from thawing what is frozen */
     return pid;
 }
 

@@ -33,30 +33,30 @@
  * It lies between the first argument and the name of the executable, where exec put all of it;
  * a caller that moved either of them keeps what it moved them for.
  */
-static void forget_arguments(void)
+static int forget_arguments(struct carrel_error *err)
 {
     static const char name[] = "carrel-init";
     char *first = program_invocation_name;
     uintptr_t end = getauxval(AT_EXECFN);
 
-    (void)prctl(PR_SET_NAME, name, 0, 0, 0);
+    if (prctl(PR_SET_NAME, name, 0, 0, 0) < 0)
+        return err_set_errno(err, -errno, "name init");
     if (end <= (uintptr_t)first || end - (uintptr_t)first > ARGUMENTS_MAX)
-        return;
+        return 0;
     explicit_bzero(first, end - (uintptr_t)first);
     if (end - (uintptr_t)first >= sizeof(name))
         memcpy(first, name, sizeof(name));
+    return 0;
 }
 
 static int forget_caller(struct setup *setup, struct carrel_error *err)
 {
     (void)setup;
-    (void)err;
     for (char **entry = environ; entry && *entry; entry++)
         explicit_bzero(*entry, strlen(*entry));
-    forget_arguments();
     signals_reset();
     (void)umask(0);
-    return 0;
+    return forget_arguments(err);
 }
 
 static int begin_network(struct setup *setup, struct carrel_error *err)
