@@ -33,6 +33,13 @@ looks_like() {
     diff -u "$2" "$T/.now"
 }
 
+# The same for one whose layers were merged: that is done by hard links, which a file then shows.
+looks_merged() {
+    manifest_of "$1" "$T/.now"
+    diff -u <(without_links "$2") <(without_links "$T/.now")
+}
+without_links() { awk '$2 == "f" { $6 = "" } { print }' "$1"; }
+
 snapshot() { # snapshot HOW ID NAME
     carrel snapshot "$2" "$3"
     [ "$status:$out:$err" = "0:$3 ($1):" ]
@@ -241,12 +248,12 @@ deep() {
     carrel snapshots --json
     holds 'len(r["snapshots"]) == 46 and max(s["layers"] for s in r["snapshots"]) == 40'
     from deep45
-    looks_like "$id" "$T/m45"
+    looks_merged "$id" "$T/m45"
     in_box 'ls; ls d; ls keep | sort -n | tr "\n" " "; tr "\n" " " <all'
     [ "$out" = "$(printf '%s\n' all d f45 keep n45)"$'\n'"41 42 43 44 45 $(seq -s ' ' 0 45) " ]
     for i in 3 38 39 40 41; do
         from "deep$i"
-        looks_like "$id" "$T/m$i"
+        looks_merged "$id" "$T/m$i"
     done
     carrel destroy --all
     for i in $(seq 0 44); do
@@ -255,7 +262,7 @@ deep() {
     done
     only_named_left
     from deep45
-    looks_like "$id" "$T/m45"
+    looks_merged "$id" "$T/m45"
     carrel destroy --all
     carrel snapshot rm deep45
     only_named_left
