@@ -67,7 +67,7 @@ other_names() {
         ls /run/carrel | grep -c root-
         "$CARREL" cleanup >/dev/null
         ls /run/carrel'
-    [ "$out" = $'16\nlock' ]
+    [ "$out" = $'16\nlock\nsandboxes' ]
 }
 @test "there are not more than sixteen, and cleanup removes them" { only root other_names; }
 
@@ -87,7 +87,7 @@ in_use() {
         wait
         "$CARREL" cleanup >/dev/null
         ls /run/carrel'
-    [ "$out" = $'1\ncarrel\n/usr/bin/env\nlock' ]
+    [ "$out" = $'1\ncarrel\n/usr/bin/env\nlock\nsandboxes' ]
 }
 @test "cleanup leaves one alone that is in use" { only root in_use; }
 
