@@ -67,12 +67,7 @@ static int print(const struct files_count *count)
     struct json json = { .out = &text };
 
     json_object(&json, NULL);
-    json_bool(&json, "ok", true);
-    json_u64(&json, "files", count->files);
-    json_u64(&json, "directories", count->directories);
-    json_u64(&json, "links", count->links);
-    json_u64(&json, "bytes", count->bytes);
-    json_u64(&json, "skipped", count->skipped);
+    files_write_count(count, &json);
     json_u64(&json, "stray_links", count->stray_links);
     json_end_object(&json);
     return report_print_json(&text, 0);

@@ -8,28 +8,6 @@
 #include <limits.h>
 #include <unistd.h>
 
-typedef int (*change)(const struct files_args *args, struct file_door *door, const char *path,
-        struct carrel_error *err);
-
-/* The same for each word; what fails does not keep the others from being done. */
-static int for_each(const struct files_args *args, char **words, int n, change what)
-{
-    struct carrel_error err = { 0 };
-    int status = 0;
-
-    for (int i = 0; i < n; i++) {
-        struct file_door door = FILE_DOOR_INIT;
-        const char *path = NULL;
-        int r = files_open(args, words[i], &door, &path, &err);
-        if (r == 0)
-            r = what(args, &door, path, &err);
-        file_door_close(&door);
-        if (r < 0)
-            status = fail_with(STATUS_FAILED, &err);
-    }
-    return status;
-}
-
 /* --- write --- */
 
 static int write_one(const struct files_args *args, struct file_door *door, const char *path,
@@ -43,7 +21,7 @@ static int write_one(const struct files_args *args, struct file_door *door, cons
 
 static int run_write(const struct files_args *args, char **words, int n)
 {
-    return for_each(args, words, n, write_one);
+    return files_for_words(args, words, n, write_one);
 }
 
 int cmd_write(int argc, char **argv)
@@ -83,7 +61,7 @@ static int remove_one(const struct files_args *args, struct file_door *door, con
 
 static int run_rm(const struct files_args *args, char **words, int n)
 {
-    return for_each(args, words, n, remove_one);
+    return files_for_words(args, words, n, remove_one);
 }
 
 int cmd_rm(int argc, char **argv)
@@ -120,7 +98,7 @@ static int make_one(const struct files_args *args, struct file_door *door, const
 
 static int run_mkdir(const struct files_args *args, char **words, int n)
 {
-    return for_each(args, words, n, make_one);
+    return files_for_words(args, words, n, make_one);
 }
 
 int cmd_mkdir(int argc, char **argv)

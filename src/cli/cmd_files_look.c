@@ -136,22 +136,16 @@ int cmd_ls(int argc, char **argv)
 
 /* --- cat --- */
 
+static int read_one(const struct files_args *args, struct file_door *door, const char *path,
+        struct carrel_error *err)
+{
+    (void)args;
+    return files_read(door, path, STDOUT_FILENO, err);
+}
+
 static int run_cat(const struct files_args *args, char **words, int n)
 {
-    struct carrel_error err = { 0 };
-    int status = 0;
-
-    for (int i = 0; i < n; i++) {
-        struct file_door door = FILE_DOOR_INIT;
-        const char *path = NULL;
-        int r = files_open(args, words[i], &door, &path, &err);
-        if (r == 0)
-            r = files_read(&door, path, STDOUT_FILENO, &err);
-        file_door_close(&door);
-        if (r < 0)
-            status = fail_with(STATUS_FAILED, &err);
-    }
-    return status;
+    return files_for_words(args, words, n, read_one);
 }
 
 int cmd_cat(int argc, char **argv)

@@ -2,6 +2,7 @@
 #include "cli/files_args.h"
 #include "base/auto.h"
 #include "base/err.h"
+#include "base/json.h"
 #include "base/str.h"
 #include "cli/commands.h"
 #include "cli/report_args.h"
@@ -108,4 +109,32 @@ int files_open(const struct files_args *args, const char *word, struct file_door
     door->gid = args->gid;
     *path = place.path;
     return 0;
+}
+
+int files_for_words(const struct files_args *args, char **words, int n, files_verb *verb)
+{
+    struct carrel_error err = { 0 };
+    int status = 0;
+
+    for (int i = 0; i < n; i++) {
+        struct file_door door = FILE_DOOR_INIT;
+        const char *path = NULL;
+        int r = files_open(args, words[i], &door, &path, &err);
+        if (r == 0)
+            r = verb(args, &door, path, &err);
+        file_door_close(&door);
+        if (r < 0)
+            status = fail_with(STATUS_FAILED, &err);
+    }
+    return status;
+}
+
+void files_write_count(const struct files_count *count, struct json *json)
+{
+    json_bool(json, "ok", true);
+    json_u64(json, "files", count->files);
+    json_u64(json, "directories", count->directories);
+    json_u64(json, "links", count->links);
+    json_u64(json, "bytes", count->bytes);
+    json_u64(json, "skipped", count->skipped);
 }

@@ -2,9 +2,9 @@
 #include "base/err.h"
 #include "core/evidence.h"
 #include "core/evidence_record.h"
+#include "core/result.h"
 #include <carrel/run.h>
 #include <string.h>
-#include <sys/wait.h>
 
 int evidence_exec(struct evidence *evidence, uint32_t number,
         const struct carrel_run_options *options, bool is_detached, struct carrel_error *err)
@@ -40,14 +40,7 @@ int evidence_exec_ended(struct evidence *evidence, uint32_t number, int wait_sta
     if (!json)
         return 0;
     json_u64(json, "exec", number);
-    if (WIFEXITED(wait_status))
-        json_i64(json, "exit_code", WEXITSTATUS(wait_status));
-    else
-        json_null(json, "exit_code");
-    if (WIFSIGNALED(wait_status))
-        json_i64(json, "signal", WTERMSIG(wait_status));
-    else
-        json_null(json, "signal");
+    result_write_wait_status(wait_status, json);
     json_bool(json, "timeout", is_timeout);
     json_u64(json, "duration_ms", duration_ms);
     return evidence_record_add(evidence, err);

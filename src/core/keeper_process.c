@@ -27,7 +27,6 @@
 #define NS_PER_MS UINT64_C(1000000)
 #define GRACE_MS 500
 #define LATE_MS 2000 /* that a client may be late to end its program */
-#define MAX_TIME_MS (UINT64_MAX / 4 / NS_PER_MS) /* what counts as a time at all */
 
 void keeper_process_free(struct keeper_process *process)
 {
@@ -317,7 +316,7 @@ int keeper_start(struct keeper *keeper, size_t client, const struct keeper_messa
     r = keeper_check_room(keeper, err);
     if (r == 0 && (!payload.argv[0] || !payload.argv[0][0]))
         r = err_set(err, -EINVAL, "no program to run");
-    if (r == 0 && request->timeout_ms > MAX_TIME_MS)
+    if (r == 0 && request->timeout_ms > KEEPER_MAX_MS)
         r = err_set(err, -EINVAL, "no such timeout");
     if (r == 0)
         r = permit_start(keeper, request, &payload, &permit, &env, err);

@@ -21,8 +21,6 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define MAX_TIME_MS (UINT64_MAX / 4 / 1000000) /* what counts as a time at all */
-
 /* A request, and what will be answered. */
 struct ask {
     size_t client;
@@ -163,8 +161,8 @@ static int renew(struct keeper *keeper, struct ask *ask, struct carrel_error *er
     uint64_t idle_ms = keeper->idle_ms;
     char detail[96];
 
-    if ((request->lease_ms != KEEPER_NO_TIME && request->lease_ms > MAX_TIME_MS) ||
-            (request->idle_ms != KEEPER_NO_TIME && request->idle_ms > MAX_TIME_MS))
+    if ((request->lease_ms != KEEPER_NO_TIME && request->lease_ms > KEEPER_MAX_MS) ||
+            (request->idle_ms != KEEPER_NO_TIME && request->idle_ms > KEEPER_MAX_MS))
         return err_set(err, -EINVAL, "no such time");
     if (request->lease_ms == KEEPER_NO_TIME)
         end = 0;

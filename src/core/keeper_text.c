@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define MAX_LISTED 4096
@@ -135,14 +134,7 @@ static void write_ended(const struct keeper_process *p, struct json *json)
     json_object(json, NULL);
     json_u64(json, "process", p->number);
     json_str(json, "command", p->program);
-    if (WIFEXITED(p->wait_status))
-        json_i64(json, "exit_code", WEXITSTATUS(p->wait_status));
-    else
-        json_null(json, "exit_code");
-    if (WIFSIGNALED(p->wait_status))
-        json_i64(json, "signal", WTERMSIG(p->wait_status));
-    else
-        json_null(json, "signal");
+    result_write_wait_status(p->wait_status, json);
     json_end_object(json);
 }
 

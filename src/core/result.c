@@ -168,16 +168,26 @@ static void write_usage(struct json *json, const char *key, uint64_t figure)
         json_u64(json, key, figure);
 }
 
-void result_write_status(const struct carrel_run_result *r, struct json *json)
+void result_write_wait_status(int wait_status, struct json *json)
 {
-    if (r->has_status && WIFEXITED(r->wait_status))
-        json_i64(json, "exit_code", WEXITSTATUS(r->wait_status));
+    if (WIFEXITED(wait_status))
+        json_i64(json, "exit_code", WEXITSTATUS(wait_status));
     else
         json_null(json, "exit_code");
-    if (r->has_status && WIFSIGNALED(r->wait_status))
-        json_i64(json, "signal", WTERMSIG(r->wait_status));
+    if (WIFSIGNALED(wait_status))
+        json_i64(json, "signal", WTERMSIG(wait_status));
     else
         json_null(json, "signal");
+}
+
+void result_write_status(const struct carrel_run_result *r, struct json *json)
+{
+    if (r->has_status) {
+        result_write_wait_status(r->wait_status, json);
+        return;
+    }
+    json_null(json, "exit_code");
+    json_null(json, "signal");
 }
 
 void result_write_limits(const struct carrel_run_result *r, struct json *json)

@@ -83,6 +83,7 @@ void result_judge(struct carrel_run_result *result);
 void result_note_limits(struct carrel_run_result *result);
 
 /* Members of the JSON form, as the journal has them too. */
+void result_write_wait_status(int wait_status, struct json *json); /* as waitpid() gives it */
 void result_write_status(const struct carrel_run_result *result, struct json *json);
 void result_write_usage(const struct carrel_run_result *result, struct json *json);
 void result_write_protections(const struct carrel_run_result *result, struct json *json);

@@ -1,9 +1,6 @@
 /*
- * local.c - the host's side of a kernel sandbox.
- *
- * create: facts, plan, slot, clone; then, while the child makes its namespaces, the id maps and
- * the cgroup; then "go", and the child's answer. Everything that can be refused is refused
- * before the clone. After it, whatever fails, the child is killed and nothing is left.
+ * local.c - the host's side of a kernel sandbox that was made (local_make.c): what is asked of
+ * its init, and its end.
  */
 #include "runtime/local/local.h"
 #include "base/clock.h"
@@ -14,15 +11,10 @@
 #include "runtime/adapters.h"
 #include "runtime/local/freezer.h"
 #include "runtime/local/health.h"
-#include "runtime/local/holders.h"
 #include "runtime/local/host.h"
-#include "runtime/local/idmap.h"
-#include "runtime/local/init.h"
 #include "runtime/local/lease.h"
 #include "runtime/local/plan.h"
-#include "runtime/local/setup.h"
 #include "runtime/local/skeleton.h"
-#include "runtime/local/sources.h"
 #include "runtime/local/sys.h"
 #include "runtime/streams.h"
 #include <assert.h>
@@ -43,149 +35,6 @@
 #define READY_ANSWER_MS 20000
 /* How long init may take to end the programs before it is killed with them. */
 #define STOPPED_MS 2000
-
-static uint64_t protections_of(const struct local *local)
-{
-    uint64_t set = PROTECT_BIT(PROTECT_COUNT) - 1;
-
-    if (!local->plan->has_netns)
-        set &= ~PROTECT_BIT(PROTECT_NETNS);
-    if (local->plan->landlock == 0)
-        set &= ~PROTECT_BIT(PROTECT_LANDLOCK);
-    if (local->base.held_by[LIMIT_MEMORY] != HELD_BY_CGROUP)
-        set &= ~(PROTECT_BIT(PROTECT_MEMORY) | PROTECT_BIT(PROTECT_PIDS) |
-                 PROTECT_BIT(PROTECT_CPU));
-    return set;
-}
-
-/* Both ends of what connects us with init. */
-struct link {
-    int sock[2]; /* [0] is ours */
-    int events[2];
-    int owner;
-};
-#define LINK_INIT                                                                              \
-    {                                                                                          \
-        { -1, -1 }, { -1, -1 }, -1                                                             \
-    }
-
-static void link_close(struct link link)
-{
-    for (int i = 0; i < 2; i++) {
-        fd_close(link.sock[i]);
-        fd_close(link.events[i]);
-    }
-    fd_close(link.owner);
-}
-DEFINE_AUTO(struct link, link_close)
-
-static int link_open(struct link *link, struct carrel_error *err)
-{
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, link->sock) < 0 ||
-            socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, link->events) < 0)
-        return err_set_errno(err, -errno, "socketpair");
-    link->owner = (int)syscall(SYS_pidfd_open, getpid(), 0);
-    return link->owner < 0 ? err_set_errno(err, -errno, "pidfd_open") : 0;
-}
-
-static int explain_clone(int code, struct carrel_error *err)
-{
-    if (code == -EPERM || code == -ENOSPC || code == -EUSERS)
-        return err_set(err, -ENOTSUP,
-                "cannot make a user namespace (%s); allow it: sysctl "
-                "user.max_user_namespaces=10000, and where they exist "
-                "kernel.unprivileged_userns_clone=1 and "
-                "kernel.apparmor_restrict_unprivileged_userns=0",
-                strerrordesc_np(-code));
-    return err_set_errno(err, code, "clone into new namespaces");
-}
-
-/* What of the host will be mounted, as detached mounts: init inherits them. */
-struct trees {
-    struct sources sources;
-    struct skeleton skeleton;
-};
-
-/* Forks init. Only what cannot be shared with the host's work in parallel is made here. */
-static int clone_init(
-        struct local *local, const struct trees *trees, pid_t *pid, struct carrel_error *err)
-{
-    AUTO(link_close) struct link link = LINK_INIT;
-    struct clone_args args = {
-        .flags = CLONE_NEWUSER | CLONE_NEWPID | CLONE_PIDFD,
-        .pidfd = (uint64_t)(uintptr_t)&local->pidfd,
-        /* No exit signal: a library must not disturb its caller's SIGCHLD and wait(). */
-    };
-    sigset_t all;
-    sigset_t before;
-
-    int r = link_open(&link, err);
-    if (r < 0)
-        return r;
-    AUTO(fd_close) int cgroup = cgroup_open(&local->cgroup);
-    if (cgroup >= 0) {
-        args.flags |= CLONE_INTO_CGROUP;
-        args.cgroup = (unsigned)cgroup;
-    } else if (local->cgroup.version == CGROUP_V2) {
-        return err_set_errno(err, cgroup, "open the cgroup");
-    }
-    /* A handler of the caller's must not run in the copy; init never unblocks them. */
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    *pid = sys_clone3(&args);
-    if (*pid == 0) {
-        struct setup setup = {
-            .plan = local->plan,
-            .mount_fds = trees->sources.fds,
-            .skeleton = trees->skeleton,
-            .sock = link.sock[1],
-            .events = link.events[1],
-            .owner = link.owner,
-            .lock_fd = local->slot.lock,
-            .space_fd = -1,
-        };
-        fd_close(link.sock[0]); /* else we would never see the host's end of it close */
-        fd_close(link.events[0]);
-        init_main(&setup);
-    }
-    int code = -errno;
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (*pid < 0)
-        return explain_clone(code, err);
-    local->sock = fd_steal(&link.sock[0]);
-    local->base.event_fd = fd_steal(&link.events[0]);
-    return 0;
-}
-
-/* -EPIPE: the child has failed; its own message says why. */
-static int tell(struct local *local, enum wire_kind kind, const int *fds, size_t n,
-        struct carrel_error *err)
-{
-    const struct wire_message message = { .kind = (uint32_t)kind };
-
-    int r = wire_send(local->sock, &message, fds, n, 0);
-    return r < 0 && r != -EPIPE ? err_set_errno(err, r, "tell the sandbox to go on") : 0;
-}
-
-static int map_ids(struct local *local, pid_t pid, struct carrel_error *err)
-{
-    int r = idmap_write(pid, local->plan, SLOT_FIRST_ID + local->slot.number * PLAN_RANGE, err);
-
-    return r < 0 ? r : tell(local, WIRE_MAPPED, NULL, 0, err);
-}
-
-static int send_go(struct local *local, struct carrel_error *err)
-{
-    int joins[CGROUP_CONTROLLERS];
-
-    int n = cgroup_open_joins(&local->cgroup, joins, err);
-    if (n < 0)
-        return n;
-    int r = tell(local, WIRE_GO, joins, (size_t)n, err);
-    while (n-- > 0)
-        fd_close(joins[n]);
-    return r;
-}
 
 static void keep_report(struct local *local, const struct wire_message *message)
 {
@@ -262,26 +111,6 @@ static void release(struct local *local)
     slot_release(&local->slot);
 }
 
-static int launch_init(struct local *local, const struct sandbox_spec *spec,
-        const struct cgroup_place *place, const struct trees *trees, struct carrel_error *err)
-{
-    int r = 0;
-
-    if (place->version == CGROUP_V2) /* the clone itself joins it */
-        r = cgroup_create(&local->cgroup, place, local->slot.name, &spec->limits, err);
-    if (r == 0)
-        r = clone_init(local, trees, &local->pid, err);
-    if (r == 0)
-        r = map_ids(local, local->pid, err);
-    if (r == 0 && place->version == CGROUP_V1)
-        r = cgroup_create(&local->cgroup, place, local->slot.name, &spec->limits, err);
-    if (r == 0)
-        r = send_go(local, err);
-    if (r == 0)
-        slot_sweep_few(&local->slot, place); /* while init does its part */
-    return r;
-}
-
 static int local_ready(struct sandbox *box, struct carrel_error *err)
 {
     struct local *local = local_of(box);
@@ -290,75 +119,6 @@ static int local_ready(struct sandbox *box, struct carrel_error *err)
     int r = local->is_ready ? 0 : await(local, WIRE_READY, &answer, NULL, err);
     local->is_ready = local->is_ready || r == 0;
     return r;
-}
-
-/* The slot first: with it held, no sweep takes the skeleton away. */
-static int take_slot(struct local *local, struct skeleton *skeleton, struct carrel_error *err)
-{
-    AUTO(fd_close) int dir = rundir_open(err);
-    if (dir < 0)
-        return dir;
-    int r = slot_take(&local->slot, dir, err);
-    return r < 0 ? r : skeleton_open(skeleton, dir, local->plan, err);
-}
-
-/* The plan is made; from here on kernel objects come into being. */
-static int launch(struct local *local, const struct sandbox_spec *spec,
-        const struct cgroup_place *place, struct carrel_error *err)
-{
-    struct trees trees = { .skeleton = SKELETON_INIT };
-    int r = 0;
-
-    if (local->plan->has_range || place->version != CGROUP_NONE)
-        r = take_slot(local, &trees.skeleton, err);
-    if (r == 0)
-        r = sources_open(&trees.sources, local->plan,
-                SLOT_FIRST_ID + local->slot.number * PLAN_RANGE, err);
-    if (r == 0) {
-        holders_substitute(&spec->limits, local->base.held_by, local->plan);
-        local->base.protections = protections_of(local);
-        r = launch_init(local, spec, place, &trees, err);
-    }
-    sources_close(&trees.sources);
-    skeleton_close(&trees.skeleton);
-    return r;
-}
-
-static int local_create(struct runtime *rt, const struct sandbox_spec *spec,
-        struct sandbox **out, struct carrel_error *err)
-{
-    AUTO(host_free) struct host *host = NULL;
-    struct cgroup_place place;
-
-    (void)rt;
-    struct local *local = calloc(1, sizeof(*local));
-    if (!local)
-        return err_set_errno(err, -ENOMEM, "sandbox");
-    local->slot = SLOT_INIT;
-    local->cgroup = CGROUP_INIT;
-    local->pidfd = local->sock = local->base.event_fd = -1;
-    local->base.ops = local_runtime.ops;
-
-    cgroup_find(&place);
-    int r = holders_choose(&spec->limits, &place, local->base.held_by, err);
-    if (r == 0)
-        r = host_read(spec, &host, err);
-    if (r == 0)
-        r = plan_make(spec, host, &local->plan, err);
-    if (r == 0)
-        holders_of_disk(&spec->limits, local->plan, local->base.held_by);
-    if (r == 0)
-        r = launch(local, spec, &place, err);
-    if (r < 0) {
-        sandbox_free(&local->base);
-        return r;
-    }
-    local->base.workspace = PLAN_WORKSPACE;
-    local->base.home = PLAN_HOME;
-    assert(local->plan);
-    local->base.user_name = local->plan->user_name;
-    *out = &local->base;
-    return 0;
 }
 
 /* The codes by which start speaks of the program must not come from a setup that failed. */

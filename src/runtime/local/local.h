@@ -27,6 +27,10 @@ struct local {
 
 struct local *local_of(struct sandbox *box);
 
+/* See runtime.h. Returns when init was told to go on: local.c waits for what it says. */
+int local_create(struct runtime *rt, const struct sandbox_spec *spec, struct sandbox **out,
+        struct carrel_error *err);
+
 /* Asks init for something that brings nothing but WIRE_DONE. */
 int local_ask(struct local *local, const struct wire_message *message, const int *fds,
         size_t n_fds, struct carrel_error *err);
