@@ -53,8 +53,9 @@ same_inside() {
 @test "a program sees the same root, shared or its own" { only root same_inside; }
 
 is_restricted() {
-    carrel run -- cat /proc/self/mountinfo
-    grep -E ' / / | /run/carrel/root-[0-9a-f]+ / ' <<<"$out" | grep ' / ro,nosuid,nodev'
+    # shellcheck disable=SC2016
+    in_own_run '"$CARREL" run -- cat /proc/self/mountinfo'
+    grep -E ' / / | /carrel/root-[0-9a-f]+ / ' <<<"$out" | grep ' / ro,nosuid,nodev'
     grep ' /dev ro,nosuid,noexec' <<<"$out"
     [ "$(grep -c '/root-' <<<"$out")" -eq 2 ]
 }

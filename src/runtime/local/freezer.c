@@ -18,7 +18,7 @@
 #define V1_PARENT V1_TOP "/carrel"
 #define MAX_PIDS 65536U
 /* How long a process may stay in a system call that cannot be interrupted. */
-#define FROZEN_NS (UINT64_C(5) * 1000000000)
+#define FROZEN_NS (UINT64_C(10) * 1000000000)
 
 /* Its name below group->freezer. */
 static const char *name_of(const struct cgroup *group)
