@@ -59,7 +59,7 @@ install: build
 	@DESTDIR=$(abspath $(DESTDIR)) meson install -C $(BUILD) --no-rebuild --quiet
 
 clean:
-	rm -rf build build-clang build-asan build-fuzz build-aarch64
+	rm -rf build build-asan build-fuzz build-aarch64
 
 help:
 	@echo 'make             build $(BUILD)/carrel and the library'

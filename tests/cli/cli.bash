@@ -183,12 +183,19 @@ none_left() { # none_left TAG: sooner or later; it may take the kernel a moment 
     }
 }
 
+# group_prefix LOCK: how the names of groups begin whose sandboxes are locked there.
+group_prefix() {
+    local device inode
+    read -r device inode < <(stat -c '%D %i' "$1" 2>/dev/null) || return 1
+    printf '%s.%x-' "$device" "$inode"
+}
+
 # Groups of root's sandboxes that nobody holds: a live one has a lock on the byte of its number. Others
 # may come and go meanwhile, so the locks are read after the names; a group goes before its lock does.
 stale() {
     local dir inode prefix dirs live
-    inode=$(stat -c %i /run/carrel/lock 2>/dev/null) || return 0
-    printf -v prefix '%x-' "$inode" # so begin the names of those that lock there
+    prefix=$(group_prefix /run/carrel/lock) || return 0
+    inode=$(stat -c %i /run/carrel/lock)
     dirs=$(find /sys/fs/cgroup/carrel /sys/fs/cgroup/*/carrel -maxdepth 1 -name "$prefix*" 2>/dev/null) || true
     live=$(awk -v inode="$inode" '{ n = split($6, id, ":"); if (id[n] == inode) print $7 }' /proc/locks)
     for dir in $dirs; do

@@ -68,20 +68,14 @@ is_dead() { [ ! -e "/proc/$1" ] || [[ "$(cat "/proc/$1/stat" 2>/dev/null)" == *"
 no_entry() { [ -z "$(find "$S" -mindepth 1 ! -name lock ! -name status ! -name names 2>/dev/null)" ]; }
 
 # Keepers of this test: they hold its registry.
-keepers() {
-    local fd
-    for fd in /proc/[0-9]*/fd/*; do
-        [[ "$(readlink "$fd" 2>/dev/null)" == "$S"* ]] && cut -d/ -f3 <<<"$fd"
-    done | sort -u
-}
+keepers() { find /proc/[0-9]*/fd -maxdepth 1 -lname "$S*" -printf '%h\n' 2>/dev/null | cut -d/ -f3 | sort -u; }
 no_keeper() { [ -z "$(keepers)" ]; }
 
-# The groups of this test's sandboxes: they have the number of its lock file in their names.
+# The groups of this test's sandboxes: they have device and number of its lock file in their names.
 groups_left() {
-    local inode
-    inode=$(stat -c %i "${S%/*}/lock" 2>/dev/null) || return 0
-    printf -v inode %x "$inode" # so the names have it
-    compgen -G "/sys/fs/cgroup/*/carrel/$inode-*" || compgen -G "/sys/fs/cgroup/carrel/$inode-*" || true
+    local prefix
+    prefix=$(group_prefix "${S%/*}/lock") || return 0
+    compgen -G "/sys/fs/cgroup/*/carrel/$prefix*" || compgen -G "/sys/fs/cgroup/carrel/$prefix*" || true
 }
 no_group() { [ -z "$(groups_left)" ]; }
 

@@ -50,7 +50,10 @@ killed_making() { # killed_making GENERATION: 0: create itself; 2: the keeper
         status=0
         me timeout -k 5 60 "$killer" "$1" "$n" "$CARREL" create --name box >"$T/.out" 2>"$T/.err" </dev/null 9>/dev/null || status=$?
         echo "at $n of $total: $status $(cat "$T/.out" "$T/.err")"
-        [ "$status" -ne 99 ] || continue # it was over before
+        if [ "$status" -eq 99 ]; then # it was over before
+            recovers
+            continue
+        fi
         killed=$((killed + 1))
         if [ "$1" = 2 ] && [ "$status" -ne 0 ]; then
             [ "$status" -eq 125 ]

@@ -207,12 +207,13 @@ def private_run():
     return "/run/carrel"
 
 
-def cgroups(inode):
+def cgroups(lock):
     """The groups that sandboxes of this /run/carrel have."""
+    prefix = f"{lock.st_dev:x}.{lock.st_ino:x}-"
     found = []
     for top, dirs, _ in os.walk("/sys/fs/cgroup"):
         if os.path.basename(top) == "carrel":
-            found += [os.path.join(top, name) for name in dirs if name.startswith(f"{inode:x}-")]
+            found += [os.path.join(top, name) for name in dirs if name.startswith(prefix)]
             dirs.clear()
     return found
 
@@ -287,11 +288,11 @@ def main():
         soak.failures.clear()
         soak.carrel("destroy", "--all")
         soak.carrel("cleanup", may_fail=False)
-        inode = os.stat(os.path.join(run, "lock" if os.geteuid() == 0 else "carrel/lock")).st_ino
+        lock = os.stat(os.path.join(run, "lock" if os.geteuid() == 0 else "carrel/lock"))
         registry = os.path.join(run, "sandboxes" if os.geteuid() == 0 else "carrel/sandboxes")
         good &= check("all of them can be destroyed, and cleaned up after", soak.failures)
         good &= check("no process is left", wait_for(lambda: ours(state)))
-        good &= check("no cgroup is left", wait_for(lambda: cgroups(inode)))
+        good &= check("no cgroup is left", wait_for(lambda: cgroups(lock)))
         good &= check("no entry of the registry is left", entries(registry + "/status") + entries(registry + "/names")
                       + [name for name in entries(registry) if name.startswith("S-")])
         good &= check("no layer is left", entries(state + "/carrel/layers"))

@@ -42,7 +42,8 @@ static int read_prefix(int locks, char prefix[static SLOT_NAME_SIZE], struct car
 
     if (fstat(locks, &st) < 0)
         return err_set_errno(err, -errno, "stat the lock of sandboxes");
-    (void)snprintf(prefix, SLOT_NAME_SIZE, "%jx-", (uintmax_t)st.st_ino);
+    (void)snprintf(
+            prefix, SLOT_NAME_SIZE, "%jx.%jx-", (uintmax_t)st.st_dev, (uintmax_t)st.st_ino);
     return 0;
 }
 
@@ -89,7 +90,7 @@ int slot_take(struct slot *slot, int dir, struct carrel_error *err)
         r = set_lock(locks, number, F_WRLCK);
         if (r == 0) {
             slot->number = number;
-            (void)snprintf(slot->name, sizeof(slot->name), "%.20s%u", prefix, number);
+            (void)snprintf(slot->name, sizeof(slot->name), "%.33s%u", prefix, number);
             slot->lock = fd_steal(&locks);
             return 0;
         }

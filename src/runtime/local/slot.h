@@ -4,9 +4,9 @@
  * The number names what a crash could leave behind (its cgroup) and, as root, picks its range
  * of ids, so that no two sandboxes share one. The lock is one byte of one file, held through a
  * descriptor that init has too: when the host process dies it lasts until the sandbox is gone.
- * So a cgroup whose number can be locked belongs to nobody. Its name begins with the inode of
- * the lock file: those who lock elsewhere (another container, another directory) are left
- * alone.
+ * So a cgroup whose number can be locked belongs to nobody. Its name begins with the device and
+ * inode of the lock file: those who lock elsewhere (another container, another directory) are
+ * left alone.
  */
 #pragma once
 #include <stdint.h>
@@ -17,7 +17,7 @@ struct cgroup_place;
 #define SLOT_COUNT 16384U
 #define SLOT_FIRST_ID                                                                          \
     0x10000000U /* host id behind id 0 of slot 0; far from accounts and subids */
-#define SLOT_NAME_SIZE 40
+#define SLOT_NAME_SIZE 48
 
 struct slot {
     uint32_t number;
