@@ -78,19 +78,10 @@ static char *point(char **slots, uint64_t n, char *at, char *end)
     return at;
 }
 
-int payload_map(int fd, struct payload *out)
+/* Turns what lies in `map` into pointers, in place. On failure it is unmapped. */
+static int lay_out(char *map, uint64_t size, struct payload *out)
 {
-    struct stat st;
     struct header header;
-
-    if (fstat(fd, &st) < 0)
-        return -errno;
-    uint64_t size = (uint64_t)st.st_size;
-    if (size < sizeof(header) || size > PAYLOAD_MAX)
-        return -EPROTO;
-    char *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
-    if (map == MAP_FAILED)
-        return -errno;
 
     memcpy(&header, map, sizeof(header));
     struct payload payload = { .map = map, .map_bytes = size };
@@ -115,6 +106,65 @@ int payload_map(int fd, struct payload *out)
     }
     *out = payload;
     return 0;
+}
+
+/* How large the block is, if it may be one. */
+static int64_t size_of(int fd)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) < 0)
+        return -errno;
+    if (st.st_size < (off_t)sizeof(struct header) || st.st_size > (off_t)PAYLOAD_MAX)
+        return -EPROTO;
+    return st.st_size;
+}
+
+int payload_map(int fd, struct payload *out)
+{
+    int64_t size = size_of(fd);
+
+    if (size < 0)
+        return (int)size;
+    char *map = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+    return map == MAP_FAILED ? -errno : lay_out(map, (uint64_t)size, out);
+}
+
+static int read_at_once(int fd, char *to, size_t size)
+{
+    for (size_t done = 0; done < size;) {
+        ssize_t n = pread(fd, to + done, size - done, (off_t)done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n < 0 ? -errno : -EPROTO; /* it was cut meanwhile */
+        done += (size_t)n;
+    }
+    return 0;
+}
+
+/*
+ * A mapping would show what the other side writes later, after we have looked, and end us by a
+ * signal where it cuts the file off. Only memory files have seals, so asking for them tells
+ * that reading will not wait, as it may for a pipe or for a file system that somebody serves.
+ */
+int payload_read(int fd, struct payload *out)
+{
+    if (fcntl(fd, F_GET_SEALS) < 0)
+        return -ENOTSUP;
+    int64_t size = size_of(fd);
+    if (size < 0)
+        return (int)size;
+    char *map = mmap(
+            NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (map == MAP_FAILED)
+        return -errno;
+    int r = read_at_once(fd, map, (size_t)size);
+    if (r < 0) {
+        (void)munmap(map, (size_t)size);
+        return r;
+    }
+    return lay_out(map, (uint64_t)size, out);
 }
 
 void payload_unmap(struct payload *payload)

@@ -22,6 +22,13 @@ struct payload {
 int payload_make(const char *text, const char *const *argv, const char *const *env,
         struct carrel_error *err);
 
-/* init: maps the block. Allocates nothing else. -EPROTO when it is malformed. */
+/* init: maps the block of a host that it trusts. Allocates nothing else. -EPROTO when it is
+ * malformed. */
 int payload_map(int fd, struct payload *out);
+
+/*
+ * The same for a block of somebody who may still change it: it is copied before it is looked
+ * at. -ENOTSUP: not a memory file; -EPROTO: malformed.
+ */
+int payload_read(int fd, struct payload *out);
 void payload_unmap(struct payload *payload);

@@ -65,3 +65,34 @@ TEST(a_block_that_lies_about_itself_is_refused)
     CHECK_EQ(map_bytes(unterminated, sizeof(unterminated)), -EPROTO);
     CHECK_EQ(map_bytes(missing, 5 * sizeof(missing[0]) + 1), -EPROTO);
 }
+
+TEST(a_copy_stays_as_it_was)
+{
+    static const char *const argv[] = { "prog", NULL };
+    struct carrel_error err;
+    struct payload payload;
+    AUTO(fd_close) int fd = payload_make("/work", argv, NULL, &err);
+
+    CHECK(fd >= 0);
+    CHECK_EQ(payload_read(fd, &payload), 0);
+    CHECK_EQ(ftruncate(fd, 0), 0);
+    CHECK_STR(payload.text, "/work");
+    CHECK_STR(payload.argv[0], "prog");
+    CHECK(!payload.argv[1]);
+    payload_unmap(&payload);
+    CHECK_EQ(payload_read(fd, &payload), -EPROTO);
+    CHECK_EQ(ftruncate(fd, (off_t)(64U << 20) + 1), 0);
+    CHECK_EQ(payload_read(fd, &payload), -EPROTO);
+}
+
+TEST(only_memory_files_are_copied)
+{
+    struct payload payload;
+    int ends[2];
+
+    CHECK_EQ(pipe(ends), 0);
+    CHECK_EQ(payload_read(ends[0], &payload), -ENOTSUP);
+    CHECK_EQ(payload_read(-1, &payload), -ENOTSUP);
+    fd_close(ends[0]);
+    fd_close(ends[1]);
+}

@@ -310,9 +310,9 @@ int keeper_start(struct keeper *keeper, size_t client, const struct keeper_messa
     AUTO(permit_finish) struct permit permit = { 0 };
     const char **env = NULL;
 
-    int r = n_fds == 1 ? payload_map(fds[0], &payload) : -EPROTO;
+    int r = keeper_payload_read(fds, n_fds, 1, &payload, err);
     if (r < 0)
-        return err_set_errno(err, r == -EPROTO ? -EINVAL : r, "read the request");
+        return r;
     r = keeper_check_room(keeper, err);
     if (r == 0 && (!payload.argv[0] || !payload.argv[0][0]))
         r = err_set(err, -EINVAL, "no program to run");

@@ -97,9 +97,9 @@ static int file(struct keeper *keeper, struct ask *ask, struct carrel_error *err
     struct payload payload = { 0 };
     int next = 1;
 
-    int r = ask->n_fds > 0 ? payload_map(ask->fds[0], &payload) : -EPROTO;
+    int r = keeper_payload_read(ask->fds, ask->n_fds, 3, &payload, err);
     if (r < 0)
-        return err_set_errno(err, r == -EPROTO ? -EINVAL : r, "read the request");
+        return r;
     request.path = payload.text;
     request.other = payload.argv[0];
     request.dir =
@@ -268,9 +268,9 @@ static int take_snapshot(struct keeper *keeper, struct ask *ask, struct carrel_e
     struct payload payload = { 0 };
     bool is_copied = false;
 
-    int r = ask->n_fds == 1 ? payload_map(ask->fds[0], &payload) : -EPROTO;
+    int r = keeper_payload_read(ask->fds, ask->n_fds, 1, &payload, err);
     if (r < 0)
-        return err_set_errno(err, r == -EPROTO ? -EINVAL : r, "read the request");
+        return r;
     r = keeper_snapshot(keeper, payload.text, &is_copied, err);
     payload_unmap(&payload);
     ask->answer.flags = is_copied ? KEEPER_COPIED : 0;
@@ -282,9 +282,9 @@ static int fork_it(struct keeper *keeper, struct ask *ask, struct carrel_error *
     struct payload payload = { 0 };
     bool has_labels = ask->request->flags & KEEPER_LABELS;
 
-    int r = ask->n_fds == 1 ? payload_map(ask->fds[0], &payload) : -EPROTO;
+    int r = keeper_payload_read(ask->fds, ask->n_fds, 1, &payload, err);
     if (r < 0)
-        return err_set_errno(err, r == -EPROTO ? -EINVAL : r, "read the request");
+        return r;
     ask->answer_fd = keeper_fork(
             keeper, ask->request, has_labels ? (const char *const *)payload.argv : NULL, err);
     payload_unmap(&payload);

@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/packet.h"
+#include "base/payload.h"
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -28,6 +29,19 @@ int keeper_receive(int sock, struct keeper_message *message, int *fds, int flags
     for (int i = 0; i < n; i++)
         fd_close(fd_steal(&fds[i]));
     return -EPROTO;
+}
+
+int keeper_payload_read(
+        const int *fds, int n_fds, int max, struct payload *out, struct carrel_error *err)
+{
+    if (n_fds < 1 || n_fds > max)
+        return err_set(err, -EPROTO, "%d descriptors with a request that takes %d", n_fds, max);
+    int r = payload_read(fds[0], out);
+    if (r == -ENOTSUP)
+        return err_set(err, -EPROTO, "the request's payload is not a memory file");
+    if (r == -EPROTO)
+        return err_set(err, r, "the request's payload is malformed");
+    return r < 0 ? err_set_errno(err, r, "read the request") : 0;
 }
 
 int keeper_text_make(const char *text, size_t len, struct carrel_error *err)

@@ -108,6 +108,14 @@ int keeper_send(int sock, const struct keeper_message *message, const int *fds, 
  */
 int keeper_receive(int sock, struct keeper_message *message, int *fds, int flags);
 
+/*
+ * The payload that came with a request: the first of `n_fds` descriptors, of which there may be
+ * `max`. Copied, so that what was checked is what is done; to be unmapped.
+ */
+struct payload;
+int keeper_payload_read(
+        const int *fds, int n_fds, int max, struct payload *out, struct carrel_error *err);
+
 /* Text beside a message: a memory file that holds it. Returns a descriptor. */
 int keeper_text_make(const char *text, size_t len, struct carrel_error *err);
 

@@ -1,0 +1,377 @@
+/*
+ * keeper_client.c - a client that does not keep to the rules. tests/cli/keeper.bats looks at
+ * what becomes of the keeper.
+ *
+ * usage: keeper_client SOCKET CASE [ARG...]
+ *   payloads     what is no payload, each beside a request that needs one
+ *   changing N   asks N times with a payload that another thread changes and cuts off meanwhile
+ *   garbage      what is no message, or not one that may come now; descriptors nobody asked for
+ *   silent N     N connections that say nothing; prints "ready", and goes when its input ends
+ *   unread       asks and never takes an answer, until it is let go
+ *   peer         connects, and prints how that ended
+ *
+ * Ends with 0 when each case had the answer that it must have. Others are printed.
+ */
+#include "base/auto.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/payload.h"
+#include "core/keeper_wire.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static const char *path;
+static int n_wrong;
+
+static _Noreturn void die(const char *what)
+{
+    perror(what);
+    exit(1);
+}
+
+static int dial(void)
+{
+    struct sockaddr_un at = { .sun_family = AF_UNIX };
+    int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+    if (sock < 0 || strlen(path) >= sizeof(at.sun_path))
+        die("socket");
+    (void)strcpy(at.sun_path, path);
+    if (connect(sock, (const struct sockaddr *)&at, sizeof(at)) < 0)
+        die(path);
+    return sock;
+}
+
+/* Sends whatever it is, with any number of descriptors. */
+static void say(int sock, const void *data, size_t len, const int *fds, size_t n_fds)
+{
+    static char control[CMSG_SPACE(253 * sizeof(int))] __attribute__((aligned(8)));
+    struct iovec io = { .iov_base = (void *)(uintptr_t)data, .iov_len = len };
+    struct msghdr header = { .msg_iov = &io, .msg_iovlen = 1 };
+
+    if (n_fds > 0) {
+        header.msg_control = control;
+        header.msg_controllen = CMSG_SPACE(n_fds * sizeof(int));
+        struct cmsghdr *c = CMSG_FIRSTHDR(&header);
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(n_fds * sizeof(int));
+        memcpy(CMSG_DATA(c), fds, n_fds * sizeof(int));
+    }
+    if (sendmsg(sock, &header, MSG_NOSIGNAL) < 0)
+        die("sendmsg");
+}
+
+/* What comes back: "done", a message, or "hung up". */
+static const char *hear(int sock)
+{
+    static struct keeper_message answer;
+    int fds[KEEPER_MAX_FDS];
+
+    int n = keeper_receive(sock, &answer, fds, 0);
+    if (n < 0)
+        return n == -EPIPE ? "hung up" : strerrorname_np(-n);
+    for (int i = 0; i < n; i++)
+        fd_close(fds[i]);
+    return answer.kind == KEEPER_DONE     ? "done"
+           : answer.kind == KEEPER_FAILED ? answer.error.message
+                                          : "another answer";
+}
+
+static void expect(const char *what, int sock, const char *answer)
+{
+    const char *got = hear(sock);
+
+    if (strcmp(got, answer) != 0) {
+        printf("%s: '%s' instead of '%s'\n", what, got, answer);
+        n_wrong++;
+    }
+}
+
+static void greet(int sock)
+{
+    const struct keeper_message hello = { .kind = KEEPER_HELLO, .value = KEEPER_VERSION };
+    int events[2];
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, events) < 0)
+        die("socketpair");
+    say(sock, &hello, sizeof(hello), &events[1], 1);
+    expect("hello", sock, "done");
+    fd_close(events[0]);
+    fd_close(events[1]);
+}
+
+/* A memory file of so many bytes, all of them zero. */
+static int memory(off_t size)
+{
+    int fd = memfd_create("client", MFD_CLOEXEC);
+
+    if (fd < 0 || ftruncate(fd, size) < 0)
+        die("memfd_create");
+    return fd;
+}
+
+/* --- what is no payload --- */
+
+static const enum keeper_kind with_payload[] = { KEEPER_START, KEEPER_FILE, KEEPER_SNAPSHOT,
+    KEEPER_FORK };
+
+static void ask_with(int sock, const char *what, int fd, const char *answer)
+{
+    for (size_t i = 0; i < ARRAY_LEN(with_payload); i++) {
+        const struct keeper_message request = { .kind = with_payload[i] };
+        say(sock, &request, sizeof(request), &fd, 1);
+        expect(what, sock, answer);
+    }
+    fd_close(fd);
+}
+
+static void payloads(void)
+{
+    static const char foreign[] = "the request's payload is not a memory file";
+    static const char malformed[] = "the request's payload is malformed";
+    AUTO(fd_close) int sock = dial();
+    int ends[2];
+
+    greet(sock);
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        die("pipe");
+    ask_with(sock, "a pipe", ends[0], foreign);
+    fd_close(ends[1]);
+    ask_with(sock, "a directory", open("/", O_RDONLY | O_CLOEXEC), foreign);
+    ask_with(sock, "a device", open("/dev/zero", O_RDONLY | O_CLOEXEC), foreign);
+    ask_with(sock, "a file", open("/etc/passwd", O_RDONLY | O_CLOEXEC), foreign);
+    ask_with(sock, "a path", open("/etc/passwd", O_PATH | O_CLOEXEC), foreign);
+    ask_with(sock, "a socket", socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), foreign);
+    ask_with(sock, "nothing", memory(0), malformed);
+    ask_with(sock, "too little", memory(8), malformed);
+    ask_with(sock, "too much", memory(65 << 20), malformed);
+    for (size_t i = 0; i < ARRAY_LEN(with_payload); i++) {
+        const struct keeper_message request = { .kind = with_payload[i] };
+        const int fds[] = { memory(64), memory(64), memory(64), memory(64) };
+        char many[64];
+        (void)snprintf(many, sizeof(many), "4 descriptors with a request that takes %d",
+                with_payload[i] == KEEPER_FILE ? 3 : 1);
+        say(sock, &request, sizeof(request), fds, ARRAY_LEN(fds));
+        expect("many", sock, many);
+        for (size_t k = 0; k < ARRAY_LEN(fds); k++)
+            fd_close(fds[k]);
+    }
+}
+
+/* --- a payload that changes --- */
+
+static atomic_bool is_over;
+
+static void *change(void *arg)
+{
+    const int fd = *(const int *)arg;
+    off_t whole = lseek(fd, 0, SEEK_END);
+    char *copy = malloc((size_t)whole);
+
+    if (!copy || pread(fd, copy, (size_t)whole, 0) != whole)
+        die("payload");
+    while (!is_over) {
+        if (ftruncate(fd, whole / 2) < 0 || pwrite(fd, "ABCDEFGH", 8, 8) != 8 ||
+                ftruncate(fd, 0) < 0 || pwrite(fd, copy, (size_t)whole, 0) != whole)
+            die("change");
+    }
+    free(copy);
+    return NULL;
+}
+
+static void changing(long n)
+{
+    static char many[64U << 10];
+    struct keeper_message request = { .kind = KEEPER_FILE, .file.op = FILE_STAT };
+    AUTO(fd_close) int sock = dial();
+    struct carrel_error err = { 0 };
+    pthread_t thread;
+
+    greet(sock);
+    memset(many, 'x', sizeof(many) - 1);
+    const char *const words[] = { many, NULL };
+    AUTO(fd_close) int fd = payload_make("/tmp", words, words, &err);
+    if (fd < 0 || pthread_create(&thread, NULL, change, &fd) != 0)
+        die("payload");
+    for (long i = 0; i < n; i++) { /* it is whole, cut or strange: it is answered */
+        say(sock, &request, sizeof(request), &fd, 1);
+        if (strcmp(hear(sock), "hung up") == 0) {
+            printf("hung up at %ld\n", i);
+            n_wrong++;
+            break;
+        }
+    }
+    is_over = true;
+    (void)pthread_join(thread, NULL);
+}
+
+/* --- what is no message --- */
+
+/* On a connection of its own, which is then of no use any more. */
+static void hangs_up(const char *what, const void *data, size_t len, size_t n_fds)
+{
+    AUTO(fd_close) int sock = dial();
+    int fds[253] = { 0 };
+
+    for (size_t i = 0; i < n_fds; i++)
+        fds[i] = sock;
+    say(sock, data, len, fds, n_fds);
+    expect(what, sock, "hung up");
+}
+
+static void is_told(int sock, const struct keeper_message *message, size_t n_fds,
+        const char *what, const char *answer)
+{
+    int fds[KEEPER_MAX_FDS] = { 0 };
+
+    for (size_t i = 0; i < n_fds; i++)
+        fds[i] = open("/etc/passwd", O_RDONLY | O_CLOEXEC);
+    say(sock, message, sizeof(*message), fds, n_fds);
+    expect(what, sock, answer);
+    for (size_t i = 0; i < n_fds; i++)
+        fd_close(fds[i]);
+}
+
+static void no_messages(void)
+{
+    static unsigned char large[sizeof(struct keeper_message) + 1];
+    const struct keeper_message zero = { 0 };
+    const struct keeper_message unknown = { .kind = KEEPER_EXITED + 1 };
+    struct keeper_message endless = { .kind = KEEPER_PAUSE };
+
+    hangs_up("empty", large, 0, 0);
+    hangs_up("empty with descriptors", large, 0, 3);
+    hangs_up("a byte", large, 1, 0);
+    hangs_up("half", large, sizeof(struct keeper_message) / 2, 2);
+    hangs_up("one less", large, sizeof(struct keeper_message) - 1, 6);
+    hangs_up("one more", large, sizeof(large), 6);
+    memset(large, 0xff, sizeof(large));
+    hangs_up("all bits", large, sizeof(struct keeper_message), 1);
+    hangs_up("no kind", &zero, sizeof(zero), 1);
+    hangs_up("unknown kind", &unknown, sizeof(unknown), 1);
+    memset(endless.error.message, 'x', sizeof(endless.error.message));
+    hangs_up("text without an end", &endless, sizeof(endless), 1);
+    for (size_t i = 7; i <= 253; i += 82)
+        hangs_up("descriptors", &endless, sizeof(endless), i);
+}
+
+static void garbage(void)
+{
+    AUTO(fd_close) int sock = dial();
+    struct keeper_message message = { .kind = KEEPER_HELLO, .value = KEEPER_VERSION };
+    static const char once[] = "a hello comes once, with one socket";
+
+    no_messages();
+    /* Before the hello, and other hellos. */
+    is_told(sock, &message, 0, "hello without a socket", once);
+    is_told(sock, &message, 2, "hello with two", once);
+    is_told(sock, &message, 1, "hello with a file", once);
+    message.value++;
+    is_told(sock, &message, 1, "another version", "the keeper speaks version 1");
+    for (uint32_t kind = KEEPER_HELLO + 1; kind < KEEPER_DONE; kind++) {
+        message = (struct keeper_message){ .kind = kind, .flags = ~0U };
+        is_told(sock, &message, 6, "without hello", "no hello");
+    }
+    greet(sock);
+    message = (struct keeper_message){ .kind = KEEPER_HELLO, .value = KEEPER_VERSION };
+    is_told(sock, &message, 1, "hello again", once);
+    message = (struct keeper_message){ .kind = KEEPER_DONE };
+    is_told(sock, &message, 6, "an answer", "unknown request 15");
+    /* Descriptors that nobody asked for, numbers that do not exist. */
+    message = (struct keeper_message){ .kind = KEEPER_INSPECT };
+    is_told(sock, &message, 6, "inspect with descriptors", "done");
+    message.kind = KEEPER_PROCESSES;
+    is_told(sock, &message, 6, "ps with descriptors", "done");
+    message = (struct keeper_message){ .kind = KEEPER_ATTACH, .process = ~0U };
+    is_told(sock, &message, 6, "attach to nobody",
+            "no process 4294967295; 'carrel ps' shows them");
+    message = (struct keeper_message){
+        .kind = KEEPER_SIGNAL, .flags = KEEPER_ANSWER, .process = 0, .value = 9
+    };
+    is_told(sock, &message, 6, "signal to nobody",
+            "no process 0 is running; 'carrel ps' shows them");
+    message = (struct keeper_message){ .kind = KEEPER_RENEW, .lease_ms = UINT64_MAX - 1 };
+    is_told(sock, &message, 6, "an endless lease", "no such time");
+    message = (struct keeper_message){ .kind = KEEPER_RENEW, .idle_ms = UINT64_MAX / 2 };
+    is_told(sock, &message, 6, "an endless idle time", "no such time");
+}
+
+/* --- those who do not talk, or do not listen --- */
+
+static void silent(long n)
+{
+    struct rlimit files;
+    char byte;
+
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+        files.rlim_cur = files.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &files);
+    }
+    for (long i = 0; i < n; i++)
+        (void)dial(); /* closed by our end */
+    (void)puts("ready");
+    (void)fflush(stdout);
+    while (read(0, &byte, 1) > 0)
+        ;
+}
+
+static void unread(void)
+{
+    const struct keeper_message request = { .kind = KEEPER_INSPECT };
+    AUTO(fd_close) int sock = dial();
+
+    greet(sock);
+    while (keeper_send(sock, &request, NULL, 0, 0) == 0)
+        ;
+    if (errno != EPIPE)
+        die("send");
+}
+
+static void peer(void)
+{
+    const struct keeper_message hello = { .kind = KEEPER_HELLO, .value = KEEPER_VERSION };
+    AUTO(fd_close) int sock = dial();
+    int events[2];
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, events) < 0)
+        die("socketpair");
+    if (keeper_send(sock, &hello, &events[1], 1, 0) < 0)
+        (void)puts("hung up");
+    else
+        (void)puts(hear(sock));
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 3)
+        return 2;
+    path = argv[1];
+    const char *name = argv[2];
+    long n = argc > 3 ? strtol(argv[3], NULL, 10) : 0;
+    if (strcmp(name, "payloads") == 0)
+        payloads();
+    else if (strcmp(name, "changing") == 0)
+        changing(n);
+    else if (strcmp(name, "garbage") == 0)
+        garbage();
+    else if (strcmp(name, "silent") == 0)
+        silent(n);
+    else if (strcmp(name, "unread") == 0)
+        unread();
+    else if (strcmp(name, "peer") == 0)
+        peer();
+    else
+        return 2;
+    return n_wrong > 0;
+}
