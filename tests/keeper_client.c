@@ -332,9 +332,10 @@ static void unread(void)
     AUTO(fd_close) int sock = dial();
 
     greet(sock);
-    while (keeper_send(sock, &request, NULL, 0, 0) == 0)
-        ;
-    if (errno != EPIPE)
+    int r = 0;
+    while (r == 0)
+        r = keeper_send(sock, &request, NULL, 0, 0);
+    if (r != -EPIPE)
         die("send");
 }
 

@@ -52,31 +52,6 @@ static void publish_status(struct keeper *keeper)
     keeper->next_publish_ns = clock_ns() + PUBLISH_MS * NS_PER_MS;
 }
 
-static void accept_client(struct keeper *keeper)
-{
-    AUTO(fd_close)
-    int sock = accept4(keeper->entry->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    size_t i = 0;
-
-    if (sock < 0) { /* it went away again, or there is no room: trying at once would not help */
-        if (errno != EAGAIN && errno != ECONNABORTED)
-            keeper->next_accept_ns = clock_ns() + 100 * NS_PER_MS;
-        return;
-    }
-    while (i < keeper->n_clients && keeper->clients[i].sock >= 0)
-        i++;
-    if (i == KEEPER_MAX_CLIENTS) {
-        struct keeper_message full = { .kind = KEEPER_FAILED };
-        (void)err_set(
-                &full.error, -EAGAIN, "%d clients are connected already", KEEPER_MAX_CLIENTS);
-        (void)keeper_send(sock, &full, NULL, 0, MSG_DONTWAIT);
-        return;
-    }
-    keeper->n_clients = i == keeper->n_clients ? i + 1 : keeper->n_clients;
-    keeper->clients[i] = (struct keeper_client){ .sock = fd_steal(&sock), .events = -1 };
-    keeper->is_changed = true;
-}
-
 int keeper_take_event(struct keeper *keeper, struct carrel_error *err)
 {
     static const enum keeper_end ends[] = {
@@ -211,7 +186,7 @@ static int turn(struct keeper *keeper, struct carrel_error *err)
     if (keeper->end != KEEPER_GOES_ON)
         return 0; /* there may be no sandbox any more */
     if (watch[0].revents)
-        accept_client(keeper);
+        keeper_accept(keeper);
     if (is_overdue(keeper))
         keeper->end = KEEPER_LEASE;
     keeper_enforce(keeper);

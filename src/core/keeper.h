@@ -29,9 +29,10 @@ struct registry_entry;
 #define KEEPER_KEPT_BYTES (64U << 10) /* of each stream of a detached process */
 
 struct keeper_client {
-    int sock;      /* -1: free */
-    int events;    /* where ends are reported; -1: it has not said hello */
-    bool has_file; /* it was given a descriptor of the sandbox, and may have it still */
+    uint64_t number; /* they are numbered as they come */
+    int sock;        /* -1: free */
+    int events;      /* where ends are reported; -1: it has not said hello */
+    bool has_file;   /* it was given a descriptor of the sandbox, and may have it still */
 };
 
 struct keeper_process {
@@ -85,6 +86,7 @@ struct keeper {
     uint64_t oom_kills; /* that were accounted for */
     uint64_t pids_refused;
     uint32_t n_starts;
+    uint64_t n_came; /* clients, ever */
     struct keeper_client clients[KEEPER_MAX_CLIENTS];
     size_t n_clients; /* slots ever used */
     struct pollfd *watch;
@@ -97,10 +99,14 @@ struct keeper {
 
 /* Does what the client asks for, if it asked; one that is gone is let go. */
 void keeper_serve(struct keeper *keeper, size_t client);
-void keeper_drop_client(struct keeper *keeper, size_t client);
-
 /* The limits that were changed: a sandbox that is made again, or forked, has them too. */
 void keeper_fill_limits(const struct keeper *keeper, struct carrel_run_options *options);
+
+/* --- keeper_client.c --- */
+
+/* Takes the one who has connected, if there is one. */
+void keeper_accept(struct keeper *keeper);
+void keeper_drop_client(struct keeper *keeper, size_t client);
 
 /* --- keeper_process.c --- */
 

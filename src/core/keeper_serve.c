@@ -32,14 +32,25 @@ struct ask {
     bool is_answered; /* or needs no answer */
 };
 
+/* Reports are sent without waiting, which only a socket promises. */
+static bool is_packet_socket(int fd)
+{
+    int domain = 0;
+    int type = 0;
+    socklen_t len = sizeof(int);
+
+    return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 && domain == AF_UNIX &&
+           getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 && type == SOCK_SEQPACKET;
+}
+
 static int hello(struct keeper *keeper, struct ask *ask, struct carrel_error *err)
 {
     struct keeper_client *client = &keeper->clients[ask->client];
 
-    if (ask->n_fds != 1 || client->events >= 0)
-        return err_set(err, -EPROTO, "a hello comes once, with one socket");
     if (ask->request->value != KEEPER_VERSION)
         return err_set(err, -EPROTO, "the keeper speaks version %d", KEEPER_VERSION);
+    if (ask->n_fds != 1 || client->events >= 0 || !is_packet_socket(ask->fds[0]))
+        return err_set(err, -EPROTO, "a hello comes once, with one socket");
     client->events = fd_steal(&ask->fds[0]);
     const struct carrel_run_result *result = keeper->stage.result;
     struct keeper_facts *facts = &ask->answer.facts;
@@ -318,21 +329,6 @@ static int (*const handlers[])(struct keeper *, struct ask *, struct carrel_erro
     [KEEPER_FORK] = fork_it,
     [KEEPER_DESTROY] = destroy,
 };
-
-void keeper_drop_client(struct keeper *keeper, size_t client)
-{
-    struct keeper_client *c = &keeper->clients[client];
-
-    if (c->sock < 0)
-        return;
-    keeper_leave(keeper, client);
-    if (keeper->destroyer == (int)client)
-        keeper->destroyer = -1;
-    fd_close(c->sock);
-    fd_close(c->events);
-    *c = (struct keeper_client){ .sock = -1, .events = -1 };
-    keeper->is_changed = true;
-}
 
 static int handle(struct keeper *keeper, struct ask *ask, struct carrel_error *err)
 {

@@ -51,3 +51,49 @@ changing_payloads() {
     is_well
 }
 @test "payloads: one that changes meanwhile does the keeper no harm" { both changing_payloads; }
+
+garbage() {
+    with_keeper
+    talk garbage
+    is_well
+    # The sandbox is none the worse: nothing was paused, renewed, started or ended.
+    says 'r["state"] == "running" and r["started"] == 1 and 3500000 < r["lease_ms"] <= 3600000'
+}
+@test "what is no message ends a connection, what is no request is refused" { both garbage; }
+
+# More than a keeper has room for: those who came first make room for those who speak.
+silent() {
+    with_keeper
+    coproc talk silent 1000 2>&1
+    read -r word <&"${COPROC[0]}"
+    [ "$word" = ready ]
+    is_one_of_many
+    local in=${COPROC[1]}
+    exec {in}>&-
+    wait "$COPROC_PID"
+    is_well
+}
+is_one_of_many() {
+    carrel exec "$id" -- echo fine
+    [ "$status:$out" = 0:fine ]
+    carrel ps "$id"
+    [ "$status" -eq 0 ]
+}
+@test "a thousand clients that say nothing keep nobody away" { both silent; }
+
+unread() {
+    with_keeper
+    talk unread
+    is_well
+}
+@test "a client that takes no answer is let go" { both unread; }
+
+# Root can reach a user's socket, but it is not root's.
+another_user() {
+    [ "$(id -u)" -eq 0 ] || skip "needs root and a user"
+    with_keeper
+    [ "$(talk peer)" = "done" ]
+    [ "$("$client" "$S/$id/sock" peer)" = "hung up" ]
+    is_well
+}
+@test "a client of another user is not listened to" { only user another_user; }
