@@ -7,8 +7,11 @@
 #include "cli/own_program.h"
 #include "cli/report_args.h"
 #include "core/living.h"
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 static const struct option_row rows[] = {
     { "name", "NAME", "what to call it besides its id; unique among the living",
@@ -71,12 +74,34 @@ static int create(struct living_args *args)
     return r < 0 ? report_fail(args->run.is_json, &err) : print_id(args, id);
 }
 
+/*
+ * The keeper needs what was said as long as the sandbox lives, and values of variables may be
+ * secrets. Where exec put them everybody can read them, so they are overwritten there.
+ */
+static int copy_words(int argc, char **argv, char ***out, struct carrel_error *err)
+{
+    char **words = calloc((size_t)argc + 1, sizeof(*words)); /* as long as we live */
+    bool is_short = !words;
+
+    for (int i = 0; !is_short && i < argc; i++) {
+        words[i] = strdup(argv[i]);
+        is_short = !words[i];
+    }
+    if (is_short)
+        return err_set_errno(err, -ENOMEM, "words");
+    *out = words;
+    return 0;
+}
+
 int cmd_create(int argc, char **argv)
 {
     struct carrel_error err = { 0 };
-    struct living_args args;
+    struct living_args args = { 0 };
+    char **words = argv;
 
-    int r = living_args_parse(&args, &command, argc, argv, &err);
+    int r = copy_words(argc, argv, &words, &err);
+    if (r == 0)
+        r = living_args_parse(&args, &command, argc, words, &err);
     int status = r < 0   ? report_fail(args.run.is_json, &err)
                  : r > 0 ? report_finish(0)
                          : create(&args);

@@ -12,15 +12,11 @@
 #include "core/sweep_layers.h"
 #include "registry/registry.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <malloc.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -303,43 +299,6 @@ static void end(struct keeper *keeper, struct carrel_error *why)
 
 /* --- the beginning --- */
 
-/* Each client and each detached program takes descriptors; programs have a limit of their own.
- */
-static void raise_files(void)
-{
-    struct rlimit files;
-
-    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-        files.rlim_cur = files.rlim_max;
-        (void)setrlimit(RLIMIT_NOFILE, &files); /* else there is room for fewer */
-    }
-}
-
-/* Nothing of the caller's stays: its terminal, its directory, its signals. */
-static int leave_caller(struct keeper *keeper, struct carrel_error *err)
-{
-    sigset_t set;
-
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (null < 0)
-        return err_set_errno(err, -errno, "open '/dev/null'");
-    for (int fd = 0; fd <= 2; fd++)
-        (void)dup2(null, fd);
-    if (null > 2)
-        fd_close(null);
-    (void)chdir("/");
-    (void)prctl(PR_SET_NAME, "carrel-keeper");
-    raise_files();
-    (void)sigemptyset(&set);
-    (void)sigaddset(&set, SIGTERM);
-    (void)sigaddset(&set, SIGINT);
-    (void)sigaddset(&set, SIGHUP);
-    (void)sigaddset(&set, SIGQUIT);
-    (void)sigprocmask(SIG_SETMASK, &set, NULL);
-    keeper->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    return keeper->signal_fd < 0 ? err_set_errno(err, -errno, "signalfd") : 0;
-}
-
 /* A runtime that isolates nothing has no private places to keep. */
 static int make_ground(struct keeper *keeper, struct carrel_error *err)
 {
@@ -367,7 +326,7 @@ static int make(struct keeper *keeper, struct carrel_error *err)
         keeper->lease_end_ns = clock_boot_ns() + keeper->lease_ms * NS_PER_MS;
     r = sandbox_set_lease(stage->box, keeper->lease_end_ns, keeper->idle_ms, err);
     if (r == 0)
-        r = leave_caller(keeper, err);
+        r = keeper_leave_caller(keeper, err);
     if (r < 0)
         return r;
     clock_stamp_now(keeper->created);

@@ -95,6 +95,11 @@ struct keeper {
     size_t n_processes; /* slots ever used */
 };
 
+/* --- keeper_caller.c --- */
+
+/* Nothing of the caller's stays but what the sandbox is made of. */
+int keeper_leave_caller(struct keeper *keeper, struct carrel_error *err);
+
 /* --- keeper_serve.c --- */
 
 /* Does what the client asks for, if it asked; one that is gone is let go. */

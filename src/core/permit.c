@@ -211,6 +211,13 @@ static bool is_passed(const char *const *patterns, const char *name, size_t len)
     return false;
 }
 
+bool permit_passes(const struct policy *policy, const char *variable)
+{
+    const char *const *pass = policy_get(policy, POLICY_ENV_PASS)->list;
+
+    return pass && is_passed(pass, variable, strcspn(variable, "="));
+}
+
 static int check_variable(
         const struct policy *policy, const char *entry, struct carrel_error *err)
 {

@@ -2,6 +2,7 @@
 #pragma once
 #include "base/auto.h"
 #include <carrel/run.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 struct carrel_error;
@@ -21,6 +22,9 @@ struct permit {
     char *require;
     char *best_effort;
 };
+
+/* Whether the policy gives this variable ("K=V") of the caller's to every program. */
+bool permit_passes(const struct policy *policy, const char *variable);
 
 /*
  * `given` and `policy` must outlive it. `environment`: the caller's variables, for those that

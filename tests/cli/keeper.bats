@@ -97,3 +97,81 @@ another_user() {
     is_well
 }
 @test "a client of another user is not listened to" { only user another_user; }
+
+# ---- what it has of whoever made it --------------------------------------------------------------
+
+variables() { tr '\0' '\n' <"/proc/$keeper/environ"; }
+
+# Descriptors, words and variables of the caller.
+nothing_kept() {
+    local made word=secret-word-$RANDOM
+    me sh -c 'echo content >file'
+    made=$(me env SECRET="$word" OTHER="$word" bash -c \
+        'exec 7<file 8<>file 9>>file 20<. 21<file; "$0" create --env A="$1" --label l="$1"' "$CARREL" "$word")
+    id=$made
+    keeper=$(keeper_of "$id")
+    [ -z "$(find "/proc/$keeper/fd" -lname "$T/file" -o -lname "$T")" ]
+    [ "$(find "/proc/$keeper/fd" -lname /dev/null | wc -l)" -eq 3 ]
+    [ "$(readlink "/proc/$keeper/cwd")" = / ]
+    [ "$(tr '\0' ' ' <"/proc/$keeper/cmdline" | sed 's/ *$//')" = carrel-keeper ]
+    ! variables | grep -q "$word"
+    [ "$(me grep -c "$word" "/proc/$keeper/environ")" -eq 0 ]
+    # The options are there all the same, for each program and each fork.
+    in_box 'echo $A'
+    [ "$out" = "$word" ]
+    says "r['labels']['l'] == '$word'"
+    carrel fork --inherit-env "$id"
+    [ "$status" -eq 0 ]
+    id=$out
+    keeper=$(keeper_of "$id")
+    [ "$(tr '\0' ' ' <"/proc/$keeper/cmdline" | sed 's/ *$//')" = carrel-keeper ]
+    in_box 'echo $A'
+    [ "$out" = "$word" ]
+}
+@test "a keeper has no descriptor, word or variable of its caller" { both nothing_kept; }
+
+# What the policy gives to programs is the caller's of then.
+passed_on() {
+    me sh -c 'echo "sandbox: {environment: {pass: [TOLD, GIVEN_*]}}" >policy.yaml'
+    id=$(me env TOLD=once GIVEN_A=twice NOT=never "$CARREL" create --policy policy.yaml)
+    in_box 'echo $TOLD $GIVEN_A $NOT'
+    [ "$out" = "once twice" ]
+    carrel snapshot "$id" "s$$"
+    [ "$status" -eq 0 ]
+    carrel fork "$id"
+    id=$out
+    TOLD=other carrel exec "$id" -c 'echo $TOLD $GIVEN_A $NOT'
+    [ "$out" = "once twice" ]
+    carrel snapshots rm "s$$" || true
+}
+@test "what the policy passes on, programs get, also after a snapshot and in forks" { both passed_on; }
+
+# In one mount namespace, as on a machine: `me` would make one for each command.
+directory_is_free() {
+    _places
+    mkdir "$T/m"
+    XDG_STATE_HOME=$T/state unshare --mount --propagation private sh -euc '
+        mount --bind "$1/carrel" /run/carrel
+        mount -t tmpfs none "$1/m"
+        cd "$1/m"
+        id=$("$0" create)
+        cd /
+        umount "$1/m"
+        "$0" exec "$id" -- echo fine
+        "$0" destroy "$id"' "$CARREL" "$T" >"$T/said" 3>&-
+    [ "$(cat "$T/said")" = fine ]
+}
+@test "the file system in which create was called can be unmounted" { only root directory_is_free; }
+
+# field N of /proc/PID/stat, behind the name
+stat_of() { sed 's/.*) //' "/proc/$1/stat" | cut -d' ' -f"$(($2 - 2))"; }
+no_terminal() {
+    id=$(me /usr/bin/python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' "$CARREL" create </dev/null | tr -d '\r')
+    [[ $id =~ ^S-[0-9a-z]{16}$ ]]
+    keeper=$(keeper_of "$id")
+    [ "$(stat_of "$keeper" 7)" -eq 0 ]             # its terminal
+    [ "$(stat_of "$keeper" 4)" -eq 1 ] || [ "$(stat_of "$keeper" 6)" -ne "$keeper" ] # it leads no session
+    carrel exec "$id" -- echo fine                 # though the terminal is gone
+    [ "$status:$out" = 0:fine ]
+}
+@test "a keeper has no terminal" { both no_terminal; }

@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/signals.h"
+#include "base/title.h"
 #include "runtime/local/apply.h"
 #include "runtime/local/caps.h"
 #include "runtime/local/landlock.h"
@@ -20,34 +21,10 @@
 #include <linux/capability.h>
 #include <sched.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#define ARGUMENTS_MAX (8U << 20) /* exec(2) takes no more */
-
-/*
- * What the kernel shows as our command line is the caller's: paths, labels, values of options.
- * It lies between the first argument and the name of the executable, where exec put all of it;
- * a caller that moved either of them keeps what it moved them for.
- */
-static int forget_arguments(struct carrel_error *err)
-{
-    static const char name[] = "carrel-init";
-    char *first = program_invocation_name;
-    uintptr_t end = getauxval(AT_EXECFN);
-
-    if (prctl(PR_SET_NAME, name, 0, 0, 0) < 0)
-        return err_set_errno(err, -errno, "name init");
-    if (end <= (uintptr_t)first || end - (uintptr_t)first > ARGUMENTS_MAX)
-        return 0;
-    explicit_bzero(first, end - (uintptr_t)first);
-    if (end - (uintptr_t)first >= sizeof(name))
-        memcpy(first, name, sizeof(name));
-    return 0;
-}
 
 static int forget_caller(struct setup *setup, struct carrel_error *err)
 {
@@ -56,7 +33,8 @@ static int forget_caller(struct setup *setup, struct carrel_error *err)
         explicit_bzero(*entry, strlen(*entry));
     signals_reset();
     (void)umask(0);
-    return forget_arguments(err);
+    int r = title_set("carrel-init"); /* labels and values of options are the caller's, too */
+    return r < 0 ? err_set_errno(err, r, "name init") : 0;
 }
 
 static int begin_network(struct setup *setup, struct carrel_error *err)

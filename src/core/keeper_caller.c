@@ -1,0 +1,116 @@
+/*
+ * keeper_caller.c - a keeper lets go of whoever made it.
+ *
+ * It may live for days. Until then the caller's terminal must not wait for it, its directory
+ * not be in use, its command line not be there for everybody to read, and of its environment
+ * only what the keeper needs be in memory. Descriptors were closed before: living_create.c.
+ */
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/title.h"
+#include "core/keeper.h"
+#include "core/run.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+/* Each client and each detached program takes descriptors; programs have a limit of their own.
+ */
+static void raise_files(void)
+{
+    struct rlimit files;
+
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+        files.rlim_cur = files.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &files); /* else there is room for fewer */
+    }
+}
+
+/*
+ * Where we look for things ourselves, and what the policy gives to each program. With a
+ * repository all: git may run the user's own filters at the end, as it does at the beginning.
+ */
+static bool is_needed(const struct stage *stage, const char *variable)
+{
+    static const char *const own[] = { "HOME", "PATH", "USER", "LOGNAME", "TMPDIR", "TZ",
+        "LANG", "XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME" };
+    size_t len = strcspn(variable, "=");
+
+    if (stage->options->workspace ||
+            (stage->request->policy && permit_passes(stage->request->policy, variable)))
+        return true;
+    for (size_t i = 0; i < ARRAY_LEN(own); i++)
+        if (strlen(own[i]) == len && memcmp(own[i], variable, len) == 0)
+            return true;
+    return false;
+}
+
+/* Copies: the kernel's block is overwritten afterwards. */
+static int thin_environment(const struct stage *stage, struct carrel_error *err)
+{
+    size_t n = 0;
+
+    while (environ && environ[n])
+        n++;
+    char **kept = calloc(n + 1, sizeof(*kept)); /* as long as we live */
+    bool is_short = !kept;
+    for (size_t i = 0, at = 0; !is_short && i < n; i++) {
+        if (!is_needed(stage, environ[i]))
+            continue;
+        kept[at] = strdup(environ[i]);
+        is_short = !kept[at++];
+    }
+    if (is_short)
+        return err_set_errno(err, -ENOMEM, "environment");
+    environ = kept;
+    return 0;
+}
+
+static int leave_streams(struct carrel_error *err)
+{
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    if (null < 0)
+        return err_set_errno(err, -errno, "open '/dev/null'");
+    for (int fd = 0; fd <= 2; fd++)
+        (void)dup2(null, fd);
+    if (null > 2)
+        fd_close(null);
+    return 0;
+}
+
+static int take_signals(struct keeper *keeper, struct carrel_error *err)
+{
+    sigset_t set;
+
+    (void)signal(SIGPIPE, SIG_IGN); /* whoever leaves a pipe must not end us */
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGTERM);
+    (void)sigaddset(&set, SIGINT);
+    (void)sigaddset(&set, SIGHUP);
+    (void)sigaddset(&set, SIGQUIT);
+    (void)sigprocmask(SIG_SETMASK, &set, NULL);
+    keeper->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return keeper->signal_fd < 0 ? err_set_errno(err, -errno, "signalfd") : 0;
+}
+
+int keeper_leave_caller(struct keeper *keeper, struct carrel_error *err)
+{
+    int r = leave_streams(err);
+
+    if (r == 0)
+        r = thin_environment(&keeper->stage, err);
+    if (r < 0)
+        return r;
+    r = title_set("carrel-keeper");
+    if (r < 0)
+        return err_set_errno(err, r, "name the keeper");
+    (void)chdir("/");
+    raise_files();
+    return take_signals(keeper, err);
+}
