@@ -199,3 +199,32 @@ for pid in ("self", "1"):
     done
 }
 @test "init and every program have a filter, and gain no privilege" { both filtered; }
+
+# ---- the end -------------------------------------------------------------------------------------
+
+# Whatever holds init up, the kernel ends it with its keeper: stopped, before or after file
+# requests (for which it has other ids) and pauses (in which it must not be killed).
+hung_init() {
+    local way init
+    new_tag
+    for way in fresh used; do
+        create
+        keeper=$(keeper_of "$id")
+        init=$(init_of "$keeper")
+        carrel exec --detach "$id" -c 'trap "" TERM HUP; (setsid sleep 1000 &); sleep 1000; :' "$tag"
+        if [ "$way" = used ]; then
+            carrel pause "$id"
+            carrel resume "$id"
+            carrel_reads text write "$id:/tmp/f"
+            [ "$status" -eq 0 ]
+        fi
+        kill -STOP "$init"
+        kill -KILL "$keeper"
+        until_true is_dead "$init"
+        none_left "$tag"
+        carrel list
+        [[ $out != *"$id"* ]]
+    done
+    nothing_left
+}
+@test "a keeper is killed while its init is stopped: nothing is left" { both hung_init; }

@@ -57,7 +57,7 @@ struct init {
     bool is_over;   /* a process that was to be the last has ended */
     bool is_alone;  /* as far as we know: no process but us */
     bool is_paused; /* by signals */
-    int freezer;    /* by which the programs are thawed; -1: no need so far */
+    int freezer;    /* by which the programs are thawed; -1: no need now */
     struct lease lease;
     size_t n_running;         /* of those that the host started */
     uint64_t skeleton_blocks; /* in use before the first program */
@@ -100,6 +100,35 @@ static _Noreturn void leave(struct init *init, int status)
 {
     end_frozen(init);
     _exit(status);
+}
+
+/*
+ * The kernel ends us with our owner. We see its end ourselves, unless something holds us up: a
+ * program that is being started and is stopped by others of its user, a file system that does
+ * not answer, whoever stops us from outside.
+ */
+static int tie_to_owner(struct init *init, struct carrel_error *err)
+{
+    struct pollfd owner = { .fd = init->owner, .events = POLLIN };
+
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+        return err_set(err, -EIO, "tie init to its owner: %s", strerrordesc_np(errno));
+    if (poll(&owner, 1, 0) > 0)
+        leave(init, 0); /* it was gone before */
+    return 0;
+}
+
+/*
+ * Not while programs are frozen in such a way that they do not die: these we have to thaw. And
+ * a run's owner may be a thread of a larger program, whose end is not that program's.
+ */
+static void set_tie(struct init *init)
+{
+    bool is_tied = init->plan->stays && init->freezer < 0;
+
+    int r = is_tied ? tie_to_owner(init, NULL) : prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0);
+    if (r < 0)
+        leave(init, 1); /* cannot be */
 }
 
 /* A host that does not take answers is gone: so are we. */
@@ -245,23 +274,14 @@ static int open_terminal(struct init *init, const struct wire_message *request, 
     return fd_steal(&master);
 }
 
-/*
- * While it is being started the program can be stopped by others of its user, and we wait for
- * it. So the kernel must see to it then that we end with our owner; at any other time we do so
- * ourselves, and thaw what is frozen first.
- */
 static pid_t launch_with_owner(
         struct init *init, const struct launch *launch, struct carrel_error *err)
 {
-    struct pollfd owner = { .fd = init->owner, .events = POLLIN };
-
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
-        return err_set(err, -EIO, "tie init to its owner: %s", strerrordesc_np(errno));
-    if (poll(&owner, 1, 0) > 0)
-        leave(init, 0); /* it was gone before */
+    int r = tie_to_owner(init, err);
+    if (r < 0)
+        return r;
     pid_t pid = launch_process(launch, err);
-    if (prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0) < 0)
-        leave(init, 1); /* cannot be, and would keep us from thawing what is frozen */
+    set_tie(init);
     return pid;
 }
 
@@ -374,6 +394,7 @@ static void take_freezer(struct init *init, int *fd)
 {
     fd_close(init->freezer);
     init->freezer = fd_steal(fd);
+    set_tie(init);
     answer_done(init);
 }
 
@@ -510,6 +531,7 @@ _Noreturn void init_main(struct setup *setup)
         answer_failed(&init, &err);
         _exit(1);
     }
+    set_tie(&init);
     struct wire_message ready = { .kind = WIRE_READY };
     answer(&init, &ready, NULL, 0);
     run_loop(&init);

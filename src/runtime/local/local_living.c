@@ -87,6 +87,17 @@ static int introduce_freezer(struct local *local, struct carrel_error *err)
     return r;
 }
 
+/* The programs run: init need not thaw them, and may end without a word. */
+static int dismiss_freezer(struct local *local, struct carrel_error *err)
+{
+    const struct wire_message message = { .kind = WIRE_FREEZER };
+
+    if (!local->knows_freezer)
+        return 0;
+    local->knows_freezer = false;
+    return local_ask(local, &message, NULL, 0, err);
+}
+
 /* Neither runs nor can go on by itself. D: such a process stops before it runs again. */
 static bool is_still(pid_t pid)
 {
@@ -150,7 +161,11 @@ int local_pause(struct sandbox *box, const char **by, struct carrel_error *err)
     *by = "freezer";
     if (r == 0)
         r = introduce_freezer(local, err);
-    return r < 0 ? r : freezer_freeze(&local->cgroup, local->pid, err);
+    if (r == 0)
+        r = freezer_freeze(&local->cgroup, local->pid, err);
+    if (r < 0)
+        (void)dismiss_freezer(local, NULL); /* the error above is what matters */
+    return r;
 }
 
 int local_resume(struct sandbox *box, struct carrel_error *err)
@@ -160,7 +175,7 @@ int local_resume(struct sandbox *box, struct carrel_error *err)
     if (local->cgroup.freezer < 0)
         return signal_all(local, WIRE_RESUME, err);
     int r = freezer_thaw(&local->cgroup);
-    return r < 0 ? err_set_errno(err, r, "thaw the cgroup") : 0;
+    return r < 0 ? err_set_errno(err, r, "thaw the cgroup") : dismiss_freezer(local, err);
 }
 
 /* The front has checked that a cgroup holds what is to change. */

@@ -319,7 +319,7 @@ int plan_make(const struct sandbox_spec *spec, const struct host *host, struct p
     if (!plan->hostname)
         return err_set_errno(err, -ENOMEM, "plan");
     plan->has_netns = spec->network == NETWORK_NONE;
-    plan->filters_init = spec->stays;
+    plan->stays = plan->filters_init = spec->stays;
     plan->landlock = host->landlock;
     plan_space_size(plan, spec->limits.value[LIMIT_DISK]);
     plan_rlimits(plan, spec);

@@ -95,7 +95,8 @@ struct plan {
     bool is_init_apart; /* init has another uid than the programs */
 
     bool shares_skeleton; /* nothing will be created in the root but what the steps say */
-    bool filters_init;    /* the system calls of init, too: then programs start faster */
+    bool stays; /* for programs that are started later, by a process that is its owner alone */
+    bool filters_init; /* the system calls of init, too: then programs start faster */
     bool has_netns;
     int landlock; /* ABI to use, 0: none */
     const char *hostname;

@@ -21,7 +21,7 @@ enum wire_kind {
     WIRE_FILE,    /* carries the payload, the directory and the watch, if there are */
     WIRE_STOP,    /* end every process but yourself */
     WIRE_LEASE,   /* end by yourself when ... */
-    WIRE_FREEZER, /* carries the file by which to thaw the programs */
+    WIRE_FREEZER, /* carries the file by which to thaw the programs; none: they run */
     WIRE_PAUSE,   /* stop every process but yourself, by a signal */
     WIRE_RESUME,
     /* init to host */
