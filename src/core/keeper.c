@@ -233,10 +233,12 @@ static int finish(struct keeper *keeper, struct carrel_error *err)
     struct stage *stage = &keeper->stage;
     struct carrel_run_result *result = stage->result;
 
-    result->usage = USAGE_INIT;
+    result->usage = stage->box ? USAGE_INIT : keeper->before;
     int r = stage->box ? sandbox_stop(stage->box, &result->usage, err) : 0;
     if (r < 0)
         return r;
+    if (stage->box)
+        keeper_add_usage(keeper, &result->usage);
     judge(keeper);
     r = evidence_end(&stage->evidence, result, err);
     if (r == 0)
@@ -343,6 +345,7 @@ int keeper_main(struct keeper *keeper, const char *id, int report)
     struct keeper_born born = { 0 };
 
     keeper->destroyer = keeper->signal_fd = -1;
+    keeper->before = USAGE_INIT;
     int r = make(keeper, &err);
     if (r < 0) {
         (void)stage_drop(&keeper->stage, r);

@@ -82,8 +82,9 @@ struct keeper {
     enum keeper_end end;
     int destroyer; /* the client that waits for the end; -1: none */
     int signal_fd;
-    bool is_full;       /* the disk limit was reached: nothing is started until there is room */
-    uint64_t oom_kills; /* that were accounted for */
+    bool is_full; /* the disk limit was reached: nothing is started until there is room */
+    struct sandbox_usage before; /* of sandboxes that this one was made again after */
+    uint64_t oom_kills;          /* that were accounted for */
     uint64_t pids_refused;
     uint32_t n_starts;
     uint64_t n_came; /* clients, ever */
@@ -199,6 +200,9 @@ struct json;
 void keeper_write_record(const struct keeper *keeper, struct buf *out);
 int keeper_write_processes(struct keeper *keeper, struct buf *out, struct carrel_error *err);
 void keeper_write_state(struct keeper *keeper, struct buf *out);
+
+/* What it used since it was created: what it says now, and what was before. */
+void keeper_add_usage(const struct keeper *keeper, struct sandbox_usage *usage);
 
 /* --- keeper.c --- */
 

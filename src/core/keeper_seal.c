@@ -118,12 +118,15 @@ static int stack_up(struct keeper *keeper, struct carrel_error *err)
 {
     struct carrel_error lost = { 0 };
     struct workplace *place = keeper->stage.place;
+    struct sandbox_usage usage = USAGE_INIT;
 
-    int r = sandbox_stop(keeper->stage.box, NULL, err);
+    int r = sandbox_stop(keeper->stage.box, &usage, err);
     if (r < 0) { /* something of it hangs in the kernel: no second one beside it */
         keeper->end = KEEPER_LOST;
         return r;
     }
+    keeper_add_usage(keeper, &usage);
+    keeper->before = usage;
     if (place) /* nobody waits for the disk: it goes on */
         r = workspace_end_use(place->ws, false, err);
     if (r == 0)

@@ -74,6 +74,32 @@ static void write_ms(struct json *json, const char *key, uint64_t end_ns, uint64
         json_u64(json, key, end_ns > now_ns ? (end_ns - now_ns) / NS_PER_MS : 0);
 }
 
+/* A sandbox in which nothing ran yet does not know what it used. */
+static void sum(uint64_t *to, uint64_t more)
+{
+    if (more != USAGE_UNKNOWN)
+        *to = *to == USAGE_UNKNOWN ? more : *to + more;
+}
+
+static void peak(uint64_t *to, uint64_t other)
+{
+    if (other != USAGE_UNKNOWN && (*to == USAGE_UNKNOWN || other > *to))
+        *to = other;
+}
+
+void keeper_add_usage(const struct keeper *keeper, struct sandbox_usage *usage)
+{
+    const struct sandbox_usage *before = &keeper->before;
+
+    sum(&usage->cpu_ms, before->cpu_ms);
+    sum(&usage->written_bytes, before->written_bytes);
+    sum(&usage->oom_kills, before->oom_kills);
+    sum(&usage->pids_refused, before->pids_refused);
+    peak(&usage->peak_memory_bytes, before->peak_memory_bytes);
+    peak(&usage->peak_pids, before->peak_pids);
+    usage->is_disk_full = usage->is_disk_full || before->is_disk_full;
+}
+
 void keeper_write_state(struct keeper *keeper, struct buf *out)
 {
     struct json json = { .out = out };
@@ -81,6 +107,7 @@ void keeper_write_state(struct keeper *keeper, struct buf *out)
 
     result->usage = USAGE_INIT;
     (void)sandbox_usage(keeper->stage.box, &result->usage, NULL); /* unknown then */
+    keeper_add_usage(keeper, &result->usage);
     json_object(&json, NULL);
     write_facts(keeper, &json);
     json_str(&json, "state", keeper->is_paused ? "paused" : "running");

@@ -710,3 +710,22 @@ crash() {
     echo "# $who: of 4 snapshots whose keeper was killed $before came about" >&3
 }
 @test "a keeper that is killed meanwhile leaves nothing, and takes nothing that has a name" { both crash; }
+
+# What was used before the sandbox was made again is not forgotten. What is not known stays so.
+added_up() {
+    local before
+    create
+    in_box 'head -c 20M /dev/zero | sha256sum >/dev/null; head -c 3M /dev/zero >/tmp/x'
+    says 'r["usage"]["cpu_ms"] > 0 and r["usage"]["written_bytes"] >= 3 * 2**20'
+    before=$(json 'r["usage"]')
+    before=${before//null/None}
+    carrel snapshot "$id" one
+    [[ $out == *stacked* ]]
+    says "all(r['usage'][k] is v is None or r['usage'][k] >= v for k, v in $before.items())"
+    in_box 'head -c 20M /dev/zero | sha256sum >/dev/null; head -c 3M /dev/zero >/tmp/y'
+    says "r['usage']['cpu_ms'] > $before['cpu_ms']"
+    holds "r['usage']['written_bytes'] >= 3 * 2**20 + $before['written_bytes']"
+    carrel snapshot "$id" two
+    says "r['usage']['written_bytes'] >= 3 * 2**20 + $before['written_bytes']"
+}
+@test "a sandbox that was made again has used what it used before, too" { both added_up; }
