@@ -8,6 +8,7 @@
  *   garbage      what is no message, or not one that may come now; descriptors nobody asked for
  *   silent N     N connections that say nothing; prints "ready", and goes when its input ends
  *   unread       asks and never takes an answer, until it is let go
+ *   forks N      asks for N forks and reads nothing of them, as `silent`
  *   peer         connects, and prints how that ended
  *
  * Ends with 0 when each case had the answer that it must have. Others are printed.
@@ -309,10 +310,19 @@ static void garbage(void)
 
 /* --- those who do not talk, or do not listen --- */
 
+static void await_end(void)
+{
+    char byte;
+
+    (void)puts("ready");
+    (void)fflush(stdout);
+    while (read(0, &byte, 1) > 0)
+        ;
+}
+
 static void silent(long n)
 {
     struct rlimit files;
-    char byte;
 
     if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
         files.rlim_cur = files.rlim_max;
@@ -320,10 +330,7 @@ static void silent(long n)
     }
     for (long i = 0; i < n; i++)
         (void)dial(); /* closed by our end */
-    (void)puts("ready");
-    (void)fflush(stdout);
-    while (read(0, &byte, 1) > 0)
-        ;
+    await_end();
 }
 
 static void unread(void)
@@ -337,6 +344,24 @@ static void unread(void)
         r = keeper_send(sock, &request, NULL, 0, 0);
     if (r != -EPIPE)
         die("send");
+}
+
+/* The pipe is made as small as can be: most of the forks have no room in it. */
+static void forks(long n)
+{
+    struct keeper_message message = { .kind = KEEPER_FORK, .value = (int32_t)n };
+    struct carrel_error err = { 0 };
+    AUTO(fd_close) int sock = dial();
+    AUTO(fd_close) int payload = payload_make("", NULL, NULL, &err);
+    int fds[KEEPER_MAX_FDS];
+
+    greet(sock);
+    say(sock, &message, sizeof(message), &payload, 1);
+    if (keeper_receive(sock, &message, fds, 0) != 1 || message.kind != KEEPER_DONE)
+        die(message.error.message);
+    (void)fcntl(fds[0], F_SETPIPE_SZ, 4096); /* too late where many have stood already */
+    await_end();
+    fd_close(fds[0]);
 }
 
 static void peer(void)
@@ -370,6 +395,8 @@ int main(int argc, char **argv)
         silent(n);
     else if (strcmp(name, "unread") == 0)
         unread();
+    else if (strcmp(name, "forks") == 0)
+        forks(n);
     else if (strcmp(name, "peer") == 0)
         peer();
     else

@@ -356,7 +356,7 @@ int keeper_main(struct keeper *keeper, const char *id, int report)
     }
     (void)snprintf(born.id, sizeof(born.id), "%s", id);
     born.error = err;
-    (void)fd_write_all(report, &born, sizeof(born)); /* whoever asked may be gone */
+    keeper_tell_birth(report, &born);
     fd_close(report);
     if (r < 0)
         return 1;

@@ -90,7 +90,7 @@ static _Noreturn void become_fork(const struct birth *birth)
     if (r == 0)
         r = conceive(child, birth, &born, &born.error);
     if (r < 0) {
-        (void)fd_write_all(birth->report, &born, sizeof(born)); /* nobody else to tell */
+        keeper_tell_birth(birth->report, &born);
         _exit(1);
     }
     _exit(keeper_main(child, born.id, birth->report));
@@ -150,6 +150,8 @@ int keeper_fork(struct keeper *keeper, const struct keeper_message *request,
     if (pipe2(ends, O_CLOEXEC) < 0)
         return err_set_errno(err, -errno, "pipe");
     AUTO(fd_close) int read_end = ends[0];
+    /* Room for all, so that none waits for the client; else each for a moment. */
+    (void)fcntl(read_end, F_SETPIPE_SZ, request->value * KEEPER_BORN_ROOM);
     const struct birth birth = {
         .parent = keeper,
         .sealed = &sealed,

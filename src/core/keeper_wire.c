@@ -1,14 +1,19 @@
 /* keeper_wire.c - typed messages over packets. */
 #include "core/keeper_wire.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/packet.h"
 #include "base/payload.h"
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#define BIRTH_MS 1000 /* where the pipe has no room: those before us were not read, either */
 
 int keeper_send(
         int sock, const struct keeper_message *message, const int *fds, size_t n_fds, int flags)
@@ -29,6 +34,21 @@ int keeper_receive(int sock, struct keeper_message *message, int *fds, int flags
     for (int i = 0; i < n; i++)
         fd_close(fd_steal(&fds[i]));
     return -EPROTO;
+}
+
+_Static_assert(sizeof(struct keeper_born) <= KEEPER_BORN_ROOM && KEEPER_BORN_ROOM <= PIPE_BUF,
+        "it is written whole or not at all");
+
+void keeper_tell_birth(int report, const struct keeper_born *born)
+{
+    const uint64_t deadline = clock_ns() + BIRTH_MS * UINT64_C(1000000);
+    struct pollfd room = { .fd = report, .events = POLLOUT };
+
+    if (fd_set_nonblocking(report) < 0)
+        return;
+    while (write(report, born, sizeof(*born)) < 0 && (errno == EAGAIN || errno == EINTR) &&
+            clock_ns() < deadline)
+        (void)poll(&room, 1, clock_poll_ms(deadline)); /* however it ends, we write again */
 }
 
 int keeper_payload_read(

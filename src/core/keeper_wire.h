@@ -96,6 +96,10 @@ struct keeper_born {
     char id[NAME_ID_MAX + 1];
     struct carrel_error error; /* code 0: it stands */
 };
+#define KEEPER_BORN_ROOM 1024 /* of a pipe, for each */
+
+/* Says it. Somebody who does not listen is not waited for: they find it in the registry. */
+void keeper_tell_birth(int report, const struct keeper_born *born);
 
 /* As packet_send(): 0 or a negative errno; -EPIPE: the other side is gone. */
 int keeper_send(int sock, const struct keeper_message *message, const int *fds, size_t n_fds,

@@ -88,6 +88,24 @@ unread() {
 }
 @test "a client that takes no answer is let go" { both unread; }
 
+# More than fit into the pipe by which they say that they stand.
+unread_forks() {
+    local fork
+    with_keeper
+    coproc talk forks 12 2>&1
+    read -r word <&"${COPROC[0]}"
+    [ "$word" = ready ]
+    until_true thirteen
+    for fork in $(me "$CARREL" list --json | grep -o '"id":"S-[0-9a-z]*' | cut -d'"' -f4); do
+        me timeout -k 5 10 "$CARREL" exec "$fork" -- true </dev/null
+    done
+    local in=${COPROC[1]}
+    exec {in}>&-
+    wait "$COPROC_PID"
+}
+thirteen() { [ "$(me "$CARREL" list --json | grep -o '"state":"running"' | wc -l)" -eq 13 ]; }
+@test "forks do not wait for a client that does not hear of them" { both unread_forks; }
+
 # Root can reach a user's socket, but it is not root's.
 another_user() {
     [ "$(id -u)" -eq 0 ] || skip "needs root and a user"
