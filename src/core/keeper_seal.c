@@ -114,11 +114,37 @@ static int save_lost(struct keeper *keeper)
     return r < 0 ? r : name_sealed(keeper, name, &sealed, NULL);
 }
 
+/* It cannot be made again. What it wrote is kept, and whoever asked is told where. */
+static int lose(struct keeper *keeper, bool is_sealed, const struct carrel_error *why,
+        struct carrel_error *err)
+{
+    const struct workplace *place = keeper->stage.place;
+
+    keeper->end = KEEPER_LOST;
+    bool is_saved = is_sealed && save_lost(keeper) == 0;
+    return err_set(err, why->code, "make the sandbox again: %s%s%s%s%s", why->message,
+            is_saved ? "; its files are kept as snapshot lost-" : "",
+            is_saved ? keeper->entry->id : "", place ? "; its work is in workspace " : "",
+            place ? place->ws->run : "");
+}
+
+static int seal_all(struct keeper *keeper, bool *is_sealed, struct carrel_error *err)
+{
+    struct workplace *place = keeper->stage.place;
+
+    int r = place ? workspace_end_use(place->ws, false, err) : 0; /* the disk can wait */
+    if (r == 0)
+        r = ground_seal(keeper->stage.ground, err);
+    *is_sealed = r == 0;
+    return r == 0 && place ? restack_seal(place, err) : r;
+}
+
 static int stack_up(struct keeper *keeper, struct carrel_error *err)
 {
-    struct carrel_error lost = { 0 };
+    struct carrel_error why = { 0 };
     struct workplace *place = keeper->stage.place;
     struct sandbox_usage usage = USAGE_INIT;
+    bool is_sealed = false;
 
     int r = sandbox_stop(keeper->stage.box, &usage, err);
     if (r < 0) { /* something of it hangs in the kernel: no second one beside it */
@@ -127,22 +153,17 @@ static int stack_up(struct keeper *keeper, struct carrel_error *err)
     }
     keeper_add_usage(keeper, &usage);
     keeper->before = usage;
-    if (place) /* nobody waits for the disk: it goes on */
-        r = workspace_end_use(place->ws, false, err);
-    if (r == 0)
-        r = ground_seal(keeper->stage.ground, err);
-    if (r == 0 && place)
-        r = restack_seal(place, err);
-    if (r < 0) /* it is used again as it is, and an overlay takes no work directory twice */
+    r = seal_all(keeper, &is_sealed, err);
+    int again = 0;
+    if (r < 0) {
+        /* It is used again as it is, and an overlay takes no work directory twice. What the
+         * workspace lies on by now its record tells: without that, work would be hidden. */
         (void)layer_renew(&keeper->stage.ground->top, NULL);
-    if (stand_again(keeper, &lost) < 0) {
-        keeper->end = KEEPER_LOST;
-        bool is_saved = r == 0 && save_lost(keeper) == 0;
-        return err_set(err, lost.code, "make the sandbox again: %s%s%s", lost.message,
-                is_saved ? "; its files are kept as snapshot lost-" : "",
-                is_saved ? keeper->entry->id : "");
+        again = place ? workplace_remount(place, &why) : 0;
     }
-    return r;
+    if (again == 0)
+        again = stand_again(keeper, &why);
+    return again < 0 ? lose(keeper, is_sealed, &why, err) : r;
 }
 
 static int copy_layers(

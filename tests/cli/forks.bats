@@ -729,3 +729,38 @@ added_up() {
     says "r['usage']['written_bytes'] >= 3 * 2**20 + $before['written_bytes']"
 }
 @test "a sandbox that was made again has used what it used before, too" { both added_up; }
+
+# The tree is exchanged first, then the git dir: one that cannot be moved stops it in between.
+half_sealed() {
+    local place
+    me git init -q -b main repo
+    me git -C repo config user.name T
+    me git -C repo config user.email t@example.org
+    me sh -c 'cd repo && echo one >a && git add a && git commit -qm first'
+    create --repo repo --task T --run R
+    in_box 'echo two >>a; echo new >b; git commit -qam second'
+    place=$(me "$CARREL" inspect "$id" | grep -o '"workspace":"[^"]*' | cut -d'"' -f4)
+    if [ "$who" = root ]; then
+        chattr +i "$place/gitupper" || skip "no file can be made immutable here"
+    else
+        me chmod 555 "$place/gitupper"
+    fi
+    carrel snapshot "$id" never
+    [ "$status" -eq 125 ]
+    [[ $err == *"seal workspace 'R'"* ]]
+    [ "$who" != root ] || chattr -i "$place/gitupper"
+    me chmod 755 "$place/gitupper"
+    carrel snapshots
+    [[ $out != *never* ]]
+    # It goes on, with all of it, and can be sealed later.
+    in_box 'cat a b; git log --oneline | wc -l; git status --short'
+    [ "$status:$out" = $'0:one\ntwo\nnew\n2\n?? b' ]
+    carrel snapshot "$id" later
+    [ "$status:$out" = "0:later (stacked)" ]
+    in_box 'cat a b'
+    [ "$out" = $'one\ntwo\nnew' ]
+    carrel destroy "$id"
+    carrel workspace diff R
+    [[ $out == *+two* && $out == *+new* ]]
+}
+@test "a workspace that can be sealed only in part hides nothing" { both half_sealed; }
