@@ -9,6 +9,7 @@
  *   silent N     N connections that say nothing; prints "ready", and goes when its input ends
  *   unread       asks and never takes an answer, until it is let go
  *   forks N      asks for N forks and reads nothing of them, as `silent`
+ *   half         gets a file, closes one direction and goes on writing, as `silent`
  *   peer         connects, and prints how that ended
  *
  * Ends with 0 when each case had the answer that it must have. Others are printed.
@@ -364,6 +365,28 @@ static void forks(long n)
     fd_close(fds[0]);
 }
 
+static void half(void)
+{
+    struct keeper_message message = {
+        .kind = KEEPER_FILE,
+        .file = { .op = FILE_OPEN, .flags = O_WRONLY | O_CREAT, .mode = 0644 },
+    };
+    struct carrel_error err = { 0 };
+    AUTO(fd_close) int sock = dial();
+    AUTO(fd_close) int payload = payload_make("/tmp/held", NULL, NULL, &err);
+    int fds[KEEPER_MAX_FDS];
+
+    greet(sock);
+    say(sock, &message, sizeof(message), &payload, 1);
+    if (keeper_receive(sock, &message, fds, 0) != 1 || shutdown(sock, SHUT_WR) < 0)
+        die("file");
+    expect("half", sock, "hung up");
+    await_end();
+    if (write(fds[0], "late", 4) != 4)
+        die("write");
+    fd_close(fds[0]);
+}
+
 static void peer(void)
 {
     const struct keeper_message hello = { .kind = KEEPER_HELLO, .value = KEEPER_VERSION };
@@ -397,6 +420,8 @@ int main(int argc, char **argv)
         unread();
     else if (strcmp(name, "forks") == 0)
         forks(n);
+    else if (strcmp(name, "half") == 0)
+        half();
     else if (strcmp(name, "peer") == 0)
         peer();
     else

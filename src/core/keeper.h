@@ -26,6 +26,7 @@ struct registry_entry;
 #define KEEPER_MAX_CLIENTS 512
 #define KEEPER_MAX_PROCESSES 1024     /* running, or ended and not yet attached to */
 #define KEEPER_MAX_ENDED 64           /* of the latter */
+#define KEEPER_MAX_HOLDERS 64         /* clients that were let go and have files */
 #define KEEPER_KEPT_BYTES (64U << 10) /* of each stream of a detached process */
 
 struct keeper_client {
@@ -89,7 +90,10 @@ struct keeper {
     uint32_t n_starts;
     uint64_t n_came; /* clients, ever */
     struct keeper_client clients[KEEPER_MAX_CLIENTS];
-    size_t n_clients; /* slots ever used */
+    size_t n_clients;                /* slots ever used */
+    int holders[KEEPER_MAX_HOLDERS]; /* pidfds */
+    size_t n_holders;
+    bool is_held; /* by more than these: for good */
     struct pollfd *watch;
     size_t watch_room;
     struct keeper_process *processes;
@@ -113,6 +117,9 @@ void keeper_fill_limits(const struct keeper *keeper, struct carrel_run_options *
 /* Takes the one who has connected, if there is one. */
 void keeper_accept(struct keeper *keeper);
 void keeper_drop_client(struct keeper *keeper, size_t client);
+
+/* Whether somebody outside may have a file of the sandbox open. */
+bool keeper_is_open_outside(struct keeper *keeper);
 
 /* --- keeper_process.c --- */
 

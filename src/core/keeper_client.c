@@ -11,10 +11,16 @@
 #include "core/keeper_wire.h"
 #include "registry/registry.h"
 #include <errno.h>
+#include <poll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define NS_PER_MS UINT64_C(1000000)
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
 
 /* The directory lets nobody else in. Should it ever, this does not. */
 static bool is_of_our_user(int sock)
@@ -89,6 +95,81 @@ void keeper_accept(struct keeper *keeper)
     keeper->is_changed = true;
 }
 
+/* Whoever closes its socket has closed its files, or is about to: clients are our own code. */
+static bool has_hung_up(int sock)
+{
+    struct pollfd client = { .fd = sock };
+
+    return poll(&client, 1, 0) == 1 && client.revents & POLLHUP;
+}
+
+/* The process that connected. -ESRCH: it has ended. */
+static int open_peer(int sock)
+{
+    struct ucred peer;
+    socklen_t len = sizeof(peer);
+    int pidfd = -1;
+    socklen_t pidfd_len = sizeof(pidfd);
+
+    if (getsockopt(sock, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &pidfd_len) == 0)
+        return pidfd;
+    if (errno != ENOPROTOOPT)
+        return -errno;
+    /* Before Linux 6.5 its number may be another's by now: then that one is waited for. */
+    if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
+        return -errno;
+    pidfd = (int)syscall(SYS_pidfd_open, peer.pid, 0);
+    return pidfd < 0 ? -errno : pidfd;
+}
+
+static bool has_ended(int pidfd)
+{
+    struct pollfd process = { .fd = pidfd, .events = POLLIN };
+
+    return poll(&process, 1, 0) == 1;
+}
+
+static void forget_holders(struct keeper *keeper)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < keeper->n_holders; i++) {
+        if (has_ended(keeper->holders[i]))
+            fd_close(keeper->holders[i]);
+        else
+            keeper->holders[n++] = keeper->holders[i];
+    }
+    keeper->n_holders = n;
+}
+
+/* One that is let go, though it has not closed its end, may use its files as long as it lives.
+ */
+static void remember_holder(struct keeper *keeper, const struct keeper_client *client)
+{
+    if (!client->has_file || has_hung_up(client->sock))
+        return;
+    AUTO(fd_close) int pidfd = open_peer(client->sock);
+    if (pidfd == -ESRCH)
+        return;
+    forget_holders(keeper);
+    if (pidfd < 0 || keeper->n_holders == KEEPER_MAX_HOLDERS)
+        keeper->is_held = true; /* nobody will tell us of its end */
+    else
+        keeper->holders[keeper->n_holders++] = fd_steal(&pidfd);
+}
+
+bool keeper_is_open_outside(struct keeper *keeper)
+{
+    forget_holders(keeper);
+    for (size_t i = 0; i < keeper->n_clients; i++) {
+        const struct keeper_client *client = &keeper->clients[i];
+        /* One that has gone counts no more, though the loop may not have come to it yet. */
+        if (client->sock >= 0 && client->has_file && !has_hung_up(client->sock))
+            return true;
+    }
+    return keeper->is_held || keeper->n_holders > 0;
+}
+
 void keeper_drop_client(struct keeper *keeper, size_t client)
 {
     struct keeper_client *c = &keeper->clients[client];
@@ -96,6 +177,7 @@ void keeper_drop_client(struct keeper *keeper, size_t client)
     if (c->sock < 0)
         return;
     keeper_leave(keeper, client);
+    remember_holder(keeper, c);
     if (keeper->destroyer == (int)client)
         keeper->destroyer = -1;
     fd_close(c->sock);

@@ -196,19 +196,6 @@ static int copy_halted(
     return r;
 }
 
-/* A client that has gone counts no more, though the loop may not have come to it yet. */
-static bool is_open_outside(const struct keeper *keeper)
-{
-    for (size_t i = 0; i < keeper->n_clients; i++) {
-        struct pollfd client = { .fd = keeper->clients[i].sock };
-        if (client.fd < 0 || !keeper->clients[i].has_file)
-            continue;
-        if (poll(&client, 1, 0) < 1 || !(client.revents & POLLHUP))
-            return true;
-    }
-    return false;
-}
-
 /* 1: there is none, as far as one look tells. */
 static int has_no_process(struct keeper *keeper, struct carrel_error *err)
 {
@@ -227,7 +214,7 @@ static int is_quiet(struct keeper *keeper, struct carrel_error *err)
 {
     struct pollfd reports = { .fd = keeper->stage.box->event_fd, .events = POLLIN };
 
-    if (is_open_outside(keeper))
+    if (keeper_is_open_outside(keeper))
         return 0;
     int r = has_no_process(keeper, err);
     while (r == 1 && keeper_count_running(keeper) > 0) {

@@ -106,6 +106,27 @@ unread_forks() {
 thirteen() { [ "$(me "$CARREL" list --json | grep -o '"state":"running"' | wc -l)" -eq 13 ]; }
 @test "forks do not wait for a client that does not hear of them" { both unread_forks; }
 
+# It was let go, but has a file that it may write to: no layer may be sealed under it.
+half_closed() {
+    with_keeper
+    coproc talk half 2>&1
+    read -r word <&"${COPROC[0]}"
+    [ "$word" = ready ]
+    carrel snapshot "$id" early
+    [ "$status:$out" = "0:early (copied)" ]
+    local in=${COPROC[1]}
+    exec {in}>&-
+    wait "$COPROC_PID"
+    carrel create --from early
+    carrel cat "$out:/tmp/held"
+    [ "$status:$out" = 0: ]
+    carrel cat "$id:/tmp/held"
+    [ "$status:$out" = 0:late ]
+    carrel snapshot "$id" late
+    [ "$status:$out" = "0:late (stacked)" ]
+}
+@test "a client that closed its end in part may still write to its files" { both half_closed; }
+
 # Root can reach a user's socket, but it is not root's.
 another_user() {
     [ "$(id -u)" -eq 0 ] || skip "needs root and a user"
