@@ -68,6 +68,7 @@ static int create(struct living_args *args)
         .from = args->from,
         .lease_ms = args->has_lease ? args->lease_ms : LIVING_LEASE_MS,
         .idle_ms = args->idle_ms,
+        .is_apart = true, /* see copy_words() */
     };
     int r = living_create(&request, id, &err);
     args->run.workspace.options.program = NULL; /* it was ours, and goes with us */

@@ -75,6 +75,7 @@ struct keeper {
     uint64_t idle_ms;               /* 0: none */
     uint64_t lease_end_ns;          /* CLOCK_BOOTTIME; 0: none */
     struct sandbox_limits changed;  /* since it was made; 0: not */
+    bool is_apart; /* what it was asked for lies elsewhere than words and variables of exec */
     char created[CLOCK_STAMP];
     bool is_paused;
     uint64_t next_accept_ns; /* not before */

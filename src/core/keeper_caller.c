@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -99,17 +100,28 @@ static int take_signals(struct keeper *keeper, struct carrel_error *err)
     return keeper->signal_fd < 0 ? err_set_errno(err, -errno, "signalfd") : 0;
 }
 
+/* The words of a program that uses the library are its own, and it may have given us some. */
+static int leave_words(const struct keeper *keeper, struct carrel_error *err)
+{
+    static const char name[] = "carrel-keeper";
+
+    if (!keeper->is_apart)
+        return prctl(PR_SET_NAME, name) < 0 ? err_set_errno(err, -errno, "name the keeper") : 0;
+    int r = thin_environment(&keeper->stage, err);
+    if (r < 0)
+        return r;
+    r = title_set(name);
+    return r < 0 ? err_set_errno(err, r, "name the keeper") : 0;
+}
+
 int keeper_leave_caller(struct keeper *keeper, struct carrel_error *err)
 {
     int r = leave_streams(err);
 
     if (r == 0)
-        r = thin_environment(&keeper->stage, err);
+        r = leave_words(keeper, err);
     if (r < 0)
         return r;
-    r = title_set("carrel-keeper");
-    if (r < 0)
-        return err_set_errno(err, r, "name the keeper");
     (void)chdir("/");
     raise_files();
     return take_signals(keeper, err);

@@ -65,6 +65,7 @@ static int conceive(struct keeper *child, const struct birth *birth, struct keep
     child->labels = birth->labels ? birth->labels : parent->labels;
     child->lease_ms = parent->lease_ms;
     child->idle_ms = parent->idle_ms;
+    child->is_apart = parent->is_apart;
     child->base = &birth->sealed->base;
     int r = stage_permit(&child->stage, err);
     if (r == 0)

@@ -39,6 +39,8 @@ struct living_request {
     const char *from;                         /* a snapshot to begin with; NULL: none */
     uint64_t lease_ms;                        /* 0: none */
     uint64_t idle_ms;                         /* 0: none */
+    /* None of all this lies where exec put words and variables: the keeper overwrites these. */
+    bool is_apart;
 };
 
 #define LIVING_LEASE_MS (60U * 60 * 1000) /* what commands ask for when nobody says */

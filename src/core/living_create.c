@@ -120,6 +120,7 @@ int living_create(const struct living_request *request, char id[static REGISTRY_
     keeper->base = request->from ? &beginning.base : NULL;
     keeper->lease_ms = request->lease_ms;
     keeper->idle_ms = request->idle_ms;
+    keeper->is_apart = request->is_apart;
     r = stage_init(&keeper->stage, &run, err);
     if (r == 0)
         r = stage_permit(&keeper->stage, err);

@@ -24,6 +24,20 @@ with_keeper() {
     held=$(n_held)
 }
 talk() { me timeout -k 5 60 "$client" "$S/$id/sock" "$@"; }
+# One that stays until it is let go.
+holding() {
+    local word
+    coproc talk "$@" 2>&1
+    holder=$COPROC_PID
+    exec {holder_in}>&"${COPROC[1]}"
+    read -r word <&"${COPROC[0]}"
+    [ "$word" = ready ]
+    eval "exec ${COPROC[1]}>&-"
+}
+let_go() {
+    exec {holder_in}>&-
+    wait "$holder"
+}
 n_held() { find "/proc/$keeper/fd" -mindepth 1 | wc -l; }
 alone() { me "$CARREL" list --json | grep -q '"clients":0,'; } # which asks no keeper
 as_before() { [ "$(n_held)" -eq "$held" ]; }
@@ -64,13 +78,9 @@ garbage() {
 # More than a keeper has room for: those who came first make room for those who speak.
 silent() {
     with_keeper
-    coproc talk silent 1000 2>&1
-    read -r word <&"${COPROC[0]}"
-    [ "$word" = ready ]
+    holding silent 1000
     is_one_of_many
-    local in=${COPROC[1]}
-    exec {in}>&-
-    wait "$COPROC_PID"
+    let_go
     is_well
 }
 is_one_of_many() {
@@ -92,16 +102,12 @@ unread() {
 unread_forks() {
     local fork
     with_keeper
-    coproc talk forks 12 2>&1
-    read -r word <&"${COPROC[0]}"
-    [ "$word" = ready ]
+    holding forks 12
     until_true thirteen
     for fork in $(me "$CARREL" list --json | grep -o '"id":"S-[0-9a-z]*' | cut -d'"' -f4); do
         me timeout -k 5 10 "$CARREL" exec "$fork" -- true </dev/null
     done
-    local in=${COPROC[1]}
-    exec {in}>&-
-    wait "$COPROC_PID"
+    let_go
 }
 thirteen() { [ "$(me "$CARREL" list --json | grep -o '"state":"running"' | wc -l)" -eq 13 ]; }
 @test "forks do not wait for a client that does not hear of them" { both unread_forks; }
@@ -109,14 +115,10 @@ thirteen() { [ "$(me "$CARREL" list --json | grep -o '"state":"running"' | wc -l
 # It was let go, but has a file that it may write to: no layer may be sealed under it.
 half_closed() {
     with_keeper
-    coproc talk half 2>&1
-    read -r word <&"${COPROC[0]}"
-    [ "$word" = ready ]
+    holding half
     carrel snapshot "$id" early
     [ "$status:$out" = "0:early (copied)" ]
-    local in=${COPROC[1]}
-    exec {in}>&-
-    wait "$COPROC_PID"
+    let_go
     carrel create --from early
     carrel cat "$out:/tmp/held"
     [ "$status:$out" = 0: ]
