@@ -6,6 +6,7 @@
  *   payloads     what is no payload, each beside a request that needs one
  *   changing N   asks N times with a payload that another thread changes and cuts off meanwhile
  *   garbage      what is no message, or not one that may come now; descriptors nobody asked for
+ *   requests     messages that are whole, and ask for what there is not
  *   silent N     N connections that say nothing; prints "ready", and goes when its input ends
  *   unread       asks and never takes an answer, until it is let go
  *   forks N      asks for N forks and reads nothing of them, as `silent`
@@ -309,6 +310,82 @@ static void garbage(void)
     is_told(sock, &message, 6, "an endless idle time", "no such time");
 }
 
+/* --- what cannot be --- */
+
+static void is_refused(int sock, const struct keeper_message *message, const char *text,
+        const char *const *argv, const char *const *env, const char *answer)
+{
+    struct carrel_error err = { 0 };
+    AUTO(fd_close) int payload = payload_make(text, argv, env, &err);
+
+    if (payload < 0)
+        die(err.message);
+    say(sock, message, sizeof(*message), &payload, 1);
+    const char *got = hear(sock);
+    bool is_wrong = strcmp(got, "done") == 0 || strcmp(got, "hung up") == 0 ||
+                    strncmp(got, answer, strlen(answer)) != 0;
+    if (is_wrong) {
+        printf("%u with '%s': '%s' instead of '%s'\n", message->kind, text, got, answer);
+        n_wrong++;
+    }
+}
+
+static void no_forks(int sock)
+{
+    static const int32_t numbers[] = { 0, -1, INT32_MIN, 1025, INT32_MAX };
+    static const char *const labels[][2] = { { "none", NULL }, { "=x", NULL },
+        { "a b=c", NULL }, { "a\nb=c", NULL } };
+    struct keeper_message message = { .kind = KEEPER_FORK };
+
+    for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+        message.value = numbers[i];
+        is_refused(sock, &message, "", NULL, NULL, "1 to 1024 forks at a time");
+    }
+    message.value = 1;
+    message.flags = KEEPER_LABELS;
+    for (size_t i = 0; i < ARRAY_LEN(labels); i++)
+        is_refused(sock, &message, "", labels[i], NULL, "label '");
+}
+
+static void no_files(int sock)
+{
+    struct keeper_message message = { .kind = KEEPER_FILE };
+
+    message.file.op = FILE_OP_COUNT;
+    is_refused(sock, &message, "/tmp", NULL, NULL, "");
+    message.file.op = (enum file_op)0x7fffffff;
+    is_refused(sock, &message, "/tmp", NULL, NULL, "");
+    message.file = (struct file_request){ .op = FILE_RENAME };
+    is_refused(sock, &message, "/tmp", NULL, NULL, ""); /* to where? */
+    message.file = (struct file_request){ .op = FILE_STAT };
+    is_refused(sock, &message, "", NULL, NULL, "the path of a file is empty");
+    message.file = (struct file_request){ .op = FILE_WATCH };
+    is_refused(sock, &message, "/tmp", NULL, NULL, ""); /* by what? */
+}
+
+static void requests(void)
+{
+    static const char *const none[] = { "", NULL };
+    static const char *const program[] = { "true", NULL };
+    static const char *const strange[] = { "NOTHING", NULL };
+    static const char *const names[] = { "", ".", "..", "../x", "a/b", "/x", ".x", "a b",
+        "a\nb" };
+    struct keeper_message message = { .kind = KEEPER_SNAPSHOT };
+    AUTO(fd_close) int sock = dial();
+
+    greet(sock);
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        is_refused(sock, &message, names[i], NULL, NULL, "");
+    no_forks(sock);
+    no_files(sock);
+    message.kind = KEEPER_START;
+    is_refused(sock, &message, "", NULL, NULL, "no program to run");
+    is_refused(sock, &message, "", none, NULL, "no program to run");
+    is_refused(sock, &message, "", program, strange, "environment entry 'NOTHING'");
+    message.timeout_ms = UINT64_MAX;
+    is_refused(sock, &message, "", program, NULL, "no such timeout");
+}
+
 /* --- those who do not talk, or do not listen --- */
 
 static void await_end(void)
@@ -414,6 +491,8 @@ int main(int argc, char **argv)
         changing(n);
     else if (strcmp(name, "garbage") == 0)
         garbage();
+    else if (strcmp(name, "requests") == 0)
+        requests();
     else if (strcmp(name, "silent") == 0)
         silent(n);
     else if (strcmp(name, "unread") == 0)

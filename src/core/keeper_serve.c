@@ -13,6 +13,7 @@
 #include "base/payload.h"
 #include "core/keeper.h"
 #include "core/keeper_wire.h"
+#include "core/living_claim.h"
 #include "core/run.h"
 #include "registry/registry.h"
 #include <errno.h>
@@ -296,10 +297,12 @@ static int fork_it(struct keeper *keeper, struct ask *ask, struct carrel_error *
     int r = keeper_payload_read(ask->fds, ask->n_fds, 1, &payload, err);
     if (r < 0)
         return r;
-    ask->answer_fd = keeper_fork(
-            keeper, ask->request, has_labels ? (const char *const *)payload.argv : NULL, err);
+    const char *const *labels = has_labels ? (const char *const *)payload.argv : NULL;
+    r = living_check_labels(labels, err);
+    if (r == 0)
+        r = ask->answer_fd = keeper_fork(keeper, ask->request, labels, err);
     payload_unmap(&payload);
-    return ask->answer_fd < 0 ? ask->answer_fd : 0;
+    return r < 0 ? r : 0;
 }
 
 /* Answered at the very end: see keeper.c. */

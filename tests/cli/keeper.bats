@@ -75,6 +75,16 @@ garbage() {
 }
 @test "what is no message ends a connection, what is no request is refused" { both garbage; }
 
+requests() {
+    with_keeper
+    talk requests
+    is_well
+    says 'r["processes"] == 0'
+    [ "$(find "$S" -maxdepth 1 -name 'S-*' | wc -l)" -eq 1 ]
+    [ -z "$(me find "$T/state/carrel/snapshots" -type f 2>/dev/null)" ]
+}
+@test "what cannot be is refused, though no command would ask for it" { both requests; }
+
 # More than a keeper has room for: those who came first make room for those who speak.
 silent() {
     with_keeper
