@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #define NS_PER_MS UINT64_C(1000000)
-#define OVERDUE_MS 3000 /* that init may take to end what it should have ended */
+#define OVERDUE_MS 1000 /* that init may take to end what it should have ended */
 #define CLIENTS_MS 100  /* between two looks at what clients alone may write */
 #define PUBLISH_MS 20   /* between two looks that others get at us */
 #define FIRST_CLIENT 3  /* in the list of what is watched: before come the three below */

@@ -408,11 +408,13 @@ stays_what_it_is() {
     carrel pause box
     snapshot stacked box s
     says 'r["state"] == "paused"'
+    carrel exec box -- true
+    is_one_error 125 'carrel: *the sandbox is paused; resume it first (carrel resume)'
     carrel resume box
     [ "$(keeper_of box)" = "$before" ]
     [ "$(init_of "$before")" != "$init" ]
     is_dead "$init"
-    says 'r["name"] == "box" and r["labels"] == {"a": "1"} and r["started"] == 1 and r["lease_ms"] > 1100000'
+    says 'r["name"] == "box" and r["labels"] == {"a": "1"} and r["started"] == 2 and r["lease_ms"] > 1100000'
     in_box 'cat f; ls -A /run /dev/shm'
     [ "$status:$out" = $'0:kept\n/dev/shm:\n\n/run:' ]
     says True
@@ -421,6 +423,26 @@ stays_what_it_is() {
     none_alive
 }
 @test "a quiet sandbox is made again for a snapshot: id, name and files stay, /run is empty" { both stays_what_it_is; }
+
+# In the keeper's mount namespace alone the cgroups vanish: the next sandbox would not be held by them.
+held_less() {
+    local keeper
+    create
+    in_box 'echo precious >f'
+    keeper=$(keeper_of "$id")
+    nsenter --mount="/proc/$keeper/ns/mnt" mount -t tmpfs none /sys/fs/cgroup
+    carrel snapshot "$id" s
+    [ "$status" -eq 125 ]
+    [[ $err == *"make the sandbox again: it would have fewer protections"*"its files are kept as snapshot lost-$id"* ]]
+    until_true is_dead "$keeper"
+    none_alive
+    from "lost-$id"
+    in_box 'cat f'
+    [ "$out" = precious ]
+    carrel destroy "$id"
+    none_alive
+}
+@test "a sandbox that would be held less well is not made again" { only root with_cgroup held_less; }
 
 changed_limits() {
     create
@@ -723,10 +745,10 @@ added_up() {
     [[ $out == *stacked* ]]
     says "all(r['usage'][k] is v is None or r['usage'][k] >= v for k, v in $before.items())"
     in_box 'head -c 20M /dev/zero | sha256sum >/dev/null; head -c 3M /dev/zero >/tmp/y'
-    says "r['usage']['cpu_ms'] > $before['cpu_ms']"
-    holds "r['usage']['written_bytes'] >= 3 * 2**20 + $before['written_bytes']"
+    says "r['usage']['cpu_ms'] > ($before)['cpu_ms']"
+    holds "r['usage']['written_bytes'] >= 3 * 2**20 + ($before)['written_bytes']"
     carrel snapshot "$id" two
-    says "r['usage']['written_bytes'] >= 3 * 2**20 + $before['written_bytes']"
+    says "r['usage']['written_bytes'] >= 3 * 2**20 + ($before)['written_bytes']"
 }
 @test "a sandbox that was made again has used what it used before, too" { both added_up; }
 

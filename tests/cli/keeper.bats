@@ -279,3 +279,23 @@ hung_init() {
     nothing_left
 }
 @test "a keeper is killed while its init is stopped: nothing is left" { both hung_init; }
+
+# It does not see its lease end: the keeper ends it, and says why.
+hung_at_lease() {
+    local init run
+    new_tag
+    create
+    keeper=$(keeper_of "$id")
+    init=$(init_of "$keeper")
+    run=$(me "$CARREL" inspect "$id" | grep -o '"run":"[^"]*' | cut -d'"' -f4)
+    carrel exec --detach "$id" -c 'sleep 1000; :' "$tag"
+    carrel renew --lease 1s "$id"
+    kill -STOP "$init"
+    until_true is_dead "$keeper"
+    is_dead "$init"
+    none_left "$tag"
+    carrel runs show "$run"
+    [[ $out == *timeout* ]]
+    nothing_left
+}
+@test "a lease that init does not see end is ended by the keeper" { both hung_at_lease; }

@@ -248,12 +248,16 @@ lease() {
 @test "lease: when it runs out the sandbox ends, whatever goes on in it" { both lease; }
 
 idle() {
+    local run
     create --idle 400ms
+    run=$(me "$CARREL" inspect "$id" | grep -o '"run":"[^"]*' | cut -d'"' -f4)
     # While a program runs it is not idle; what programs left behind does not count.
     carrel exec "$id" -c 'sleep 1.2; setsid sleep 1000 >/dev/null 2>&1 & echo worked'
     [ "$status:$out" = 0:worked ]
     until_true is_over
     nothing_left
+    carrel runs show "$run"
+    [[ $out == *timeout* ]]
 }
 @test "idle: nobody used it" { both idle; }
 
@@ -291,6 +295,7 @@ paused() {
     carrel pause "$id"
     [ "$status:$out:$err" = 0:: ]
     says 'r["state"] == "paused" and r["paused_by"] in ("freezer", "signals")'
+    until_true listed_as paused
     carrel pause "$id"
     [ "$status" -eq 0 ]
     carrel exec "$id" -- true
@@ -304,6 +309,7 @@ paused() {
     carrel resume "$id"
     [ "$status:$out:$err" = 0:: ]
     says 'r["state"] == "running"'
+    until_true listed_as running
     until_true ticking "$(ticks | tail -n 1)"
     carrel resume "$id"
     [ "$status" -eq 0 ]
@@ -312,6 +318,7 @@ paused() {
     [ "$status" -eq 0 ]
     nothing_left
 }
+listed_as() { me "$CARREL" list --json | grep -q "\"state\":\"$1\""; }
 ticking() { [ "$(ticks | tail -n 1)" -gt "$1" ]; }
 @test "pause: nothing runs until resume; a paused sandbox can be destroyed" { both paused; }
 
@@ -554,6 +561,40 @@ recorded() {
 }
 @test "the journal has each program and each change, and is sealed at the end" { both recorded; }
 
+# What cannot be written down ends the sandbox: a request, and the end of a program.
+unrecorded() {
+    me sh -c 'echo "journal: {max_bytes: 4K}" >policy.yaml'
+    create --policy policy.yaml
+    renew_until_full
+    until_true is_over
+    nothing_left
+    create --policy policy.yaml
+    detach "$id" -c 'read x; echo ended' # ends with its input, which nobody has
+    exec_until_full
+    until_true is_over
+    nothing_left
+}
+renew_until_full() {
+    local i
+    for i in $(seq 1 40); do
+        carrel renew "$id"
+        [ "$status" -eq 0 ] || break
+    done
+    [ "$i" -gt 1 ]
+    [ "$i" -lt 40 ]
+    [ "$status" -eq 125 ]
+}
+exec_until_full() {
+    local i
+    for i in $(seq 1 40); do
+        carrel exec "$id" -- true
+        [ "$status" -eq 0 ] || break
+    done
+    [ "$i" -lt 40 ]
+    [ "$status" -eq 125 ]
+}
+@test "a journal that takes no more records ends the sandbox" { both unrecorded; }
+
 not_mine() {
     [ "$(id -u)" -eq 0 ] || skip "needs root and a user"
     have_user 2>/dev/null || skip "$NO_USER_REASON"
@@ -623,6 +664,8 @@ room_for_files() {
         [[ $status -eq 125 && $err == *"the disk limit of 20M is reached"* ]]
     }
     until_true refused
+    carrel mkdir "$id:/workspace/d" # a file, too, has a size
+    [[ $status -eq 125 && $err == *"the disk limit of 20M is reached"* ]]
     carrel exec "$id" -- true
     [[ $status -eq 125 && $err == *"remove files with 'carrel rm $id:PATH'"* ]]
     carrel rm -r "$id:/workspace/a"
