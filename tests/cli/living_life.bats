@@ -122,7 +122,12 @@ timed() {
     detach "$id" -- sleep 1000
     until_true has_ended
     carrel attach "$id" "$n"
-    [ "$status" -ne 0 ]
+    [ "$status" -eq 143 ]
+    # It is told first; what does not listen is killed.
+    detach "$id" -c 'trap "echo told" TERM; while :; do sleep 1000 & wait; done'
+    until_true has_ended
+    carrel attach "$id" "$n"
+    [ "$status:$out" = 137:told ]
     detach --timeout 1000s "$id" -- sleep 1000
     carrel ps --json "$id"
     holds 'len(r["processes"]) == 1 and r["processes"][0]["detached"] is True'
