@@ -424,6 +424,27 @@ stays_what_it_is() {
 }
 @test "a quiet sandbox is made again for a snapshot: id, name and files stay, /run is empty" { both stays_what_it_is; }
 
+# A process that nobody knows by a number is one, too.
+left_behind() {
+    create
+    in_box 'setsid sleep 1000 >/dev/null 2>&1 & echo >/tmp/f'
+    snapshot copied "$id" s
+    carrel ps "$id"
+    [[ $out == *"sleep 1000"* ]]
+    carrel destroy "$id"
+    none_alive
+}
+@test "what a program left running is not ended for a snapshot" { both left_behind; }
+
+# The init of the sandbox that is made again keeps the idle time, too.
+still_idle() {
+    create --idle 1s
+    snapshot stacked "$id" s
+    until_true no_entry
+    none_alive
+}
+@test "a sandbox that was made again ends when nobody uses it" { both still_idle; }
+
 # In the keeper's mount namespace alone the cgroups vanish: the next sandbox would not be held by them.
 held_less() {
     local keeper

@@ -289,7 +289,7 @@ hung_at_lease() {
     init=$(init_of "$keeper")
     run=$(me "$CARREL" inspect "$id" | grep -o '"run":"[^"]*' | cut -d'"' -f4)
     carrel exec --detach "$id" -c 'sleep 1000; :' "$tag"
-    carrel renew --lease 1s "$id"
+    carrel renew --lease 400ms "$id"
     kill -STOP "$init"
     until_true is_dead "$keeper"
     is_dead "$init"
