@@ -111,6 +111,32 @@ TEST(a_stale_handle_never_reaches_a_later_sandbox_of_the_same_name)
     CHECK_STR(fresh->id, "S-second");
 }
 
+TEST(a_name_that_is_anothers_by_now_stays_with_it)
+{
+    AUTO(registry_entry_free) struct registry_entry *found = NULL;
+    open_registry();
+    struct registry_entry *first = claim("S-first", "site");
+
+    CHECK_EQ(unlinkat(reg.dir, "names/site", 0), 0); /* whoever did that */
+    AUTO(registry_entry_free) struct registry_entry *second = claim("S-second", "site");
+    let_go(first);
+    CHECK_EQ(registry_find(&reg, "site", &found, &err), 0);
+    CHECK_STR(found->id, "S-second");
+}
+
+TEST(what_its_owner_has_removed_is_dead_though_it_is_locked)
+{
+    AUTO(registry_entry_free) struct registry_entry *handle = NULL;
+    open_registry();
+    AUTO(registry_entry_free) struct registry_entry *owner = claim("S-removed", "site");
+
+    CHECK_EQ(registry_find(&reg, "site", &handle, &err), 0);
+    CHECK(registry_is_alive(handle) && registry_is_alive(owner));
+    CHECK_EQ(registry_remove(owner, &err), 0);
+    CHECK(!registry_is_alive(handle) && !registry_is_alive(owner));
+    CHECK_EQ(registry_connect(handle, &err), -ESRCH);
+}
+
 TEST(a_client_talks_to_the_owner_however_long_the_path)
 {
     char byte = 0;
