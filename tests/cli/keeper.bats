@@ -88,9 +88,14 @@ requests() {
 # More than a keeper has room for: those who came first make room for those who speak.
 silent() {
     with_keeper
+    background exec --quiet "$id" -c 'echo ready; sleep 1000'
+    until_true grep -q ready "$T/.out"
     holding silent 1000
     is_one_of_many
+    says 'r["processes"] == 1' # whoever has said a word stays
     let_go
+    kill "$pid"
+    ended
     is_well
 }
 is_one_of_many() {
