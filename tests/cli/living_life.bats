@@ -230,8 +230,9 @@ why() { carrel runs show "$run" && [[ $out == *"$1"* ]]; }
 lease() {
     local run
     new_tag
-    create --lease 400ms
+    create
     run=$(me "$CARREL" inspect "$id" | grep -o '"run":"[^"]*' | cut -d'"' -f4)
+    carrel renew --lease 400ms "$id"
     # It sees its program killed, or the sandbox gone.
     carrel exec --quiet "$id" -c 'sleep 1000; :' "$tag"
     [ "$status" -eq 125 ] || [ "$status" -eq 137 ]
@@ -254,11 +255,14 @@ lease() {
 
 idle() {
     local run
-    create --idle 400ms
+    create
     run=$(me "$CARREL" inspect "$id" | grep -o '"run":"[^"]*' | cut -d'"' -f4)
     # While a program runs it is not idle; what programs left behind does not count.
-    carrel exec "$id" -c 'sleep 1.2; setsid sleep 1000 >/dev/null 2>&1 & echo worked'
-    [ "$status:$out" = 0:worked ]
+    background exec --quiet "$id" -c 'echo ready; sleep 1.2; setsid sleep 1000 >/dev/null 2>&1 & echo worked'
+    until_true grep -q ready "$T/.out"
+    carrel renew --idle 400ms "$id"
+    ended
+    [[ $status -eq 0 && $out == *worked ]]
     until_true is_over
     nothing_left
     carrel runs show "$run"
