@@ -61,8 +61,9 @@ _set_up_user() {
     CARREL=$(_reachable_binary)
 }
 
+# A plain `return` would give what was there before bats ran its teardown: a failure, after one.
 have_user() {
-    [ -z "$NO_USER_REASON" ] && return
+    [ -z "$NO_USER_REASON" ] && return 0
     echo "$NO_USER_REASON" >&2
     return 1
 }
