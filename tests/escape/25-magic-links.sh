@@ -18,7 +18,7 @@ bare() {
 }
 
 control() {
-    live cat "$stays:/proc/meminfo" | grep -q MemTotal && echo "WORKS read-proc"
+    live cat "$stays:/proc/meminfo" | has MemTotal && echo "WORKS read-proc"
     [ "$(live cat "$stays:/workspace/file")" = inside ] && echo "WORKS read-file"
 }
 

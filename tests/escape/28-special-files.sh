@@ -25,9 +25,9 @@ bare() {
 
 control() {
     [ "$(live cat "$stays:file")" = inside ] && echo "WORKS read"
-    live stat "$stays:fifo" | grep -qx 'type      fifo' && echo "WORKS stat-fifo"
+    live stat "$stays:fifo" | has -x 'type      fifo' && echo "WORKS stat-fifo"
     live cp "$stays:dir" "$T/dir" 2>/dev/null && [ "$(ls "$T/dir")" = file ] && echo "WORKS copy-around"
-    live export "$stays:dir" 2>/dev/null | tar t | grep -qx file && echo "WORKS export-around"
+    live export "$stays:dir" 2>/dev/null | tar t | has -x file && echo "WORKS export-around"
 }
 
 attack() {

@@ -123,11 +123,11 @@ END
 }
 
 control() {
-    carrel journal verify --key "$public" | grep -qx 'runs: 2 sealed' && echo WORKS verify
+    carrel journal verify --key "$public" | has -x 'runs: 2 sealed' && echo WORKS verify
     carrel journal export --output "$T/archive" T-1/R-1
     carrel journal verify --key "$public" "$T/archive" >/dev/null && echo WORKS archive
     # A commit of the run's work carries the seal to where the state directory is not.
-    carrel journal show --json T-1/R-1 | grep -qF "$(me git -C "$T/repository" log -1 \
+    carrel journal show --json T-1/R-1 | has -F "$(me git -C "$T/repository" log -1 \
         --format='%(trailers:key=Carrel-Journal,valueonly)' task-T-1-run-R-1 | sed 's/sha256://')" &&
         echo WORKS seal-in-the-commit
 }
@@ -221,7 +221,7 @@ signed() {
     seal=$(carrel journal show --json T-1/R-1 | field seal)
     rewrite 'del t[7:]'
     if carrel journal verify --key "$public" >/dev/null && [ "${#seal}" -eq 64 ] &&
-        ! carrel journal show --json T-1/R-1 | grep -q "$seal"; then
+        ! carrel journal show --json T-1/R-1 | has "$seal"; then
         echo "REFUSED cut-to-a-seal the seal that was kept is not in it"
     else
         echo "SUCCEEDED cut-to-a-seal"

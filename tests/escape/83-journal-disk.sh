@@ -106,7 +106,7 @@ bare() {
 control() {
     carrel run --quiet --workdir "$T/work" -- /bin/sh -c \
         'head -c 100000 /dev/zero >/workspace/file && rm /workspace/file && echo WORKS own-files'
-    carrel journal verify | grep -qE '^runs: [0-9]+ sealed$' && echo WORKS recorded
+    carrel journal verify | has -E '^runs: [0-9]+ sealed$' && echo WORKS recorded
 }
 
 attack() {

@@ -73,7 +73,7 @@ bare() {
 # With everything there, nothing falls back.
 control() {
     me "$A/85-prerequisites" attack user-namespaces seccomp mount-api >/dev/null || return
-    carrel run --quiet --json --policy "$T/weaker.yaml" -- /bin/true | grep -q \
+    carrel run --quiet --json --policy "$T/weaker.yaml" -- /bin/true | has \
         '"runtime":"local","isolation":"kernel",.*"seccomp",.*"fallback_from":null' &&
         echo WORKS not-weaker
     carrel run --quiet --json --repo "$T/repository" --on-success discard -- /bin/true |

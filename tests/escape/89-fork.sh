@@ -64,7 +64,7 @@ time.sleep(1000)'
     live exec --quiet "$hostile" -c "cd /; mkdir old; for name in tmp workspace home etc run dev proc var; do
         mv \$name old/\$name; ln -s $T/outside \$name; done; :" </dev/null || true
     # Its own /tmp and /workspace are mounts or links by now; one link at least must be in the way.
-    live exec --quiet "$hostile" -c 'ls -l /' </dev/null | grep -qF -- "-> $T/outside" || return
+    live exec --quiet "$hostile" -c 'ls -l /' </dev/null | has -F -- "-> $T/outside" || return
     forks=()
     local i
     for ((i = 0; i < 200; i++)); do
