@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/payload.h"
+#include "base/rest.h"
 #include "runtime/local/act_as.h"
 #include "runtime/local/freezer.h"
 #include "runtime/local/init_files.h"
@@ -47,7 +48,7 @@ struct started {
 };
 
 struct init {
-    const struct plan *plan;
+    struct plan plan; /* what starting programs takes of it */
     int sock;
     int events;
     int owner;
@@ -259,11 +260,11 @@ static int open_terminal(struct init *init, const struct wire_message *request, 
     const struct winsize size = { .ws_row = request->rows, .ws_col = request->cols };
     int unlock = 0;
 
-    int r = act_as(init->plan, request->uid, request->gid, err);
+    int r = act_as(&init->plan, request->uid, request->gid, err);
     if (r < 0)
         return r;
     AUTO(fd_close) int master = open("/dev/pts/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
-    act_as_init(init->plan);
+    act_as_init(&init->plan);
     if (master < 0)
         return err_set(err, -EIO, "open a terminal: %s", strerrordesc_np(errno));
     if (ioctl(master, TIOCSPTLCK, &unlock) < 0 || ioctl(master, TIOCSWINSZ, &size) < 0)
@@ -294,7 +295,7 @@ static void start(
     AUTO(fd_close) int master = -1;
     AUTO(fd_close) int slave = -1;
     struct launch launch = {
-        .plan = init->plan,
+        .plan = &init->plan,
         .uid = request->uid,
         .gid = request->gid,
         .has_tty = has_tty,
@@ -341,7 +342,7 @@ static void serve_file(
     struct carrel_error err = { 0 };
     AUTO(fd_close) int fd = -1;
 
-    if (init_file(init->plan, request, fds, n, &message.file, &fd, &err) < 0)
+    if (init_file(&init->plan, request, fds, n, &message.file, &fd, &err) < 0)
         answer_failed(init, &err);
     else
         answer(init, &message, &fd, fd >= 0 ? 1 : 0);
@@ -512,14 +513,23 @@ static _Noreturn void run_loop(struct init *init)
     }
 }
 
+static struct init init; /* not on the stack: the table is large */
+
+static void live(void)
+{
+    run_loop(&init);
+}
+
 _Noreturn void init_main(struct setup *setup)
 {
-    static struct init init; /* not on the stack: the table is large */
+    /* First a thread of the setup has it, which is gone then. */
+    static char stack[64U << 10] __attribute__((aligned(64)));
     struct carrel_error err = { 0 };
 
-    init.plan = setup->plan;
+    init.plan = plan_for_programs(setup->plan);
     init.lease = LEASE_INIT;
     init.freezer = -1;
+    setup->stack_end = stack + sizeof(stack);
     int r = setup_run(setup, &err);
     init.sock = setup->sock;
     init.events = setup->events;
@@ -534,5 +544,8 @@ _Noreturn void init_main(struct setup *setup)
     set_tie(&init);
     struct wire_message ready = { .kind = WIRE_READY };
     answer(&init, &ready, NULL, 0);
-    run_loop(&init);
+    if (init.plan.filters_init) /* it stays, and will wait most of the time */
+        rest_move(stack, sizeof(stack), live);
+    live();
+    _exit(1);
 }

@@ -250,9 +250,10 @@ int local_create(struct runtime *rt, const struct sandbox_spec *spec, struct san
         sandbox_free(&local->base);
         return r;
     }
+    assert(local->plan);
+    plan_forget_steps(local->plan); /* init has its own copy, and the sandbox may live long */
     local->base.workspace = PLAN_WORKSPACE;
     local->base.home = PLAN_HOME;
-    assert(local->plan);
     local->base.user_name = local->plan->user_name;
     *out = &local->base;
     return 0;

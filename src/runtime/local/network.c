@@ -50,15 +50,13 @@ static int make(void *arg)
     return 0;
 }
 
-int network_begin(struct netmaker *network, struct carrel_error *err)
+int network_begin(struct netmaker *network, char *stack_end, struct carrel_error *err)
 {
-    static char stack[32U << 10] __attribute__((aligned(64)));
     const int flags = CLONE_VM | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
                       CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
 
     *network = (struct netmaker){ .fd = -1 };
-    if (clone(make, stack + sizeof(stack), flags, network, &network->running, NULL,
-                &network->running) < 0)
+    if (clone(make, stack_end, flags, network, &network->running, NULL, &network->running) < 0)
         return err_set_errno(err, -errno, "start a thread for the network namespace");
     return 0;
 }

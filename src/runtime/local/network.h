@@ -15,8 +15,11 @@ struct netmaker {
     const char *what;
 };
 
-/* Starts making it. Needs CAP_SYS_ADMIN in an own user namespace. Allocates nothing. */
-int network_begin(struct netmaker *network, struct carrel_error *err);
+/*
+ * Starts making it, on a stack that ends there. Needs CAP_SYS_ADMIN in an own user namespace.
+ * Allocates nothing.
+ */
+int network_begin(struct netmaker *network, char *stack_end, struct carrel_error *err);
 
 /* Waits for the thread to be gone and enters what it made. */
 int network_join(struct netmaker *network, struct carrel_error *err);

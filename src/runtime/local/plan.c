@@ -264,6 +264,24 @@ static void plan_space_size(struct plan *plan, uint64_t disk_bytes)
             inodes + SKELETON_INODES);
 }
 
+struct plan plan_for_programs(const struct plan *plan)
+{
+    struct plan part = {
+        .init_uid = plan->init_uid,
+        .init_gid = plan->init_gid,
+        .uid = plan->uid,
+        .gid = plan->gid,
+        .has_range = plan->has_range,
+        .is_init_apart = plan->is_init_apart,
+        .filters_init = plan->filters_init,
+        .n_rlimits = plan->n_rlimits,
+        .user_name = plan->user_name,
+    };
+
+    memcpy(part.rlimits, plan->rlimits, sizeof(part.rlimits));
+    return part;
+}
+
 void plan_add_rlimit(struct plan *plan, int resource, uint64_t value)
 {
     assert(plan->n_rlimits < PLAN_MAX_RLIMITS);
@@ -345,10 +363,8 @@ int plan_make(const struct sandbox_spec *spec, const struct host *host, struct p
     return 0;
 }
 
-void plan_free(struct plan *plan)
+static void free_lists(struct plan *plan)
 {
-    if (!plan)
-        return;
     for (size_t i = 0; i < plan->n_memory; i++)
         free(plan->memory[i]);
     free(plan->memory);
@@ -356,5 +372,20 @@ void plan_free(struct plan *plan)
     free(plan->mounts);
     free(plan->sources);
     free(plan->writable);
+}
+
+void plan_forget_steps(struct plan *plan)
+{
+    struct plan part = plan_for_programs(plan);
+
+    free_lists(plan);
+    *plan = part;
+}
+
+void plan_free(struct plan *plan)
+{
+    if (!plan)
+        return;
+    free_lists(plan);
     free(plan);
 }

@@ -105,8 +105,8 @@ struct plan {
     struct plan_rlimit rlimits[PLAN_MAX_RLIMITS];
     size_t n_rlimits;
 
-    const char *user_name;
-    void **memory; /* everything the pointers above point to */
+    const char *user_name; /* a constant */
+    void **memory;         /* everything the pointers above point to */
     size_t n_memory;
 };
 
@@ -128,6 +128,12 @@ DEFINE_AUTO(struct plan *, plan_free)
 /* The programs' user: as asked, else an ordinary one of the range, else (*uid, *gid) as given.
  */
 void plan_identity(const struct sandbox_spec *spec, bool has_range, uid_t *uid, gid_t *gid);
+
+/* What starting programs takes of it, and none of its lists. */
+struct plan plan_for_programs(const struct plan *plan);
+
+/* The sandbox is being made by its copy: only what starting programs takes is left. */
+void plan_forget_steps(struct plan *plan);
 
 /* Replaces source `i` by the same place under another name. */
 int plan_set_source(struct plan *plan, size_t i, const char *source, struct carrel_error *err);

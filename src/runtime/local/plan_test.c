@@ -89,6 +89,24 @@ TEST(roots_programs_are_nobody_of_the_host)
     CHECK_STR(plan->user_name, "agent");
 }
 
+TEST(programs_are_started_by_what_is_left_of_a_plan)
+{
+    struct sandbox_spec spec = spec_of();
+    struct host host = host_of(0);
+    AUTO(plan_free) struct plan *plan = make(&spec, &host);
+
+    plan_add_rlimit(plan, RLIMIT_NOFILE, 77);
+    size_t n = plan->n_rlimits;
+    plan_forget_steps(plan);
+    CHECK(!plan->steps && plan->n_steps == 0 && !plan->sources && !plan->memory);
+    CHECK(plan->has_range);
+    CHECK_EQ(plan->init_uid, 0);
+    CHECK_EQ(plan->uid, 1000);
+    CHECK_STR(plan->user_name, "agent");
+    CHECK_EQ(plan->n_rlimits, n);
+    CHECK_EQ(plan->rlimits[n - 1].value, 77U);
+}
+
 TEST(an_ordinary_user_stays_who_they_are)
 {
     struct sandbox_spec spec = spec_of();

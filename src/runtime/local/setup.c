@@ -39,7 +39,7 @@ static int forget_caller(struct setup *setup, struct carrel_error *err)
 
 static int begin_network(struct setup *setup, struct carrel_error *err)
 {
-    return setup->plan->has_netns ? network_begin(&setup->network, err) : 0;
+    return setup->plan->has_netns ? network_begin(&setup->network, setup->stack_end, err) : 0;
 }
 
 static int make_namespaces(struct setup *setup, struct carrel_error *err)

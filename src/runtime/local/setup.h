@@ -12,10 +12,11 @@ struct setup {
     const struct plan *plan;
     const int *mount_fds; /* one for each of the plan's sources; see apply.h */
     struct skeleton skeleton;
-    int sock;    /* requests of the host, and our answers */
-    int events;  /* our reports */
-    int owner;   /* pidfd of the host process: readable when it is gone */
-    int lock_fd; /* of the slot: held as long as init lives; -1: none */
+    int sock;        /* requests of the host, and our answers */
+    int events;      /* our reports */
+    int owner;       /* pidfd of the host process: readable when it is gone */
+    int lock_fd;     /* of the slot: held as long as init lives; -1: none */
+    char *stack_end; /* of a stack for the thread that makes it */
     struct netmaker network;
     int space_fd; /* the private writable space; opened by setup */
 };

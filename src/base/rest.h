@@ -1,0 +1,20 @@
+/*
+ * rest.h - memory that a process gives back when it has nothing to do but wait.
+ *
+ * There may be hundreds of such processes, and each began as a copy of one that had a lot to
+ * do. None of this changes what a process can do later: what it needs again comes back, as
+ * zeroes, when it is touched.
+ */
+#pragma once
+#include <stddef.h>
+
+/* Free memory of the heap, and the stack below the caller: its calls were deeper before. */
+void rest_trim(void);
+
+/*
+ * Goes on in `next`, which must not return, on `stack`, and gives up the stack so far and the
+ * heap for good: nothing may be used afterwards that lies there, nor malloc() be called, nor
+ * the arguments and the environment of the process looked at. Only in a static program without
+ * threads, where nothing else can have its memory there; elsewhere just `next` is called.
+ */
+_Noreturn void rest_move(char *stack, size_t size, void (*next)(void));
