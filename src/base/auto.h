@@ -24,6 +24,9 @@
         stolen_;                                                                               \
     })
 
+/* For what must not make the frame of its caller larger: that one stays, and waits. */
+#define NO_INLINE __attribute__((noinline))
+
 #define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 

@@ -54,13 +54,22 @@ static int print_id(const struct living_args *args, const char *id)
     return report_print_json(&text, 0);
 }
 
+/* The keeper lives on this stack: what need not lie there does not. NULL: not to be had. */
+static NO_INLINE char *find_own_program(void)
+{
+    char path[PATH_MAX];
+    const char *own = own_program(path, sizeof(path));
+
+    return own ? strdup(own) : NULL;
+}
+
 static int create(struct living_args *args)
 {
     struct carrel_error err = { 0 };
     char id[REGISTRY_WORD_MAX + 1];
-    char own[PATH_MAX];
+    AUTO(free) char *own = find_own_program();
 
-    args->run.workspace.options.program = own_program(own, sizeof(own));
+    args->run.workspace.options.program = own;
     const struct living_request request = {
         .options = &args->run.options,
         .name = args->name,

@@ -7,10 +7,13 @@
 #include <errno.h>
 #include <string.h>
 
-void beginning_finish(struct beginning beginning)
+void beginning_free(struct beginning *beginning)
 {
-    snapshot_finish(beginning.snapshot);
-    workspace_free(beginning.ws);
+    if (!beginning)
+        return;
+    snapshot_finish(beginning->snapshot);
+    workspace_free(beginning->ws);
+    free(beginning);
 }
 
 static int take_root(
@@ -54,11 +57,14 @@ static int take_workspace(struct beginning *b, const char *state, struct carrel_
     return 0;
 }
 
-int beginning_find(struct beginning *b, const char *name, struct carrel_run_options *options,
+int beginning_find(const char *name, struct carrel_run_options *options, struct beginning **out,
         struct carrel_error *err)
 {
+    AUTO(beginning_free) struct beginning *b = calloc(1, sizeof(*b));
     char state[PATH_MAX];
 
+    if (!b)
+        return err_set_errno(err, -ENOMEM, "snapshot");
     int r = state_path(state, sizeof(state), err);
     if (r == 0)
         r = snapshot_read(state, name, &b->snapshot, err);
@@ -70,5 +76,6 @@ int beginning_find(struct beginning *b, const char *name, struct carrel_run_opti
         return r;
     b->base.n = b->snapshot.n_layers;
     memcpy(b->base.ids, b->snapshot.layers, sizeof(b->base.ids));
+    *out = ptr_steal(&b);
     return 0;
 }

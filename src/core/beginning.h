@@ -15,12 +15,12 @@ struct beginning {
     struct restack_origin origin;
     struct carrel_workspace_options workspace; /* behind the options, if they had none */
 };
-void beginning_finish(struct beginning beginning);
-DEFINE_AUTO(struct beginning, beginning_finish)
+void beginning_free(struct beginning *beginning); /* NULL is fine */
+DEFINE_AUTO(struct beginning *, beginning_free)
 
 /*
  * Finds the snapshot and puts into the options what it was made on: an image, a workspace. They
  * may ask for nothing else (-EINVAL). It must live as long as the options.
  */
-int beginning_find(struct beginning *beginning, const char *name,
-        struct carrel_run_options *options, struct carrel_error *err);
+int beginning_find(const char *name, struct carrel_run_options *options, struct beginning **out,
+        struct carrel_error *err);

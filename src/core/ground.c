@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "core/state.h"
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,7 @@ void ground_free(struct ground *ground)
     for (size_t i = 0; i < ground->n_below; i++)
         layer_close(ground->below[i]);
     free(ground->lower);
+    free(ground->state);
     free(ground);
 }
 
@@ -81,6 +83,17 @@ int ground_list(const struct ground *ground, const struct layer *top, struct gro
     return 0;
 }
 
+static int find_state(char **out, struct carrel_error *err)
+{
+    char path[PATH_MAX];
+
+    int r = state_path(path, sizeof(path), err);
+    if (r < 0)
+        return r;
+    *out = strdup(path);
+    return *out ? 0 : err_set_errno(err, -ENOMEM, "layers");
+}
+
 int ground_make(const struct ground_base *base, const char *const *root, struct ground **out,
         struct carrel_error *err)
 {
@@ -90,7 +103,7 @@ int ground_make(const struct ground_base *base, const char *const *root, struct 
         return err_set_errno(err, -ENOMEM, "layers");
     ground->top = LAYER_INIT;
     ground->root = root;
-    int r = state_path(ground->state, sizeof(ground->state), err);
+    int r = find_state(&ground->state, err);
     if (r == 0)
         r = state_make(ground->state, err);
     for (size_t i = 0; r == 0 && base && i < base->n; i++) {

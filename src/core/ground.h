@@ -8,7 +8,6 @@
 #include "base/auto.h"
 #include "layer/layer.h"
 #include "runtime/runtime.h"
-#include <limits.h>
 
 struct carrel_error;
 
@@ -19,7 +18,7 @@ struct ground_base {
 };
 
 struct ground {
-    char state[PATH_MAX];
+    char *state; /* the state directory */
     struct layer top;
     struct layer below[LAYER_MAX_CHAIN]; /* sealed, topmost first */
     size_t n_below;

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/rest.h"
 #include "core/disk_watch.h"
 #include "core/ground.h"
 #include "core/image_root.h"
@@ -25,6 +26,7 @@
 #define OVERDUE_MS 1000 /* that init may take to end what it should have ended */
 #define CLIENTS_MS 100  /* between two looks at what clients alone may write */
 #define PUBLISH_MS 20   /* between two looks that others get at us */
+#define REST_MS 500     /* without a change, before memory is given back */
 #define FIRST_CLIENT 3  /* in the list of what is watched: before come the three below */
 
 static void publish_status(struct keeper *keeper)
@@ -46,6 +48,7 @@ static void publish_status(struct keeper *keeper)
     (void)registry_set_status(keeper->entry, &status, NULL); /* only what others see of us */
     keeper->is_changed = false;
     keeper->next_publish_ns = clock_ns() + PUBLISH_MS * NS_PER_MS;
+    keeper->rest_ns = clock_ns() + REST_MS * NS_PER_MS;
 }
 
 int keeper_take_event(struct keeper *keeper, struct carrel_error *err)
@@ -165,7 +168,7 @@ static int turn(struct keeper *keeper, struct carrel_error *err)
         wake_ns = earlier(wake_ns, keeper->next_publish_ns);
     if (!accepts)
         wake_ns = earlier(wake_ns, keeper->next_accept_ns);
-    wake_ns = earlier(wake_ns, overdue_ns(keeper));
+    wake_ns = earlier(earlier(wake_ns, overdue_ns(keeper)), keeper->rest_ns);
 
     int n = poll(watch, FIRST_CLIENT + n_clients + n_streams, clock_poll_ms(wake_ns));
     if (n < 0)
@@ -192,6 +195,10 @@ static int turn(struct keeper *keeper, struct carrel_error *err)
         return err_set(err, -EIO, "the journal takes no more records");
     if (keeper->is_changed && clock_ns() >= keeper->next_publish_ns)
         publish_status(keeper);
+    if (clock_ns() >= keeper->rest_ns) {
+        rest_trim();
+        keeper->rest_ns = CLOCK_NEVER;
+    }
     return 0;
 }
 
@@ -269,17 +276,14 @@ static void tell_end(struct keeper *keeper, int code, const struct carrel_error 
 static void let_go_of_ground(struct keeper *keeper)
 {
     struct ground *ground = ptr_steal(&keeper->stage.ground);
-    char state[PATH_MAX];
-    bool has_layers = ground && ground->n_below > 0;
+    AUTO(free) char *state = ground && ground->n_below > 0 ? ptr_steal(&ground->state) : NULL;
 
-    if (ground)
-        memcpy(state, ground->state, sizeof(state));
     ground_free(ground);
-    if (has_layers)
+    if (state)
         (void)sweep_layers(state, NULL); /* else by the next cleanup */
 }
 
-static void end(struct keeper *keeper, struct carrel_error *why)
+static NO_INLINE void end(struct keeper *keeper, struct carrel_error *why)
 {
     struct carrel_error err = { 0 };
     int r = why->code < 0 ? why->code : 0;
@@ -321,9 +325,6 @@ static int make(struct keeper *keeper, struct carrel_error *err)
         r = stage_make(stage, err);
     if (r < 0)
         return r;
-    keeper->processes = calloc(KEEPER_MAX_PROCESSES, sizeof(*keeper->processes));
-    if (!keeper->processes)
-        return err_set_errno(err, -ENOMEM, "keeper");
     if (keeper->lease_ms)
         keeper->lease_end_ns = clock_boot_ns() + keeper->lease_ms * NS_PER_MS;
     r = sandbox_set_lease(stage->box, keeper->lease_end_ns, keeper->idle_ms, err);
@@ -339,28 +340,34 @@ static int make(struct keeper *keeper, struct carrel_error *err)
     return registry_publish(keeper->entry, record.data, record.len, err);
 }
 
-int keeper_main(struct keeper *keeper, const char *id, int report)
+/* It stands, or why it does not: whoever asked hears it. */
+static NO_INLINE int begin(struct keeper *keeper, const char *id, int report)
 {
-    struct carrel_error err = { 0 };
     struct keeper_born born = { 0 };
 
     keeper->destroyer = keeper->signal_fd = -1;
     keeper->before = USAGE_INIT;
-    int r = make(keeper, &err);
+    int r = make(keeper, &born.error);
     if (r < 0) {
         (void)stage_drop(&keeper->stage, r);
-        stage_abandon(&keeper->stage, &err);
+        stage_abandon(&keeper->stage, &born.error);
         sandbox_free(ptr_steal(&keeper->stage.box));
         ground_free(ptr_steal(&keeper->stage.ground));
         (void)registry_remove(keeper->entry, NULL); /* else swept */
     }
     (void)snprintf(born.id, sizeof(born.id), "%s", id);
-    born.error = err;
     keeper_tell_birth(report, &born);
     fd_close(report);
-    if (r < 0)
+    return r;
+}
+
+int keeper_main(struct keeper *keeper, const char *id, int report)
+{
+    struct carrel_error err = { 0 };
+
+    if (begin(keeper, id, report) < 0)
         return 1;
-    r = live(keeper, &err);
+    int r = live(keeper, &err);
     end(keeper, &err);
     return r < 0;
 }

@@ -80,7 +80,8 @@ struct keeper {
     bool is_paused;
     uint64_t next_accept_ns; /* not before */
     uint64_t next_publish_ns;
-    bool is_changed; /* what the registry shows is out of date */
+    uint64_t rest_ns; /* when memory is given back */
+    bool is_changed;  /* what the registry shows is out of date */
     enum keeper_end end;
     int destroyer; /* the client that waits for the end; -1: none */
     int signal_fd;
@@ -90,8 +91,9 @@ struct keeper {
     uint64_t pids_refused;
     uint32_t n_starts;
     uint64_t n_came; /* clients, ever */
-    struct keeper_client clients[KEEPER_MAX_CLIENTS];
-    size_t n_clients;                /* slots ever used */
+    struct keeper_client *clients;
+    size_t n_clients; /* slots ever used */
+    size_t client_room;
     int holders[KEEPER_MAX_HOLDERS]; /* pidfds */
     size_t n_holders;
     bool is_held; /* by more than these: for good */
@@ -99,6 +101,7 @@ struct keeper {
     size_t watch_room;
     struct keeper_process *processes;
     size_t n_processes; /* slots ever used */
+    size_t process_room;
 };
 
 /* --- keeper_caller.c --- */

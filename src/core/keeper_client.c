@@ -12,6 +12,7 @@
 #include "registry/registry.h"
 #include <errno.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -52,6 +53,20 @@ static size_t find_silent(const struct keeper *keeper)
     return found;
 }
 
+/* Few have many of them, and most have none: so the list grows with its use. */
+static bool make_room(struct keeper *keeper, size_t i)
+{
+    if (i < keeper->client_room)
+        return true;
+    size_t n = i ? 2 * i : 4;
+    struct keeper_client *more = reallocarray(keeper->clients, n, sizeof(*more));
+    if (!more)
+        return false;
+    keeper->clients = more;
+    keeper->client_room = n;
+    return true;
+}
+
 /* A place for one more; KEEPER_MAX_CLIENTS: there is none. */
 static size_t find_place(struct keeper *keeper)
 {
@@ -60,7 +75,7 @@ static size_t find_place(struct keeper *keeper)
     while (i < keeper->n_clients && keeper->clients[i].sock >= 0)
         i++;
     if (i < KEEPER_MAX_CLIENTS)
-        return i;
+        return make_room(keeper, i) ? i : KEEPER_MAX_CLIENTS;
     i = find_silent(keeper);
     if (i < KEEPER_MAX_CLIENTS) {
         refuse(keeper->clients[i].sock);

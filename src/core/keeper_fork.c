@@ -123,10 +123,10 @@ static int bear(const struct birth *birth, struct carrel_error *err)
         return 0;
     }
     (void)setsid();
+    close_others(birth); /* before the fork: it sizes the table of descriptors */
     pid = fork();
     if (pid != 0)
         _exit(pid < 0);
-    close_others(birth);
     become_fork(birth);
 }
 

@@ -62,6 +62,19 @@ int keeper_signal(struct keeper *keeper, uint32_t number, int signal, struct car
     return sandbox_signal(keeper->stage.box, p->id, signal, err);
 }
 
+static struct keeper_process *add_process(struct keeper *keeper)
+{
+    if (keeper->n_processes == keeper->process_room) {
+        size_t n = keeper->process_room ? 2 * keeper->process_room : 4;
+        struct keeper_process *more = reallocarray(keeper->processes, n, sizeof(*more));
+        if (!more)
+            return NULL;
+        keeper->processes = more;
+        keeper->process_room = n;
+    }
+    return &keeper->processes[keeper->n_processes++];
+}
+
 /* A place for one more; the one that ended first and that nobody asked for makes room. */
 static struct keeper_process *find_free(struct keeper *keeper)
 {
@@ -82,7 +95,7 @@ static struct keeper_process *find_free(struct keeper *keeper)
     if (n_ended < KEEPER_MAX_ENDED && unused)
         return unused;
     if (n_ended < KEEPER_MAX_ENDED && keeper->n_processes < KEEPER_MAX_PROCESSES)
-        return &keeper->processes[keeper->n_processes++];
+        return add_process(keeper);
     if (oldest)
         keeper_process_free(oldest);
     return oldest;

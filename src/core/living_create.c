@@ -38,7 +38,7 @@ static int check_request(const struct living_request *request, struct carrel_err
 }
 
 /* Only what the keeper needs is open in it. */
-static void close_others(const struct keeper *keeper, int report)
+static NO_INLINE void close_others(const struct keeper *keeper, int report)
 {
     const struct registry_entry *e = keeper->entry;
     const struct image_root *root = keeper->stage.root;
@@ -54,16 +54,28 @@ static void close_others(const struct keeper *keeper, int report)
 static _Noreturn void become_keeper(struct keeper *keeper, int report)
 {
     (void)setsid();
+    close_others(keeper, report); /* before the fork: it sizes the table of descriptors */
     pid_t pid = fork();
     if (pid != 0)
         _exit(pid < 0);
-    close_others(keeper, report);
     _exit(keeper_main(keeper, keeper->entry->id, report));
+}
+
+/* Waits for what the keeper says of itself. */
+static NO_INLINE int hear(int report, struct carrel_error *err)
+{
+    struct keeper_born born = { 0 };
+
+    ssize_t n = fd_read_all(report, &born, sizeof(born));
+    if (n != (ssize_t)sizeof(born))
+        return err_set(err, -ECHILD, "the keeper of the sandbox ended before it stood");
+    if (born.error.code < 0)
+        *err = born.error;
+    return born.error.code;
 }
 
 static int launch(struct keeper *keeper, struct carrel_error *err)
 {
-    struct keeper_born born = { 0 };
     int ends[2];
 
     if (pipe2(ends, O_CLOEXEC) < 0)
@@ -80,14 +92,7 @@ static int launch(struct keeper *keeper, struct carrel_error *err)
         return err_set_errno(err, code, "fork");
     while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
         ;
-    ssize_t n = fd_read_all(read_end, &born, sizeof(born));
-    if (n != (ssize_t)sizeof(born))
-        return err_set(err, -ECHILD, "the keeper of the sandbox ended before it stood");
-    if (born.error.code < 0) {
-        *err = born.error;
-        return born.error.code;
-    }
-    return 0;
+    return hear(read_end, err);
 }
 
 int living_create(const struct living_request *request, char id[static REGISTRY_WORD_MAX + 1],
@@ -96,12 +101,12 @@ int living_create(const struct living_request *request, char id[static REGISTRY_
     static const char *const no_program[] = { NULL };
     struct carrel_run_options options = *request->options;
     AUTO(policy_free) struct policy *policy = NULL;
-    AUTO(beginning_finish) struct beginning beginning = { 0 };
+    AUTO(beginning_free) struct beginning *beginning = NULL;
 
     options.argv = no_program;
     int r = check_request(request, err);
     if (r == 0 && request->from)
-        r = beginning_find(&beginning, request->from, &options, err);
+        r = beginning_find(request->from, &options, &beginning, err);
     if (r == 0)
         r = run_load_policy(&options, &policy, err);
     if (r < 0)
@@ -109,7 +114,7 @@ int living_create(const struct living_request *request, char id[static REGISTRY_
     const struct run_request run = {
         .options = &options,
         .policy = policy,
-        .origin = beginning.ws ? &beginning.origin : NULL,
+        .origin = beginning && beginning->ws ? &beginning->origin : NULL,
     };
     const struct living_place place = { .name = request->name, .policy = policy };
     struct keeper *keeper = calloc(1, sizeof(*keeper));
@@ -117,7 +122,7 @@ int living_create(const struct living_request *request, char id[static REGISTRY_
         return err_set_errno(err, -ENOMEM, "keeper");
     keeper->name = request->name ? request->name : "";
     keeper->labels = request->labels;
-    keeper->base = request->from ? &beginning.base : NULL;
+    keeper->base = beginning ? &beginning->base : NULL;
     keeper->lease_ms = request->lease_ms;
     keeper->idle_ms = request->idle_ms;
     keeper->is_apart = request->is_apart;
