@@ -15,8 +15,8 @@
  * command. Source code as such does not, nor do files that somebody has to run by name.
  */
 static const struct {
-    const char *pattern;
-    const char *why;
+    char pattern[32]; /* no pointers: they would be relocated in every process, used or not */
+    char why[52];
 } table[] = {
     /* git itself */
     { ".husky/", "git hook directory" },
