@@ -43,6 +43,16 @@ void rest_trim(void)
         (void)madvise((void *)(end - BELOW), BELOW, MADV_DONTNEED); /* ENOMEM: it was shorter */
 }
 
+void rest_trim_own(char *stack, size_t size)
+{
+    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+    uintptr_t from = page_above((uintptr_t)stack);
+    uintptr_t end = page_below(frame - OWN_FRAMES);
+
+    if (frame < (uintptr_t)stack + size && from < end)
+        (void)madvise((void *)from, end - from, MADV_DONTNEED);
+}
+
 /* A static program has the variables of its only thread at the beginning of its heap. */
 static bool has_heap_alone(void)
 {
@@ -58,8 +68,9 @@ static void unmap(uintptr_t from, uintptr_t to)
         (void)munmap((void *)from, to - from); /* else it stays, and costs what it costs */
 }
 
-static uintptr_t old_frame;
-static void (*after_move)(void);
+/* Beside the variables of the C library, on a page that is in use anyway. */
+static _Thread_local uintptr_t old_frame;
+static _Thread_local void (*after_move)(void);
 
 static void leave(void)
 {

@@ -11,6 +11,9 @@
 /* Free memory of the heap, and the stack below the caller: its calls were deeper before. */
 void rest_trim(void);
 
+/* All of a stack of our own below the caller; nothing if it runs on another one. */
+void rest_trim_own(char *stack, size_t size);
+
 /*
  * Goes on in `next`, which must not return, on `stack`, and gives up the stack so far and the
  * heap for good: nothing may be used afterwards that lies there, nor malloc() be called, nor

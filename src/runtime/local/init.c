@@ -37,7 +37,10 @@
 #include <sys/wait.h>
 
 #define MAX_PROCESSES 1024 /* started by the host and still running */
+#define REST_MS 500        /* with nothing to do, before memory is given back */
 #define FAREWELL_MS 5000   /* for a host that does not listen, when its lease has run out */
+
+#define INIT_STACK ((64U << 10) + 2048) /* it ends within a page: the rest follows there */
 
 struct started {
     pid_t pid; /* 0: free */
@@ -47,8 +50,11 @@ struct started {
     int status;
 };
 
+/* Stacks and what they stand for side by side: of an idle one a single page is in use. */
 struct init {
-    struct plan plan; /* what starting programs takes of it */
+    char launch_stack[LAUNCH_STACK];
+    char stack[INIT_STACK]; /* the setup's thread has it first, which is gone then */
+    struct plan plan;       /* what starting programs takes of it */
     int sock;
     int events;
     int owner;
@@ -58,6 +64,7 @@ struct init {
     bool is_over;   /* a process that was to be the last has ended */
     bool is_alone;  /* as far as we know: no process but us */
     bool is_paused; /* by signals */
+    bool may_rest;  /* it did something, and stays */
     int freezer;    /* by which the programs are thawed; -1: no need now */
     struct lease lease;
     size_t n_running;         /* of those that the host started */
@@ -125,7 +132,7 @@ static int tie_to_owner(struct init *init, struct carrel_error *err)
  */
 static void set_tie(struct init *init)
 {
-    bool is_tied = init->plan->stays && init->freezer < 0;
+    bool is_tied = init->plan.stays && init->freezer < 0;
 
     int r = is_tied ? tie_to_owner(init, NULL) : prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0);
     if (r < 0)
@@ -299,6 +306,7 @@ static void start(
         .uid = request->uid,
         .gid = request->gid,
         .has_tty = has_tty,
+        .stack_end = init->launch_stack + sizeof(init->launch_stack),
     };
     struct started *s = find_free(init);
     pid_t pid = -1;
@@ -497,7 +505,11 @@ static _Noreturn void run_loop(struct init *init)
             { .fd = init->events, .events = has_backlog ? POLLOUT : 0 },
             { .fd = init->lease.timer, .events = POLLIN },
         };
-        if (poll(watch, ARRAY_LEN(watch), -1) < 0)
+        int n = poll(watch, ARRAY_LEN(watch), init->may_rest ? REST_MS : -1);
+        if (n == 0)
+            rest_trim_own(init->launch_stack, sizeof(init->launch_stack) + INIT_STACK);
+        init->may_rest = n > 0 && init->plan.filters_init;
+        if (n <= 0)
             continue; /* EINTR */
         if (watch[2].revents)
             leave(init, 0); /* the host is gone, whoever else holds its sockets */
@@ -513,7 +525,7 @@ static _Noreturn void run_loop(struct init *init)
     }
 }
 
-static struct init init; /* not on the stack: the table is large */
+static struct init init __attribute__((aligned(4096))); /* too large for a stack */
 
 static void live(void)
 {
@@ -522,14 +534,12 @@ static void live(void)
 
 _Noreturn void init_main(struct setup *setup)
 {
-    /* First a thread of the setup has it, which is gone then. */
-    static char stack[64U << 10] __attribute__((aligned(64)));
     struct carrel_error err = { 0 };
 
     init.plan = plan_for_programs(setup->plan);
     init.lease = LEASE_INIT;
     init.freezer = -1;
-    setup->stack_end = stack + sizeof(stack);
+    setup->stack_end = init.stack + sizeof(init.stack);
     int r = setup_run(setup, &err);
     init.sock = setup->sock;
     init.events = setup->events;
@@ -545,7 +555,7 @@ _Noreturn void init_main(struct setup *setup)
     struct wire_message ready = { .kind = WIRE_READY };
     answer(&init, &ready, NULL, 0);
     if (init.plan.filters_init) /* it stays, and will wait most of the time */
-        rest_move(stack, sizeof(stack), live);
+        rest_move(init.stack, sizeof(init.stack), live);
     live();
     _exit(1);
 }

@@ -191,11 +191,9 @@ static int run_child(void *arg)
 
 pid_t launch_process(const struct launch *launch, struct carrel_error *err)
 {
-    static char stack[64U << 10] __attribute__((aligned(64)));
     struct child child = { .launch = launch, .err = err };
 
-    pid_t pid =
-            clone(run_child, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, &child);
+    pid_t pid = clone(run_child, launch->stack_end, CLONE_VM | CLONE_VFORK | SIGCHLD, &child);
     if (pid < 0)
         return err_set(err, -EAGAIN, "start a process: %s", strerrordesc_np(errno));
     if (child.failed == 0)

@@ -15,7 +15,9 @@ struct launch {
     const char *cwd;
     char **argv;
     char **env;
+    char *stack_end; /* of LAUNCH_STACK bytes, for the child until it is the program */
 };
+#define LAUNCH_STACK (64U << 10)
 
 /*
  * Starts a program with everything dropped that init still has. Returns its pid, or a negative
