@@ -696,3 +696,22 @@ stopped_client() {
     carrel destroy "$id"
 }
 @test "the time of a program is over also when its client is stopped" { both stopped_client; }
+
+anonymous_kb() { awk '/^Anonymous:/ { print $2 }' "/proc/$1/smaps_rollup"; }
+little_memory() {
+    create
+    in_box 'echo used' && [ "$out" = used ]
+    local keeper init
+    keeper=$(keeper_of "$id")
+    init=$(init_of "$keeper")
+    gave_back() {
+        ! grep -q '\[stack\]' "/proc/$init/maps" && [ "$(anonymous_kb "$init")" -lt 100 ] &&
+            [ "$(anonymous_kb "$keeper")" -lt 160 ]
+    }
+    until_true gave_back
+    in_box 'echo again' && [ "$out" = again ]
+    carrel exec "$id" -- no-such-program
+    [[ $status -eq 127 && $err == *"no-such-program"* ]]
+    carrel destroy "$id"
+}
+@test "an idle sandbox gives memory back, and can be used again" { both little_memory; }
