@@ -273,6 +273,7 @@ struct plan plan_for_programs(const struct plan *plan)
         .gid = plan->gid,
         .has_range = plan->has_range,
         .is_init_apart = plan->is_init_apart,
+        .stays = plan->stays,
         .filters_init = plan->filters_init,
         .n_rlimits = plan->n_rlimits,
         .user_name = plan->user_name,
