@@ -6,9 +6,13 @@
 #include "runtime/local/sys.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+
+#define HELPER_STACK (16U << 10)
 
 static int write_map(pid_t pid, const char *file, const char *text, struct carrel_error *err)
 {
@@ -40,26 +44,29 @@ int idmap_write(pid_t child, const struct plan *plan, uint32_t base, struct carr
     return r;
 }
 
+/* In our memory, of which it needs next to nothing: a copy would cost more than the rest. */
+static int wait_for_end(void *host)
+{
+    /* When the host is killed here, this goes with it. */
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != *(const pid_t *)host)
+        _exit(1);
+    for (;;)
+        (void)pause();
+}
+
 int idmap_open(uid_t uid_on_disk, uid_t uid_shown, gid_t gid_on_disk, gid_t gid_shown,
         struct carrel_error *err)
 {
     char text[64];
     int pidfd = -1;
-    struct clone_args args = {
-        .flags = CLONE_NEWUSER | CLONE_PIDFD,
-        .pidfd = (uint64_t)(uintptr_t)&pidfd,
-    };
+    pid_t host = getpid();
+    AUTO(free) char *stack = malloc(HELPER_STACK);
 
+    if (!stack)
+        return err_set_errno(err, -ENOMEM, "make a user namespace for an id-mapped mount");
     /* A namespace needs a process to be born; it may be gone again once we hold its file. */
-    const pid_t host = getpid();
-    pid_t pid = sys_clone3(&args);
-    if (pid == 0) {
-        /* When the host is killed here, this goes with it. */
-        if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != host)
-            _exit(1);
-        for (;;)
-            (void)pause();
-    }
+    pid_t pid = clone(wait_for_end, stack + HELPER_STACK,
+            CLONE_VM | CLONE_NEWUSER | CLONE_PIDFD, &host, &pidfd);
     if (pid < 0)
         return err_set_errno(err, -errno, "make a user namespace for an id-mapped mount");
     AUTO(fd_close) int held = pidfd;
@@ -74,6 +81,7 @@ int idmap_open(uid_t uid_on_disk, uid_t uid_shown, gid_t gid_on_disk, gid_t gid_
     if (r == 0 && ns < 0)
         r = err_set_errno(err, -errno, "open '%s'", text);
     if (sys_pidfd_send_signal(held, SIGKILL) < 0) { /* waiting for it could take for ever */
+        (void)ptr_steal(&stack);                    /* it stands on it */
         r = err_set_errno(err, -errno, "end the helper for an id-mapped mount");
         fd_close(ns);
         return r;
