@@ -13,7 +13,7 @@
 #define BELOW (1U << 20)   /* of the stack: as far as the kernel keeps mappings away from it */
 #define FAR (64U << 20)    /* more than a stack or a heap of ours ever has */
 #define OWN_FRAMES 1024U   /* of the functions here, with those they call */
-#define THREAD_BYTES 2560U /* what the C library has beside a thread's variables */
+#define THREAD_BYTES 4096U /* more than the C library has beside a thread's variables */
 
 static uintptr_t page_below(uintptr_t at)
 {

@@ -157,6 +157,16 @@ static bool begins(
            info->entry.args[0] == SIGPIPE;
 }
 
+/*
+ * Done when the program runs, by a parent that vfork has let go: the kernel may do that before
+ * it tells us of the program, or after.
+ */
+static bool is_after_program(const struct ptrace_syscall_info *info)
+{
+    return info->entry.nr == SYS_prctl && info->entry.args[0] == PR_SET_PDEATHSIG &&
+           info->entry.args[1] == 0;
+}
+
 static void note(struct trace *record, const struct proc *proc, unsigned index)
 {
     if (record->n == TRACE_MAX_CALLS) {
@@ -178,7 +188,7 @@ static void on_entry(
     if (!t->has_begun)
         return;
     unsigned index = ++proc->counts[(unsigned long)proc->number % LEN(proc->counts)];
-    if (t->record)
+    if (t->record && !is_after_program(info))
         note(t->record, proc, index);
     if (at && !t->run->has_fired && at->index == index && at->number == proc->number &&
             strcmp(at->role, proc->role) == 0)

@@ -128,15 +128,26 @@ static int tie_to_owner(struct init *init, struct carrel_error *err)
 
 /*
  * Not while programs are frozen in such a way that they do not die: these we have to thaw. And
- * a run's owner may be a thread of a larger program, whose end is not that program's.
+ * a run's owner may be a thread of a larger program, whose end is not that program's; should
+ * that fail, we end with it, which is early and not weaker.
  */
 static void set_tie(struct init *init)
 {
-    bool is_tied = init->plan.stays && init->freezer < 0;
+    int r = 0;
 
-    int r = is_tied ? tie_to_owner(init, NULL) : prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0);
+    if (init->plan.stays && init->freezer < 0)
+        r = tie_to_owner(init, NULL);
+    else if (prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0) < 0 && init->plan.stays)
+        r = -errno;
     if (r < 0)
         leave(init, 1); /* cannot be */
+}
+
+/* Acting as somebody else has undone it. */
+static void set_tie_again(struct init *init)
+{
+    if (init->plan.stays && init->plan.has_range)
+        set_tie(init);
 }
 
 /* A host that does not take answers is gone: so are we. */
@@ -272,6 +283,7 @@ static int open_terminal(struct init *init, const struct wire_message *request, 
         return r;
     AUTO(fd_close) int master = open("/dev/pts/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
     act_as_init(&init->plan);
+    set_tie_again(init);
     if (master < 0)
         return err_set(err, -EIO, "open a terminal: %s", strerrordesc_np(errno));
     if (ioctl(master, TIOCSPTLCK, &unlock) < 0 || ioctl(master, TIOCSWINSZ, &size) < 0)
@@ -350,7 +362,9 @@ static void serve_file(
     struct carrel_error err = { 0 };
     AUTO(fd_close) int fd = -1;
 
-    if (init_file(&init->plan, request, fds, n, &message.file, &fd, &err) < 0)
+    int r = init_file(&init->plan, request, fds, n, &message.file, &fd, &err);
+    set_tie_again(init);
+    if (r < 0)
         answer_failed(init, &err);
     else
         answer(init, &message, &fd, fd >= 0 ? 1 : 0);
@@ -551,7 +565,8 @@ _Noreturn void init_main(struct setup *setup)
         answer_failed(&init, &err);
         _exit(1);
     }
-    set_tie(&init);
+    if (init.plan.stays)
+        set_tie(&init);
     struct wire_message ready = { .kind = WIRE_READY };
     answer(&init, &ready, NULL, 0);
     if (init.plan.filters_init) /* it stays, and will wait most of the time */
