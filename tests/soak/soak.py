@@ -287,6 +287,7 @@ def main():
         good &= check("every command did what it should, or said that the sandbox is gone", soak.failures)
         soak.failures.clear()
         soak.carrel("destroy", "--all")
+        wait_for(lambda: ours(state))  # keepers that were ending anyway hold their layers until then
         soak.carrel("cleanup", may_fail=False)
         lock = os.stat(os.path.join(run, "lock" if os.geteuid() == 0 else "carrel/lock"))
         registry = os.path.join(run, "sandboxes" if os.geteuid() == 0 else "carrel/sandboxes")
