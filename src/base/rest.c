@@ -68,9 +68,9 @@ static void unmap(uintptr_t from, uintptr_t to)
         (void)munmap((void *)from, to - from); /* else it stays, and costs what it costs */
 }
 
-/* Beside the variables of the C library, on a page that is in use anyway. */
-static _Thread_local uintptr_t old_frame;
-static _Thread_local void (*after_move)(void);
+/* What the new stack has to know of the old one, and where it begins. */
+static uintptr_t old_frame;
+static void (*after_move)(void);
 
 static void leave(void)
 {
