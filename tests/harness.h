@@ -41,6 +41,16 @@ void test_check_str(
 void test_check_mem(const char *file, int line, const char *expr, const void *actual,
         size_t actual_len, const void *expected, size_t expected_len);
 
+/* With sanitizers, which see the same in a part of what is all alike. */
+#ifndef __has_feature /* clang's way to say what gcc says with __SANITIZE_ADDRESS__ */
+#define __has_feature(x) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+#define TEST_IS_SLOW 1
+#else
+#define TEST_IS_SLOW 0
+#endif
+
 #define TEST(sentence)                                                                         \
     static void sentence(void);                                                                \
     __attribute__((constructor)) static void register_##sentence(void)                         \
