@@ -338,7 +338,9 @@ static void try_all(struct bench *bench, uint64_t first, uint64_t n)
     }
 }
 
-/* UPPER_TEST_SEQUENCES: how many instead of 200; UPPER_TEST_SEED: the first. */
+#define SEQUENCES (TEST_IS_SLOW ? 50 : 200)
+
+/* UPPER_TEST_SEQUENCES: how many instead of these; UPPER_TEST_SEED: the first. */
 static void test_way(enum way way)
 {
     struct bench bench = { .way = way, .dir = "/tmp/changes-test-XXXXXX", .fd = -1 };
@@ -354,7 +356,7 @@ static void test_way(enum way way)
     open_bench(&bench);
     if (getenv("UPPER_TEST_SEQUENCES"))
         (void)alarm(0); /* whoever asks for more has the time */
-    try_all(&bench, number("UPPER_TEST_SEED", 1), number("UPPER_TEST_SEQUENCES", 200));
+    try_all(&bench, number("UPPER_TEST_SEED", 1), number("UPPER_TEST_SEQUENCES", SEQUENCES));
     fd_close(bench.fd);
     (void)umount2(bench.dir, 0);
     remove_tree(tmp, bench.dir + strlen("/tmp/"));
