@@ -464,22 +464,6 @@ no_skopeo() {
 }
 @test "without skopeo the package is named" { both no_skopeo; }
 
-engine() {
-    sources
-    me docker import src/root.tar carrel-test-image:1 >/dev/null
-    me sh -c 'docker save carrel-test-image:1 | "$1" image import - saved' _ "$CARREL"
-    me docker rmi carrel-test-image:1 >/dev/null
-    import src/root.tar flat
-    show flat
-    local first=$out
-    show saved
-    diff <(echo "$first") <(echo "$out")
-}
-@test "what a real docker engine saves can be imported" {
-    docker version >/dev/null 2>&1 || skip "no docker engine answers here"
-    only root engine
-}
-
 words() {
     carrel image
     is_one_error 125 "carrel: no subcommand; *"
