@@ -4,11 +4,6 @@
 
 load cli
 load living
-eval "cli_$(declare -f teardown)"
-teardown() {
-    _living_teardown
-    cli_teardown
-}
 
 # ---- one file -----------------------------------------------------------------------------------
 

@@ -4,11 +4,6 @@
 
 load cli
 load living
-eval "cli_$(declare -f teardown)"
-teardown() {
-    _living_teardown
-    cli_teardown
-}
 
 # ---- what the tests have in common --------------------------------------------------------------
 
@@ -777,10 +772,7 @@ added_up() {
 # The tree is exchanged first, then the git dir: one that cannot be moved stops it in between.
 half_sealed() {
     local place
-    me git init -q -b main repo
-    me git -C repo config user.name T
-    me git -C repo config user.email t@example.org
-    me sh -c 'cd repo && echo one >a && git add a && git commit -qm first'
+    small_repo
     create --repo repo --task T --run R
     in_box 'echo two >>a; echo new >b; git commit -qam second'
     place=$(me "$CARREL" inspect "$id" | grep -o '"workspace":"[^"]*' | cut -d'"' -f4)

@@ -5,11 +5,6 @@
 
 load cli
 load living
-eval "cli_$(declare -f teardown)"
-teardown() {
-    _living_teardown
-    cli_teardown
-}
 
 # ---- clients that do not keep to the rules -------------------------------------------------------
 

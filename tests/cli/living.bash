@@ -11,6 +11,7 @@
 #   $S                   the registry's directory
 #   nothing_left         no entry, no keeper, no cgroup, no mount of this test is there
 #   in_box WORD...       runs a shell line in $id; then as `carrel`
+#   small_repo           $T/repo, of one file and one commit
 
 S=
 
@@ -47,6 +48,13 @@ create() {
     [ "$status" -eq 0 ]
     id=$out
     [[ $id =~ ^S-[0-9a-z]{16}$ ]]
+}
+
+small_repo() {
+    me git init -q -b main repo
+    me git -C repo config user.name T
+    me git -C repo config user.email t@example.org
+    me sh -c 'cd repo && echo one >a && git add a && git commit -qm first'
 }
 
 in_box() { carrel exec --quiet "$id" -c "$@"; }
@@ -115,4 +123,9 @@ _living_teardown() {
         me "$CARREL" destroy --all --force >/dev/null 2>&1 || true
         me "$CARREL" cleanup >/dev/null 2>&1 || true
     done
+}
+eval "cli_$(declare -f teardown)"
+teardown() {
+    _living_teardown
+    cli_teardown
 }

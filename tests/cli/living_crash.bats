@@ -8,11 +8,6 @@
 
 load cli
 load living
-eval "cli_$(declare -f teardown)"
-teardown() {
-    _living_teardown
-    cli_teardown
-}
 
 SEED=20240611 # the delays are random, but the same every time
 POINTS=${CARREL_CRASH:-10}
@@ -70,10 +65,7 @@ killed_making() { # killed_making GENERATION: 0: create itself; 2: the keeper
 killed_with_workspace() {
     local total step n
     setup_killer
-    me git init -q -b main repo
-    me git -C repo config user.name T
-    me git -C repo config user.email t@example.org
-    me sh -c 'cd repo && echo one >a && git add a && git commit -qm first'
+    small_repo
     carrel create --name box --repo repo --task T --run first
     carrel destroy box
     carrel workspace discard --force first
@@ -158,10 +150,7 @@ init_killed() {
 
 work_kept() {
     local keeper
-    me git init -q -b main repo
-    me git -C repo config user.name T
-    me git -C repo config user.email t@example.org
-    me sh -c 'cd repo && echo one >a && git add a && git commit -qm first'
+    small_repo
     create --repo repo --task T --run R
     in_box 'echo two >>a; git commit -qam second; echo three >b'
     background exec --quiet "$id" -c 'i=0; while :; do i=$((i + 1)); echo $i >n; git add n; git commit -qm $i; echo $i; done'

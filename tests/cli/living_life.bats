@@ -5,11 +5,6 @@
 
 load cli
 load living
-eval "cli_$(declare -f teardown)"
-teardown() {
-    _living_teardown
-    cli_teardown
-}
 
 detach() { # detach WORD...: $n is its number
     carrel exec --detach "$@"
@@ -406,15 +401,8 @@ bounded() {
 
 # ---- workspaces ---------------------------------------------------------------------------------
 
-repository() {
-    me git init -q -b main repo
-    me git -C repo config user.name T
-    me git -C repo config user.email t@example.org
-    me sh -c 'cd repo && echo one >a && git add a && git commit -qm first'
-}
-
 workspace() {
-    repository
+    small_repo
     create --repo repo --task T-1 --run R-1
     says 'r["run"] == "R-1" and r["task"] == "T-1" and r["workspace"].endswith("R-1")'
     in_box 'echo two >>a; git commit -qam second && git log --oneline | wc -l'
@@ -440,7 +428,7 @@ workspace() {
 @test "workspace: programs commit in it, destroy keeps the work" { both workspace; }
 
 on_success() {
-    repository
+    small_repo
     create --repo repo --task T-2 --run R-2 --on-success commit
     in_box 'echo two >>a'
     carrel destroy "$id"

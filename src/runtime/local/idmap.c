@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -60,15 +61,24 @@ int idmap_open(uid_t uid_on_disk, uid_t uid_shown, gid_t gid_on_disk, gid_t gid_
     char text[64];
     int pidfd = -1;
     pid_t host = getpid();
+    sigset_t all;
+    sigset_t before;
     AUTO(free) char *stack = malloc(HELPER_STACK);
 
     if (!stack)
         return err_set_errno(err, -ENOMEM, "make a user namespace for an id-mapped mount");
-    /* A namespace needs a process to be born; it may be gone again once we hold its file. */
+    /*
+     * A namespace needs a process to be born; it may be gone again once we hold its file. It
+     * runs nobody's handlers: they would run in our memory, and on its little stack.
+     */
+    (void)sigfillset(&all);
+    (void)sigprocmask(SIG_SETMASK, &all, &before);
     pid_t pid = clone(wait_for_end, stack + HELPER_STACK,
             CLONE_VM | CLONE_NEWUSER | CLONE_PIDFD, &host, &pidfd);
+    int code = -errno;
+    (void)sigprocmask(SIG_SETMASK, &before, NULL);
     if (pid < 0)
-        return err_set_errno(err, -errno, "make a user namespace for an id-mapped mount");
+        return err_set_errno(err, code, "make a user namespace for an id-mapped mount");
     AUTO(fd_close) int held = pidfd;
 
     (void)snprintf(text, sizeof(text), "%u %u 1", (unsigned)uid_on_disk, (unsigned)uid_shown);
