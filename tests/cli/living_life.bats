@@ -326,6 +326,25 @@ listed_as() { me "$CARREL" list --json | grep -q "\"state\":\"$1\""; }
 ticking() { [ "$(ticks | tail -n 1)" -gt "$1" ]; }
 @test "pause: nothing runs until resume; a paused sandbox can be destroyed" { both paused; }
 
+# A parent that waits for its vfork cannot be woken to be frozen: the freezer has to ask again.
+paused_forks() {
+    local i
+    create
+    for i in 1 2 3 4; do
+        detach "$id" -c 'while :; do /bin/true; done'
+    done
+    for ((i = 0; i < 20; i++)); do
+        carrel pause "$id"
+        [ "$status:$out:$err" = 0:: ]
+        carrel resume "$id"
+        [ "$status:$out:$err" = 0:: ]
+    done
+    carrel destroy "$id"
+    [ "$status" -eq 0 ]
+    nothing_left
+}
+@test "pause: programs that start programs all the time" { both paused_forks; }
+
 # ---- update -------------------------------------------------------------------------------------
 
 updated() {

@@ -27,8 +27,7 @@ import time
 ALLOWED = re.compile(
     r"no living sandbox|has ended|has just ended|is paused|is being|sandbox ended|ended before it|"
     r"there is no sandbox|No such file|no process|is attached|forks ended|snapshot '|"
-    r"is gone|waits in the queue|not found in the sandbox|No such process|Broken pipe|"
-    r"busy in the kernel"
+    r"is gone|waits in the queue|not found in the sandbox|No such process|Broken pipe"
 )
 
 

@@ -165,8 +165,11 @@ static int gather(const struct cgroup *group, pid_t init, struct carrel_error *e
         }
         if (clock_ns() > deadline)
             return err_set(err, -EBUSY, "a process is busy in the kernel and does not stop");
-        if (n == 0)
-            (void)poll(NULL, 0, 1); /* v1 has nothing to wait for */
+        if (n > 0)
+            continue;
+        (void)poll(NULL, 0, 1); /* v1 has nothing to wait for */
+        /* v1 asks once: who began to wait for its vfork only then has to be asked again. */
+        (void)set_frozen(group, true);
     }
 }
 
