@@ -63,7 +63,7 @@ killed_making() { # killed_making GENERATION: 0: create itself; 2: the keeper
 @test "the keeper is killed at every step of making its sandbox" { both killed_making 2; }
 
 killed_with_workspace() {
-    local total step n
+    local total step n status killed=0
     setup_killer
     small_repo
     carrel create --name box --repo repo --task T --run first
@@ -75,8 +75,15 @@ killed_with_workspace() {
     step=1
     [ "$POINTS" = full ] || step=$(((total + POINTS - 1) / POINTS))
     for ((n = 1 + SEED % step; n <= total; n += step)); do
-        me timeout -k 5 60 "$killer" 2 "$n" "$CARREL" create --repo repo --task T --run "r$n" >"$T/.out" 2>"$T/.err" </dev/null 9>/dev/null || true
-        echo "at $n of $total: $(cat "$T/.out" "$T/.err")"
+        status=0
+        me timeout -k 5 60 "$killer" 2 "$n" "$CARREL" create --repo repo --task T --run "r$n" >"$T/.out" 2>"$T/.err" </dev/null 9>/dev/null || status=$?
+        echo "at $n of $total: $status $(cat "$T/.out" "$T/.err")"
+        if [ "$status" -eq 99 ]; then # it was over before
+            carrel destroy --all
+            [ "$status" -eq 0 ]
+            continue
+        fi
+        killed=$((killed + 1))
         until_true no_keeper
         # A lock of a reference is told from that of a git at work by its age.
         me find repo/.git -name "*.lock" -exec touch -d '1 minute ago' {} +
@@ -93,6 +100,7 @@ killed_with_workspace() {
         carrel workspace discard --force "T/r$n"
         [ "$status" -eq 0 ]
     done
+    [ "$killed" -ge 3 ]
     me git -C repo fsck --no-dangling
     [ -z "$(me git -C repo status --porcelain)" ]
     nothing_left

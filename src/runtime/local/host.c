@@ -17,6 +17,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#define ENTRIES_ROOM 16U /* by which their list grows */
+
 /*
  * What programs need of the host's root. /etc is a choice: names that programs cannot do
  * without and that hold no secret; everything else in /etc is written by the plan or absent.
@@ -131,13 +133,14 @@ static int look(int root, const char *path, struct host_entry *entry)
 /* Adds one entry, if the name is there at all. */
 static int add_entry(struct host *host, int root, const char *path)
 {
-    struct host_entry *entries =
-            reallocarray(host->entries, host->n_entries + 1, sizeof(*entries));
-    if (!entries)
-        return -ENOMEM;
-    host->entries = entries;
-
-    struct host_entry *entry = &entries[host->n_entries];
+    if (host->n_entries % ENTRIES_ROOM == 0) {
+        struct host_entry *more =
+                reallocarray(host->entries, host->n_entries + ENTRIES_ROOM, sizeof(*more));
+        if (!more)
+            return -ENOMEM;
+        host->entries = more;
+    }
+    struct host_entry *entry = &host->entries[host->n_entries];
     *entry = (struct host_entry){ .kind = ENTRY_ABSENT };
     int r = look(root, path, entry);
     if (r < 0 || entry->kind == ENTRY_ABSENT)

@@ -366,9 +366,7 @@ int plan_make(const struct sandbox_spec *spec, const struct host *host, struct p
 
 static void free_lists(struct plan *plan)
 {
-    for (size_t i = 0; i < plan->n_memory; i++)
-        free(plan->memory[i]);
-    free(plan->memory);
+    plan_free_texts(plan);
     free(plan->steps);
     free(plan->mounts);
     free(plan->sources);

@@ -105,9 +105,8 @@ struct plan {
     struct plan_rlimit rlimits[PLAN_MAX_RLIMITS];
     size_t n_rlimits;
 
-    const char *user_name; /* a constant */
-    void **memory;         /* everything the pointers above point to */
-    size_t n_memory;
+    const char *user_name;   /* a constant */
+    struct plan_text *texts; /* everything the pointers above point to */
 };
 
 #define PLAN_MAX_LOWER 80U /* directories of one overlay; see overlay.c */

@@ -16,6 +16,7 @@ struct builder {
 
 /* Text that lives as long as the plan. NULL when memory is gone. */
 char *plan_text(struct plan *plan, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void plan_free_texts(struct plan *plan);
 
 void plan_add(struct builder *b, struct step step);
 void plan_writable(struct builder *b, const char *path); /* absolute */

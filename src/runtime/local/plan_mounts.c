@@ -8,24 +8,37 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+struct plan_text {
+    struct plan_text *next;
+    char text[];
+};
+
 char *plan_text(struct plan *plan, const char *fmt, ...)
 {
-    char *string = NULL;
     va_list ap;
+    va_list again;
 
     va_start(ap, fmt);
-    int len = vasprintf(&string, fmt, ap);
-    va_end(ap);
-    if (len < 0)
-        return NULL;
-    void **memory = reallocarray(plan->memory, plan->n_memory + 1, sizeof(*memory));
-    if (!memory) {
-        free(string);
-        return NULL;
+    va_copy(again, ap);
+    int len = vsnprintf(NULL, 0, fmt, ap);
+    struct plan_text *text = len < 0 ? NULL : malloc(sizeof(*text) + (size_t)len + 1);
+    if (text) {
+        (void)vsnprintf(text->text, (size_t)len + 1, fmt, again);
+        text->next = plan->texts;
+        plan->texts = text;
     }
-    plan->memory = memory;
-    plan->memory[plan->n_memory++] = string;
-    return string;
+    va_end(again);
+    va_end(ap);
+    return text ? text->text : NULL;
+}
+
+void plan_free_texts(struct plan *plan)
+{
+    while (plan->texts) {
+        struct plan_text *text = plan->texts;
+        plan->texts = text->next;
+        free(text);
+    }
 }
 
 void plan_add(struct builder *b, struct step step)

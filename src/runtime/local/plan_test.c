@@ -98,7 +98,7 @@ TEST(programs_are_started_by_what_is_left_of_a_plan)
     plan_add_rlimit(plan, RLIMIT_NOFILE, 77);
     size_t n = plan->n_rlimits;
     plan_forget_steps(plan);
-    CHECK(!plan->steps && plan->n_steps == 0 && !plan->sources && !plan->memory);
+    CHECK(!plan->steps && plan->n_steps == 0 && !plan->sources && !plan->texts);
     CHECK(plan->has_range);
     CHECK_EQ(plan->init_uid, 0);
     CHECK_EQ(plan->uid, 1000);
