@@ -2,8 +2,9 @@
  * network.c - a thread that makes a network namespace.
  *
  * It is a bare kernel thread of this process: the C library does not know it, and it shares the
- * caller's thread-local memory, errno among it. So it makes system calls and nothing else,
- * writes its outcome into struct netmaker, and is gone before anyone looks there.
+ * caller's thread-local memory, errno among it. So it makes system calls and nothing else: one
+ * that succeeds leaves errno alone, and with one that fails the whole setup does. It writes its
+ * outcome into struct netmaker, and is gone before anyone looks there.
  */
 #include "runtime/local/network.h"
 #include "base/auto.h"
@@ -23,9 +24,12 @@
 static int raise_loopback(void)
 {
     struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP };
-    AUTO(fd_close) int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-    return sock < 0 || ioctl(sock, SIOCSIFFLAGS, &request) < 0 ? -errno : 0;
+    if (sock < 0 || ioctl(sock, SIOCSIFFLAGS, &request) < 0)
+        return -errno; /* the process ends, and its descriptors with it */
+    (void)close(sock); /* not fd_close(), which writes errno back as it was */
+    return 0;
 }
 
 static int make(void *arg)
