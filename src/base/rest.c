@@ -43,6 +43,21 @@ void rest_trim(void)
         (void)madvise((void *)(end - BELOW), BELOW, MADV_DONTNEED); /* ENOMEM: it was shorter */
 }
 
+/* A static program has the variables of its only thread at the beginning of its heap. */
+static bool has_heap_alone(void)
+{
+    uintptr_t top = (uintptr_t)sbrk(0);
+    uintptr_t thread = (uintptr_t)&errno;
+
+    return thread < top && top - thread < FAR;
+}
+
+void rest_trim_program(void)
+{
+    if (has_heap_alone())
+        rest_trim();
+}
+
 void rest_trim_own(char *stack, size_t size)
 {
     uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
@@ -51,15 +66,6 @@ void rest_trim_own(char *stack, size_t size)
 
     if (frame < (uintptr_t)stack + size && from < end)
         (void)madvise((void *)from, end - from, MADV_DONTNEED);
-}
-
-/* A static program has the variables of its only thread at the beginning of its heap. */
-static bool has_heap_alone(void)
-{
-    uintptr_t top = (uintptr_t)sbrk(0);
-    uintptr_t thread = (uintptr_t)&errno;
-
-    return thread < top && top - thread < FAR;
 }
 
 static void unmap(uintptr_t from, uintptr_t to)

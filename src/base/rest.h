@@ -11,6 +11,10 @@
 /* Free memory of the heap, and the stack below the caller: its calls were deeper before. */
 void rest_trim(void);
 
+/* The same in our own, static program; in one that uses the library, nothing: it has its heap.
+ */
+void rest_trim_program(void);
+
 /* All of a stack of our own below the caller; nothing if it runs on another one. */
 void rest_trim_own(char *stack, size_t size);
 

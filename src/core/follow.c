@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/rest.h"
 #include "core/disk_watch.h"
 #include "runtime/runtime.h"
 #include <errno.h>
@@ -19,6 +20,7 @@
 
 #define GRACE_MS 500  /* between SIGTERM and SIGKILL */
 #define FLUSH_MS 2000 /* for a caller that does not read, once the run was cut short */
+#define REST_MS 500   /* without an event, before memory is given back */
 #define NS_PER_MS UINT64_C(1000000)
 
 static void begin_end(struct follow *f, enum carrel_reason reason)
@@ -111,6 +113,7 @@ enum { WATCH_STDIN, WATCH_STDOUT, WATCH_STDERR, WATCH_BOX, WATCH_SIGNAL, WATCHED
 int follow_to_end(struct follow *f, struct carrel_error *err)
 {
     struct pollfd watch[WATCHED];
+    uint64_t rest_ns = clock_ns() + REST_MS * NS_PER_MS;
 
     while (!f->is_over) {
         for (int i = 0; i < 3; i++)
@@ -119,7 +122,7 @@ int follow_to_end(struct follow *f, struct carrel_error *err)
         watch[WATCH_SIGNAL] = (struct pollfd){ .fd = f->options->signal_fd, .events = POLLIN };
         uint64_t wake_ns =
                 f->deadline_ns < f->watch->next_ns ? f->deadline_ns : f->watch->next_ns;
-        int n = poll(watch, WATCHED, clock_poll_ms(wake_ns));
+        int n = poll(watch, WATCHED, clock_poll_ms(wake_ns < rest_ns ? wake_ns : rest_ns));
         if (n < 0 && errno != EINTR)
             return err_set_errno(err, -errno, "poll");
         if (n > 0) {
@@ -130,6 +133,10 @@ int follow_to_end(struct follow *f, struct carrel_error *err)
             int r = watch[WATCH_BOX].revents ? on_event(f, err) : 0;
             if (r < 0)
                 return r;
+        }
+        if (n == 0 && clock_ns() >= rest_ns) {
+            rest_trim_program(); /* once: what a run needs later is little */
+            rest_ns = CLOCK_NEVER;
         }
         if (!f->is_over && clock_ns() >= f->watch->next_ns && disk_watch_is_over(f->watch)) {
             f->is_ending = f->is_over = true; /* at once: every moment costs the host */

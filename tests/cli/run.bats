@@ -114,6 +114,22 @@ background_children() {
 }
 @test "when the program ends, what it left running ends too" { both background_children; }
 
+# While nothing happens both processes of carrel's give back memory, init even its first stack.
+long_wait() {
+    me mkdir gate
+    background run --mount "$T/gate:/gate" -c 'until [ -e /gate/open ]; do sleep 2; done; echo late; exit 7'
+    until_true has_moved
+    me touch gate/open
+    ended
+    [ "$status:$out:$err" = 7:late: ]
+}
+has_moved() {
+    local init maps
+    init=$(cut -d' ' -f1 "/proc/$pid/task/$pid/children")
+    maps=$(<"/proc/$init/maps") && [ -n "$maps" ] && [[ $maps != *"[stack]"* ]]
+}
+@test "a program that waits for long is followed to its end" { both long_wait; }
+
 # ---- where it runs ------------------------------------------------------------------------------
 
 place() {

@@ -64,7 +64,8 @@ struct init {
     bool is_over;   /* a process that was to be the last has ended */
     bool is_alone;  /* as far as we know: no process but us */
     bool is_paused; /* by signals */
-    bool may_rest;  /* it did something, and stays */
+    bool may_rest;  /* it did something since it last gave memory back */
+    bool has_moved; /* to the stack above */
     int freezer;    /* by which the programs are thawed; -1: no need now */
     struct lease lease;
     size_t n_running;         /* of those that the host started */
@@ -508,6 +509,23 @@ static _Noreturn void end_with_lease(struct init *init, enum lease_state why)
     leave(init, 0);
 }
 
+static _Noreturn void live(void);
+
+/* Gives up what it was forked with, once, and begins the loop below anew. */
+static _Noreturn void move_and_live(struct init *init)
+{
+    init->has_moved = true;
+    rest_move(init->stack, sizeof(init->stack), live);
+}
+
+/* Nothing happened for a while, as most of the time. */
+static void rest(struct init *init)
+{
+    if (!init->has_moved)
+        move_and_live(init);
+    rest_trim_own(init->launch_stack, sizeof(init->launch_stack) + INIT_STACK);
+}
+
 static _Noreturn void run_loop(struct init *init)
 {
     for (;;) {
@@ -521,8 +539,8 @@ static _Noreturn void run_loop(struct init *init)
         };
         int n = poll(watch, ARRAY_LEN(watch), init->may_rest ? REST_MS : -1);
         if (n == 0)
-            rest_trim_own(init->launch_stack, sizeof(init->launch_stack) + INIT_STACK);
-        init->may_rest = n > 0 && init->plan.filters_init;
+            rest(init);
+        init->may_rest = n > 0;
         if (n <= 0)
             continue; /* EINTR */
         if (watch[2].revents)
@@ -541,7 +559,7 @@ static _Noreturn void run_loop(struct init *init)
 
 static struct init init __attribute__((aligned(4096))); /* too large for a stack */
 
-static void live(void)
+static _Noreturn void live(void)
 {
     run_loop(&init);
 }
@@ -569,8 +587,7 @@ _Noreturn void init_main(struct setup *setup)
         set_tie(&init);
     struct wire_message ready = { .kind = WIRE_READY };
     answer(&init, &ready, NULL, 0);
-    if (init.plan.filters_init) /* it stays, and will wait most of the time */
-        rest_move(init.stack, sizeof(init.stack), live);
+    if (init.plan.stays) /* what the host's process knows is gone before a program runs */
+        move_and_live(&init);
     live();
-    _exit(1);
 }
