@@ -136,8 +136,10 @@ bool call_cannot_fail(long number)
     return is_one_of(call_name(number), list, LEN(list));
 }
 
-bool call_must_refuse(long number)
+bool call_must_refuse(long number, int error)
 {
+    if (number == SYS_openat2 && error == EAGAIN)
+        return false; /* it asks for another try, see openat2(2) */
     return is_one_of(call_name(number), must_refuse, LEN(must_refuse));
 }
 

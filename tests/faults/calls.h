@@ -10,7 +10,7 @@ const char *call_name(long number);
 bool call_cannot_fail(long number);
 
 /* Those that confine: a failure must be a refusal even if no difference is seen. */
-bool call_must_refuse(long number);
+bool call_must_refuse(long number, int error);
 
 /* "EPERM" -> EPERM; 0: unknown. */
 int error_number(const char *name, size_t len);

@@ -92,11 +92,12 @@ static void first_difference(const char *want, const char *got, char *text, size
 }
 
 /* In carrel or in the branch of init: other children only help to prepare. */
-static bool is_confining(const struct run *right, const struct call *at)
+static bool is_confining(const struct run *right, const struct fault *fault)
 {
+    const struct call *at = fault->at;
     size_t branch = 2 + strspn(right->program + 2, "0123456789");
 
-    if (!call_must_refuse(at->number))
+    if (!call_must_refuse(at->number, fault->error))
         return false;
     if (strcmp(at->role, "0") == 0)
         return at->number != SYS_prlimit64; /* it asks for its own */
@@ -138,7 +139,7 @@ static const char *judge_program(
         (void)snprintf(text, sizeof(text), "claims %.700s instead of %.700s", a, b);
         return text;
     }
-    return is_confining(right, fault->at) ? "ran, though this failed" : NULL;
+    return is_confining(right, fault) ? "ran, though this failed" : NULL;
 }
 
 /* Returns what is wrong, or NULL. */
