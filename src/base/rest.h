@@ -8,11 +8,12 @@
 #pragma once
 #include <stddef.h>
 
+#define REST_MS 500 /* with nothing to do, before it is worth the while */
+
 /* Free memory of the heap, and the stack below the caller: its calls were deeper before. */
 void rest_trim(void);
 
-/* The same in our own, static program; in one that uses the library, nothing: it has its heap.
- */
+/* The same in our own, static program. Whoever uses the library has a heap of its own. */
 void rest_trim_program(void);
 
 /* All of a stack of our own below the caller; nothing if it runs on another one. */

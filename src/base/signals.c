@@ -15,3 +15,16 @@ void signals_reset(void)
         (void)syscall(
                 SYS_rt_sigaction, sig, plain, NULL, MASK_BYTES); /* KILL and STOP refuse */
 }
+
+void signals_block(sigset_t *before)
+{
+    sigset_t all;
+
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, before); /* cannot fail with these arguments */
+}
+
+void signals_unblock(const sigset_t *before)
+{
+    (void)pthread_sigmask(SIG_SETMASK, before, NULL);
+}

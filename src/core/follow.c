@@ -20,7 +20,6 @@
 
 #define GRACE_MS 500  /* between SIGTERM and SIGKILL */
 #define FLUSH_MS 2000 /* for a caller that does not read, once the run was cut short */
-#define REST_MS 500   /* without an event, before memory is given back */
 #define NS_PER_MS UINT64_C(1000000)
 
 static void begin_end(struct follow *f, enum carrel_reason reason)

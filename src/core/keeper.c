@@ -26,7 +26,6 @@
 #define OVERDUE_MS 1000 /* that init may take to end what it should have ended */
 #define CLIENTS_MS 100  /* between two looks at what clients alone may write */
 #define PUBLISH_MS 20   /* between two looks that others get at us */
-#define REST_MS 500     /* without a change, before memory is given back */
 #define FIRST_CLIENT 3  /* in the list of what is watched: before come the three below */
 
 static void publish_status(struct keeper *keeper)

@@ -108,19 +108,17 @@ static int run_child(void *context)
 static int start(struct child *child, pid_t *pid, struct carrel_error *err)
 {
     AUTO(free) char *stack = malloc(STACK_BYTES);
-    sigset_t all, before;
+    sigset_t before;
     int pidfd = -1;
 
     if (!stack)
         return err_set_errno(err, -ENOMEM, "start %s", child->program->name);
 
-    /* A handler of ours must not run in the child, which has the same memory. */
-    (void)sigfillset(&all);
-    (void)sigprocmask(SIG_SETMASK, &all, &before);
+    signals_block(&before);
     *pid = clone(run_child, stack + STACK_BYTES, CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD,
             child, &pidfd);
     int r = *pid < 0 ? -errno : 0;
-    (void)sigprocmask(SIG_SETMASK, &before, NULL);
+    signals_unblock(&before);
 
     if (r < 0)
         return err_set_errno(err, r, "start %s", child->program->name);

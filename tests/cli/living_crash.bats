@@ -18,6 +18,14 @@ setup_killer() {
     install -m 755 "$(cd "$BATS_TEST_DIRNAME/../.." && pwd)/build/tests/kill_at" "$killer"
 }
 
+# kill_create GENERATION N ARG...: $status is 99 where it was over before its Nth call.
+kill_create() {
+    status=0
+    me timeout -k 5 60 "$killer" "$1" "$2" "$CARREL" create "${@:3}" \
+        >"$T/.out" 2>"$T/.err" </dev/null 9>/dev/null || status=$?
+    echo "at $2: $status $(cat "$T/.out" "$T/.err")"
+}
+
 # Whatever stands now: it can be ended, and the name is free.
 recovers() {
     carrel destroy --all
@@ -32,7 +40,7 @@ recovers() {
 # ---- at a chosen step ---------------------------------------------------------------------------
 
 killed_making() { # killed_making GENERATION: 0: create itself; 2: the keeper
-    local total step n status killed=0
+    local total step n killed=0
     setup_killer
     carrel create --name box # what is made once is there
     carrel destroy box
@@ -42,10 +50,8 @@ killed_making() { # killed_making GENERATION: 0: create itself; 2: the keeper
     step=1
     [ "$POINTS" = full ] || step=$(((total + POINTS - 1) / POINTS))
     for ((n = 1 + SEED % step; n <= total; n += step)); do
-        status=0
-        me timeout -k 5 60 "$killer" "$1" "$n" "$CARREL" create --name box >"$T/.out" 2>"$T/.err" </dev/null 9>/dev/null || status=$?
-        echo "at $n of $total: $status $(cat "$T/.out" "$T/.err")"
-        if [ "$status" -eq 99 ]; then # it was over before
+        kill_create "$1" "$n" --name box
+        if [ "$status" -eq 99 ]; then
             recovers
             continue
         fi
@@ -63,7 +69,7 @@ killed_making() { # killed_making GENERATION: 0: create itself; 2: the keeper
 @test "the keeper is killed at every step of making its sandbox" { both killed_making 2; }
 
 killed_with_workspace() {
-    local total step n status killed=0
+    local total step n killed=0
     setup_killer
     small_repo
     carrel create --name box --repo repo --task T --run first
@@ -75,10 +81,8 @@ killed_with_workspace() {
     step=1
     [ "$POINTS" = full ] || step=$(((total + POINTS - 1) / POINTS))
     for ((n = 1 + SEED % step; n <= total; n += step)); do
-        status=0
-        me timeout -k 5 60 "$killer" 2 "$n" "$CARREL" create --repo repo --task T --run "r$n" >"$T/.out" 2>"$T/.err" </dev/null 9>/dev/null || status=$?
-        echo "at $n of $total: $status $(cat "$T/.out" "$T/.err")"
-        if [ "$status" -eq 99 ]; then # it was over before
+        kill_create 2 "$n" --repo repo --task T --run "r$n"
+        if [ "$status" -eq 99 ]; then
             carrel destroy --all
             [ "$status" -eq 0 ]
             continue

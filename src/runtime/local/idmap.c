@@ -2,6 +2,7 @@
 #include "runtime/local/idmap.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/signals.h"
 #include "runtime/local/plan.h"
 #include "runtime/local/sys.h"
 #include <errno.h>
@@ -61,22 +62,17 @@ int idmap_open(uid_t uid_on_disk, uid_t uid_shown, gid_t gid_on_disk, gid_t gid_
     char text[64];
     int pidfd = -1;
     pid_t host = getpid();
-    sigset_t all;
     sigset_t before;
     AUTO(free) char *stack = malloc(HELPER_STACK);
 
     if (!stack)
         return err_set_errno(err, -ENOMEM, "make a user namespace for an id-mapped mount");
-    /*
-     * A namespace needs a process to be born; it may be gone again once we hold its file. It
-     * runs nobody's handlers: they would run in our memory, and on its little stack.
-     */
-    (void)sigfillset(&all);
-    (void)sigprocmask(SIG_SETMASK, &all, &before);
+    /* A namespace needs a process to be born; it may be gone again once we hold its file. */
+    signals_block(&before);
     pid_t pid = clone(wait_for_end, stack + HELPER_STACK,
             CLONE_VM | CLONE_NEWUSER | CLONE_PIDFD, &host, &pidfd);
     int code = -errno;
-    (void)sigprocmask(SIG_SETMASK, &before, NULL);
+    signals_unblock(&before);
     if (pid < 0)
         return err_set_errno(err, code, "make a user namespace for an id-mapped mount");
     AUTO(fd_close) int held = pidfd;

@@ -37,7 +37,6 @@
 #include <sys/wait.h>
 
 #define MAX_PROCESSES 1024 /* started by the host and still running */
-#define REST_MS 500        /* with nothing to do, before memory is given back */
 #define FAREWELL_MS 5000   /* for a host that does not listen, when its lease has run out */
 
 #define INIT_STACK ((64U << 10) + 2048) /* it ends within a page: the rest follows there */
@@ -587,7 +586,7 @@ _Noreturn void init_main(struct setup *setup)
         set_tie(&init);
     struct wire_message ready = { .kind = WIRE_READY };
     answer(&init, &ready, NULL, 0);
-    if (init.plan.stays) /* what the host's process knows is gone before a program runs */
+    if (init.plan.stays) /* before a program runs: its maker knew more than it needs to */
         move_and_live(&init);
     live();
 }

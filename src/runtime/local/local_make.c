@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/rundir.h"
+#include "base/signals.h"
 #include "runtime/adapters.h"
 #include "runtime/local/holders.h"
 #include "runtime/local/host.h"
@@ -98,7 +99,6 @@ static int clone_init(
         .pidfd = (uint64_t)(uintptr_t)&local->pidfd,
         /* No exit signal: a library must not disturb its caller's SIGCHLD and wait(). */
     };
-    sigset_t all;
     sigset_t before;
 
     int r = link_open(&link, err);
@@ -111,9 +111,7 @@ static int clone_init(
     } else if (local->cgroup.version == CGROUP_V2) {
         return err_set_errno(err, cgroup, "open the cgroup");
     }
-    /* A handler of the caller's must not run in the copy; init never unblocks them. */
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    signals_block(&before); /* init never unblocks them */
     *pid = sys_clone3(&args);
     if (*pid == 0) {
         struct setup setup = {
@@ -131,7 +129,7 @@ static int clone_init(
         init_main(&setup);
     }
     int code = -errno;
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    signals_unblock(&before);
     if (*pid < 0)
         return explain_clone(code, err);
     local->sock = fd_steal(&link.sock[0]);

@@ -17,6 +17,7 @@
 #include "base/path.h"
 #include "base/payload.h"
 #include "base/proc_tree.h"
+#include "base/signals.h"
 #include "base/tree.h"
 #include "runtime/adapters.h"
 #include "runtime/file_act.h"
@@ -193,22 +194,19 @@ static void choose_user(struct process_sandbox *box)
 
 /*
  * Starts the supervisor. Its exit signal is none, so the caller gets no SIGCHLD for it and a
- * wait(2) of the caller's for any child does not take it away. Signals are blocked from before
- * the clone: a handler of the caller's must not run in the copy.
+ * wait(2) of the caller's for any child does not take it away.
  */
 static int spawn(struct process_sandbox *box, struct supervisor *s, struct carrel_error *err)
 {
-    sigset_t all;
     sigset_t before;
     int pidfd = -1;
 
-    sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* cannot fail with these arguments */
+    signals_block(&before);
     long pid = syscall(SYS_clone, (long)CLONE_PIDFD, NULL, &pidfd, NULL, 0L);
     if (pid == 0)
         supervisor_run(s);
     int r = pid < 0 ? -errno : 0;
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    signals_unblock(&before);
     if (r < 0)
         return err_set_errno(err, r, "start the supervisor");
     box->pidfd = pidfd;
