@@ -81,10 +81,12 @@ static void (*after_move)(void);
 static void leave(void)
 {
     const char *last = (const char *)getauxval(AT_EXECFN); /* the topmost of all */
+    const uintptr_t heap = (uintptr_t)&errno + THREAD_BYTES;
 
     environ = NULL;
     unmap(page_below(old_frame) - BELOW, page_above((uintptr_t)last + strlen(last) + 1));
-    unmap(page_above((uintptr_t)&errno + THREAD_BYTES), (uintptr_t)sbrk(0));
+    explicit_bzero((void *)heap, page_above(heap) - heap); /* of the page that has to stay */
+    unmap(page_above(heap), (uintptr_t)sbrk(0));
     after_move();
     _exit(1); /* it must not return: there is nothing to return to */
 }

@@ -227,6 +227,25 @@ no_terminal() {
 }
 @test "a keeper has no terminal" { both no_terminal; }
 
+# It was forked with the stack and the heap of its maker, where values of variables were.
+forgets() {
+    local init memory
+    create --env SECRET=of-the-caller
+    init=$(init_of "$(keeper_of "$id")")
+    memory=$(</proc/"$init"/maps)
+    [[ -n $memory && $memory != *"[stack]"* ]]
+    memory=$(/usr/bin/python3 -c 'import sys
+with open(f"/proc/{sys.argv[1]}/maps") as maps, open(f"/proc/{sys.argv[1]}/mem", "rb") as memory:
+    for line in maps:
+        words = line.split()
+        if words[1].startswith("rw"):
+            first, last = (int(n, 16) for n in words[0].split("-"))
+            memory.seek(first)
+            print(memory.read(last - first).count(b"of-the-" + b"caller"))' "$init")
+    [ -n "$memory" ] && [ -z "$(grep -vx 0 <<<"$memory")" ]
+}
+@test "init has nothing of its maker when the sandbox stands" { both forgets; }
+
 # ---- the filter ----------------------------------------------------------------------------------
 
 # init lives long, and has a filter of its own; each program has that of a run.
