@@ -10,10 +10,11 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#define BELOW (1U << 20)   /* of the stack: as far as the kernel keeps mappings away from it */
-#define FAR (64U << 20)    /* more than a stack or a heap of ours ever has */
-#define OWN_FRAMES 1024U   /* of the functions here, with those they call */
-#define THREAD_BYTES 4096U /* more than the C library has beside a thread's variables */
+#define BELOW (1U << 20)      /* of the stack: as far as the kernel keeps mappings from it */
+#define FAR (64U << 20)       /* more than a stack or a heap of ours ever has */
+#define OWN_STACK (8UL << 20) /* as exec gives by default; only what is used costs */
+#define OWN_FRAMES 512U       /* of the functions here, with those they call */
+#define THREAD_BYTES 4096U    /* more than the C library has beside a thread's variables */
 
 static uintptr_t page_below(uintptr_t at)
 {
@@ -25,22 +26,63 @@ static uintptr_t page_above(uintptr_t at)
     return page_below(at + (uintptr_t)getpagesize() - 1);
 }
 
+static void unmap(uintptr_t from, uintptr_t to)
+{
+    if (from < to)
+        (void)munmap((void *)from, to - from); /* else it stays, and costs what it costs */
+}
+
+/* --- which stacks there are --- */
+
+/* Its first value is not 0, so that it lies in a page of variables that is written to anyway.
+ */
+static struct {
+    bool has_main;     /* that of exec is there */
+    char *own;         /* that of rest_call(); NULL: none */
+    uintptr_t outside; /* the last frame of the one that was left */
+    int (*call)(void *arg);
+    void *arg;
+    int result;
+    void (*next)(void);
+} stacks = { .has_main = true };
+
+bool rest_has_stack(void)
+{
+    return stacks.has_main;
+}
+
+static bool is_own_stack(uintptr_t at)
+{
+    return stacks.own && at - (uintptr_t)stacks.own < OWN_STACK;
+}
+
 /* Not that of a thread, below which lies what is somebody else's. */
 static bool is_main_stack(uintptr_t at)
 {
+    if (!stacks.has_main)
+        return false;
     uintptr_t top = (uintptr_t)getauxval(AT_RANDOM); /* where exec put it: above all frames */
 
     return at < top && top - at < FAR;
 }
 
-void rest_trim(void)
+static void unmap_main_stack(void)
 {
-    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
-    uintptr_t end = page_below(frame - OWN_FRAMES);
+    if (!stacks.has_main)
+        return;
+    const char *last = (const char *)getauxval(AT_EXECFN); /* the topmost of all */
 
-    (void)malloc_trim(0);
-    if (is_main_stack(frame))
-        (void)madvise((void *)(end - BELOW), BELOW, MADV_DONTNEED); /* ENOMEM: it was shorter */
+    unmap(page_below(stacks.outside) - BELOW, page_above((uintptr_t)last + strlen(last) + 1));
+    stacks.has_main = false;
+}
+
+static void unmap_own_stack(void)
+{
+    uintptr_t from = (uintptr_t)stacks.own;
+
+    if (stacks.own)
+        unmap(from - (uintptr_t)getpagesize(), from + OWN_STACK);
+    stacks.own = NULL;
 }
 
 /* A static program has the variables of its only thread at the beginning of its heap. */
@@ -52,6 +94,77 @@ static bool has_heap_alone(void)
     return thread < top && top - thread < FAR;
 }
 
+/* --- a stack of our own --- */
+
+static char *make_own_stack(void)
+{
+    const size_t guard = (size_t)getpagesize();
+    char *all = mmap(NULL, guard + OWN_STACK, PROT_READ | PROT_WRITE,
+            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+
+    if (all == MAP_FAILED)
+        return NULL;
+    (void)madvise(all, guard + OWN_STACK, MADV_NOHUGEPAGE); /* EINVAL: there are none */
+    if (mprotect(all, guard, PROT_NONE) == 0)
+        return all + guard;
+    unmap((uintptr_t)all, (uintptr_t)all + guard + OWN_STACK);
+    return NULL;
+}
+
+static void call_inside(void)
+{
+    stacks.result = stacks.call(stacks.arg);
+}
+
+int rest_call(int (*call)(void *arg), void *arg)
+{
+    const uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+    ucontext_t here;
+    ucontext_t inside;
+
+    if (!has_heap_alone() || !is_main_stack(frame) || getcontext(&inside) < 0)
+        return call(arg);
+    stacks.own = make_own_stack();
+    if (!stacks.own)
+        return call(arg);
+    stacks.outside = frame;
+    stacks.call = call;
+    stacks.arg = arg;
+    inside.uc_stack = (stack_t){ .ss_sp = stacks.own, .ss_size = OWN_STACK };
+    inside.uc_link = &here;
+    makecontext(&inside, call_inside, 0);
+    (void)swapcontext(&here, &inside);
+    unmap_own_stack();
+    return stacks.result;
+}
+
+void rest_leave_stack(void)
+{
+    if (is_own_stack((uintptr_t)__builtin_frame_address(0)))
+        unmap_main_stack();
+}
+
+/* --- memory that is free --- */
+
+static void trim_stack(uintptr_t from, uintptr_t frame)
+{
+    uintptr_t end = page_below(frame - OWN_FRAMES);
+
+    if (from < end)
+        (void)madvise((void *)from, end - from, MADV_DONTNEED); /* ENOMEM: it was shorter */
+}
+
+void rest_trim(void)
+{
+    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+
+    (void)malloc_trim(0);
+    if (is_own_stack(frame))
+        trim_stack((uintptr_t)stacks.own, frame);
+    else if (is_main_stack(frame))
+        trim_stack(page_below(frame) - BELOW, frame);
+}
+
 void rest_trim_program(void)
 {
     if (has_heap_alone())
@@ -61,43 +174,36 @@ void rest_trim_program(void)
 void rest_trim_own(char *stack, size_t size)
 {
     uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
-    uintptr_t from = page_above((uintptr_t)stack);
-    uintptr_t end = page_below(frame - OWN_FRAMES);
 
-    if (frame < (uintptr_t)stack + size && from < end)
-        (void)madvise((void *)from, end - from, MADV_DONTNEED);
+    if (frame < (uintptr_t)stack + size)
+        trim_stack(page_above((uintptr_t)stack), frame);
 }
 
-static void unmap(uintptr_t from, uintptr_t to)
-{
-    if (from < to)
-        (void)munmap((void *)from, to - from); /* else it stays, and costs what it costs */
-}
-
-/* What the new stack has to know of the old one, and where it begins. */
-static uintptr_t old_frame;
-static void (*after_move)(void);
+/* --- for good --- */
 
 static void leave(void)
 {
-    const char *last = (const char *)getauxval(AT_EXECFN); /* the topmost of all */
     const uintptr_t heap = (uintptr_t)&errno + THREAD_BYTES;
 
     environ = NULL;
-    unmap(page_below(old_frame) - BELOW, page_above((uintptr_t)last + strlen(last) + 1));
+    unmap_own_stack();
+    unmap_main_stack();
     explicit_bzero((void *)heap, page_above(heap) - heap); /* of the page that has to stay */
     unmap(page_above(heap), (uintptr_t)sbrk(0));
-    after_move();
+    stacks.next();
     _exit(1); /* it must not return: there is nothing to return to */
 }
 
 _Noreturn void rest_move(char *stack, size_t size, void (*next)(void))
 {
+    const uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
     ucontext_t there;
 
-    old_frame = (uintptr_t)__builtin_frame_address(0);
-    after_move = next;
-    if (has_heap_alone() && is_main_stack(old_frame) && getcontext(&there) == 0) {
+    if (has_heap_alone() && (is_own_stack(frame) || is_main_stack(frame)) &&
+            getcontext(&there) == 0) {
+        if (!stacks.own)
+            stacks.outside = frame;
+        stacks.next = next;
         there.uc_stack = (stack_t){ .ss_sp = stack, .ss_size = size };
         there.uc_link = NULL;
         makecontext(&there, leave, 0);

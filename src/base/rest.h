@@ -6,9 +6,26 @@
  * zeroes, when it is touched.
  */
 #pragma once
+#include <stdbool.h>
 #include <stddef.h>
 
 #define REST_MS 500 /* with nothing to do, before it is worth the while */
+
+/*
+ * Calls `call` on a stack of its own, so that it, or a copy of this process that it makes, can
+ * give up the one that exec made: rest_leave_stack(). Once, and only in a static program
+ * without threads; elsewhere, and without memory, it just calls.
+ */
+int rest_call(int (*call)(void *arg), void *arg);
+
+/*
+ * Inside rest_call(), which must not return then: the stack outside goes, and with it the
+ * arguments and the environment of the process, but for `environ` itself.
+ */
+void rest_leave_stack(void);
+
+/* Whether arguments and environment lie where exec put them. */
+bool rest_has_stack(void);
 
 /* Free memory of the heap, and the stack below the caller: its calls were deeper before. */
 void rest_trim(void);

@@ -30,6 +30,25 @@ TEST(what_is_in_use_survives)
     free(kept);
 }
 
+static int twice(void *arg)
+{
+    const int *n = arg;
+
+    CHECK_EQ(go_deep(), 1U);
+    rest_trim();
+    return 2 * *n;
+}
+
+TEST(a_call_gives_what_the_function_gives)
+{
+    int n = 21;
+
+    CHECK_EQ(rest_call(twice, &n), 42);
+    CHECK(rest_has_stack());
+    rest_leave_stack(); /* outside of a call: nothing */
+    CHECK(rest_has_stack());
+}
+
 static const int *seen;
 
 static void next(void)

@@ -2,6 +2,7 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/rest.h"
 #include "cli/commands.h"
 #include "cli/living_args.h"
 #include "cli/own_program.h"
@@ -54,7 +55,7 @@ static int print_id(const struct living_args *args, const char *id)
     return report_print_json(&text, 0);
 }
 
-/* The keeper lives on this stack: what need not lie there does not. NULL: not to be had. */
+/* The keeper lives below this: what need not lie there does not. NULL: not to be had. */
 static NO_INLINE char *find_own_program(void)
 {
     char path[PATH_MAX];
@@ -103,18 +104,32 @@ static int copy_words(int argc, char **argv, char ***out, struct carrel_error *e
     return 0;
 }
 
-int cmd_create(int argc, char **argv)
+struct words {
+    int n;
+    char **list;
+};
+
+static int create_from_words(void *arg)
 {
+    const struct words *given = arg;
     struct carrel_error err = { 0 };
     struct living_args args = { 0 };
-    char **words = argv;
+    char **words = given->list;
 
-    int r = copy_words(argc, argv, &words, &err);
+    int r = copy_words(given->n, given->list, &words, &err);
     if (r == 0)
-        r = living_args_parse(&args, &command, argc, words, &err);
+        r = living_args_parse(&args, &command, given->n, words, &err);
     int status = r < 0   ? report_fail(args.run.is_json, &err)
                  : r > 0 ? report_finish(0)
                          : create(&args);
     living_args_finish(&args);
     return status;
+}
+
+/* The keeper lives on the stack of who makes it, and gives up that of exec. */
+int cmd_create(int argc, char **argv)
+{
+    struct words given = { argc, argv };
+
+    return rest_call(create_from_words, &given);
 }

@@ -7,6 +7,7 @@
  */
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/rest.h"
 #include "base/title.h"
 #include "core/keeper.h"
 #include "core/run.h"
@@ -110,8 +111,11 @@ static int leave_words(const struct keeper *keeper, struct carrel_error *err)
     int r = thin_environment(&keeper->stage, err);
     if (r < 0)
         return r;
-    r = title_set(name);
-    return r < 0 ? err_set_errno(err, r, "name the keeper") : 0;
+    r = title_move(name);
+    if (r < 0)
+        return err_set_errno(err, r, "name the keeper");
+    rest_leave_stack();
+    return 0;
 }
 
 int keeper_leave_caller(struct keeper *keeper, struct carrel_error *err)

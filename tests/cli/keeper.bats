@@ -227,6 +227,27 @@ no_terminal() {
 }
 @test "a keeper has no terminal" { both no_terminal; }
 
+# Words and variables of the caller lay there.
+leaves_stack() {
+    local fork
+    create
+    keeper=$(keeper_of "$id")
+    ! grep -F '[stack]' "/proc/$keeper/maps"
+    carrel fork "$id"
+    [ "$status" -eq 0 ]
+    fork=$out
+    keeper=$(keeper_of "$fork")
+    ! grep -F '[stack]' "/proc/$keeper/maps"
+    [ "$(tr '\0' ' ' <"/proc/$keeper/cmdline")" = "carrel-keeper " ]
+    [ -z "$(tr '\0' ' ' <"/proc/$keeper/environ")" ]
+    carrel snapshot "$fork" "s$$" # init is made again
+    [ "$status" -eq 0 ]
+    carrel destroy "$fork"
+    [ "$status" -eq 0 ]
+    carrel snapshots rm "s$$" || true
+}
+@test "a keeper has given up the stack of its maker" { both leaves_stack; }
+
 # It was forked with the stack and the heap of its maker, where values of variables were.
 forgets() {
     local init memory

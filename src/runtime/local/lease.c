@@ -1,18 +1,11 @@
 /* lease.c - see lease.h. Runs in init: allocates nothing. */
 #include "runtime/local/lease.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include <errno.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_BOOTTIME, &now); /* cannot fail with this clock */
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 int lease_set(struct lease *lease, uint64_t end_ns, uint64_t idle_ns, struct carrel_error *err)
 {
@@ -30,7 +23,7 @@ int lease_set(struct lease *lease, uint64_t end_ns, uint64_t idle_ns, struct car
 void lease_touch(struct lease *lease)
 {
     if (lease->idle_ns)
-        lease->touched_ns = now_ns();
+        lease->touched_ns = clock_boot_ns();
 }
 
 static void arm(struct lease *lease, uint64_t due_ns)
@@ -62,7 +55,7 @@ enum lease_state lease_check(struct lease *lease, bool is_busy)
         lease->armed_ns = 0;
     if (!due)
         return LEASE_RUNS;
-    uint64_t now = now_ns();
+    uint64_t now = clock_boot_ns();
     if (lease->end_ns && now >= lease->end_ns)
         return LEASE_ENDED;
     if (idle_due && now >= idle_due)
