@@ -55,7 +55,7 @@ static int as_kilobytes(const struct policy *policy, const char *value, char tex
 static int as_import_mode(const struct policy *policy, const char *value, char text[static 64],
         struct carrel_error *err)
 {
-    const struct policy_value *mode = &policy->values[POLICY_IMPORTS_MODE];
+    const struct policy_value *mode = policy->values[POLICY_IMPORTS_MODE];
     char shown[64];
     bool is_blocked = strcmp(value, "1") == 0;
 
@@ -113,8 +113,7 @@ static int take(struct policy *policy, size_t row, const char *text, struct carr
         return r;
     value.place =
             (struct policy_place){ .authority = POLICY_OF_ENVIRONMENT, .name = rows[row].name };
-    join_value(policy, rows[row].key, &value);
-    return 0;
+    return join_value(policy, rows[row].key, &value, err);
 }
 
 int environment_join(

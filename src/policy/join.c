@@ -36,13 +36,13 @@ static int join_maxima(struct policy *policy, struct carrel_error *err)
         const struct layer *layer = policy->layers[i - 1];
         for (enum policy_key key = 0; key < POLICY_KEYS; key++) {
             const struct policy_value *own = &layer->maxima[key];
-            struct policy_value *tightest = &policy->maxima[key];
+            const struct policy_value *tightest = policy->maxima[key];
             if (!own->is_set)
                 continue;
             if (tightest->is_set && key_is_looser(key, own->number, tightest->number))
                 return passes_maximum(key, own, tightest, err);
             if (!tightest->is_set || key_is_looser(key, tightest->number, own->number))
-                *tightest = *own;
+                policy->maxima[key] = own;
         }
     }
     return 0;
@@ -61,16 +61,15 @@ static bool is_bound_by(const struct policy_value *value, const struct policy_va
 static int hold_values(struct policy *policy, struct carrel_error *err)
 {
     for (enum policy_key key = 0; key < POLICY_KEYS; key++) {
-        struct policy_value *value = &policy->values[key];
-        if (!value->is_set)
-            continue;
         for (size_t i = 0; i < policy->n_layers; i++) {
+            const struct policy_value *value = policy->values[key];
             const struct policy_value *maximum = &policy->layers[i]->maxima[key];
-            if (!maximum->is_set || !key_is_looser(key, value->number, maximum->number))
+            if (!value->is_set || !maximum->is_set ||
+                    !key_is_looser(key, value->number, maximum->number))
                 continue;
             if (is_bound_by(value, maximum))
                 return passes_maximum(key, value, maximum, err);
-            *value = *maximum;
+            policy->values[key] = maximum;
         }
     }
     return 0;
@@ -102,11 +101,23 @@ static int hold_list(
     return 0;
 }
 
+int join_value(struct policy *policy, enum policy_key key, const struct policy_value *value,
+        struct carrel_error *err)
+{
+    struct policy_value *copy = arena_alloc(&policy->arena, sizeof(*copy));
+
+    if (!copy)
+        return err_set_errno(err, -ENOMEM, "policy");
+    *copy = *value;
+    policy->values[key] = copy;
+    return 0;
+}
+
 int join_add(struct policy *policy, enum policy_key key, const struct policy_value *more,
         struct carrel_error *err)
 {
-    struct policy_value *value = &policy->values[key];
-    size_t before = value_list_len(value->list);
+    struct policy_value value = *policy->values[key];
+    size_t before = value_list_len(value.list);
     size_t n = before;
 
     const char **joined =
@@ -114,15 +125,15 @@ int join_add(struct policy *policy, enum policy_key key, const struct policy_val
     if (!joined)
         return err_set_errno(err, -ENOMEM, "policy");
     for (size_t i = 0; i < n; i++)
-        joined[i] = value->list[i];
+        joined[i] = value.list[i];
     for (size_t i = 0; more->list[i]; i++)
-        if (!value_list_has(value->list, more->list[i]))
+        if (!value_list_has(value.list, more->list[i]))
             joined[n++] = more->list[i];
-    value->is_set = true;
-    value->list = joined;
-    if (n > before || value->place.authority == POLICY_BUILT_IN)
-        value->place = more->place;
-    return 0;
+    value.is_set = true;
+    value.list = joined;
+    if (n > before || value.place.authority == POLICY_BUILT_IN)
+        value.place = more->place;
+    return join_value(policy, key, &value, err);
 }
 
 static int join_lists(struct policy *policy, struct carrel_error *err)
@@ -162,22 +173,28 @@ static int does_not_fit(const struct policy_value *value, const char *what,
  */
 static int settle_isolation(struct policy *policy, struct carrel_error *err)
 {
-    const struct policy_value *type = &policy->values[POLICY_TYPE];
-    struct policy_value *minimum = &policy->values[POLICY_MINIMUM_ISOLATION];
-    const struct policy_value *fallback = &policy->values[POLICY_FALLBACK];
+    const enum policy_key key = POLICY_MINIMUM_ISOLATION;
+    const struct policy_value *type = policy->values[POLICY_TYPE];
+    const struct policy_value *fallback = policy->values[POLICY_FALLBACK];
     char what[128];
     char with[64];
 
-    if (policy->maxima[POLICY_MINIMUM_ISOLATION].is_set)
-        *minimum = policy->maxima[POLICY_MINIMUM_ISOLATION];
+    if (policy->maxima[key]->is_set)
+        policy->values[key] = policy->maxima[key];
+    const struct policy_value *minimum = policy->values[key];
     (void)snprintf(with, sizeof(with), "sandbox.minimum_isolation is %s", minimum->text);
     if (policy_runtime_isolation(type->text) < (int)minimum->number) {
+        const struct policy_value none = {
+            .is_set = true, .text = "none", .place = type->place
+        };
         (void)snprintf(what, sizeof(what), "sandbox.type %s isolates less than the minimum",
                 type->text);
         if (minimum->place.name)
             return does_not_fit(type, what, minimum, with, err);
-        *minimum =
-                (struct policy_value){ .is_set = true, .text = "none", .place = type->place };
+        int r = join_value(policy, key, &none, err);
+        if (r < 0)
+            return r;
+        minimum = policy->values[key];
     }
     for (size_t i = 0; fallback->list && fallback->list[i]; i++) {
         if (policy_runtime_isolation(fallback->list[i]) >= (int)minimum->number)
@@ -191,8 +208,8 @@ static int settle_isolation(struct policy *policy, struct carrel_error *err)
 
 static int settle_journal(struct policy *policy, struct carrel_error *err)
 {
-    const struct policy_value *required = &policy->values[POLICY_JOURNAL_REQUIRED];
-    const struct policy_value *enabled = &policy->values[POLICY_JOURNAL];
+    const struct policy_value *required = policy->values[POLICY_JOURNAL_REQUIRED];
+    const struct policy_value *enabled = policy->values[POLICY_JOURNAL];
 
     if (!required->number)
         return 0;
@@ -200,7 +217,7 @@ static int settle_journal(struct policy *policy, struct carrel_error *err)
         return does_not_fit(
                 enabled, "journal.enabled is false", required, "journal.required is true", err);
     /* So that a flag that would switch it off meets a bound, like any other flag. */
-    policy->maxima[POLICY_JOURNAL] = *required;
+    policy->maxima[POLICY_JOURNAL] = required;
     return 0;
 }
 
@@ -210,7 +227,7 @@ static int settle_environment(struct policy *policy, struct carrel_error *err)
     static const enum policy_key keys[] = { POLICY_ENV_PASS, POLICY_ENV_SET };
 
     for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
-        const struct policy_value *value = &policy->values[keys[i]];
+        const struct policy_value *value = policy->values[keys[i]];
         for (size_t j = 0; value->list && value->list[j]; j++) {
             char here[JOIN_PLACE_MAX];
             const char *name =
@@ -229,11 +246,13 @@ static int settle_environment(struct policy *policy, struct carrel_error *err)
 
 int join_layers(struct policy *policy, struct carrel_error *err)
 {
+    static const struct policy_value unset;
     const struct layer *lowest = policy->n_layers > 0 ? policy->layers[0] : NULL;
 
     for (enum policy_key key = 0; key < POLICY_KEYS; key++) {
         const struct policy_value *own = policy->base ? &policy->base->values[key] : NULL;
-        policy->values[key] = own && own->is_set ? *own : key_row(key)->built_in;
+        policy->values[key] = own && own->is_set ? own : &key_row(key)->built_in;
+        policy->maxima[key] = &unset;
     }
     int r = join_maxima(policy, err);
     if (r == 0 && lowest && lowest->authority == POLICY_OF_REPOSITORY)
@@ -241,11 +260,6 @@ int join_layers(struct policy *policy, struct carrel_error *err)
     if (r == 0)
         r = join_lists(policy, err);
     return r < 0 ? r : hold_values(policy, err);
-}
-
-void join_value(struct policy *policy, enum policy_key key, const struct policy_value *value)
-{
-    policy->values[key] = *value;
 }
 
 int join_settle(struct policy *policy, struct carrel_error *err)

@@ -15,8 +15,9 @@
 
 struct policy {
     struct arena arena;
-    struct policy_value values[POLICY_KEYS];
-    struct policy_value maxima[POLICY_KEYS];
+    /* Each lies in a layer, in the table of keys, or in the arena. */
+    const struct policy_value *values[POLICY_KEYS];
+    const struct policy_value *maxima[POLICY_KEYS];
     const struct layer *layers[JOIN_LAYERS_MAX]; /* the least authority first */
     size_t n_layers;
     const struct layer *base; /* the one that gives values; NULL: what is built in */
@@ -26,8 +27,10 @@ struct policy {
 /* Values and maxima from policy->layers and policy->base. */
 int join_layers(struct policy *policy, struct carrel_error *err);
 
-/* Puts `value`, which its caller asked for, over the one there is; the bounds stay. */
-void join_value(struct policy *policy, enum policy_key key, const struct policy_value *value);
+/* Puts a copy of `value`, which its caller asked for, over the one there is; the bounds stay.
+ */
+int join_value(struct policy *policy, enum policy_key key, const struct policy_value *value,
+        struct carrel_error *err);
 
 /* Adds the items of `more` that the list of `key` lacks. */
 int join_add(struct policy *policy, enum policy_key key, const struct policy_value *more,

@@ -244,12 +244,12 @@ int policy_check_file(const char *path, struct carrel_error *err)
 
 const struct policy_value *policy_get(const struct policy *policy, enum policy_key key)
 {
-    return &policy->values[key];
+    return policy->values[key];
 }
 
 const struct policy_value *policy_maximum(const struct policy *policy, enum policy_key key)
 {
-    return &policy->maxima[key];
+    return policy->maxima[key];
 }
 
 const char *policy_key_name(enum policy_key key)
@@ -271,7 +271,7 @@ const char *policy_place_text(const struct policy_place *place, char *text, size
 int policy_check_number(const struct policy *policy, enum policy_key key, uint64_t number,
         const char *flag, struct carrel_error *err)
 {
-    const struct policy_value *maximum = &policy->maxima[key];
+    const struct policy_value *maximum = policy->maxima[key];
     const struct key_row *row = key_row(key);
     char there[JOIN_PLACE_MAX];
 

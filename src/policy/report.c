@@ -116,10 +116,10 @@ void policy_write_json(const struct policy *policy, struct json *json)
     for (enum policy_key key = 0; key < POLICY_KEYS; key++) {
         const struct key_row *row = key_row(key);
         json_object(json, row->name);
-        write_value(json, "value", row->kind, &policy->values[key]);
-        write_place(json, "from", &policy->values[key]);
-        write_value(json, "maximum", row->kind, &policy->maxima[key]);
-        write_place(json, "maximum_from", &policy->maxima[key]);
+        write_value(json, "value", row->kind, policy->values[key]);
+        write_place(json, "from", policy->values[key]);
+        write_value(json, "maximum", row->kind, policy->maxima[key]);
+        write_place(json, "maximum_from", policy->maxima[key]);
         json_end_object(json);
     }
     json_end_object(json);
@@ -138,12 +138,12 @@ static bool is_same_list(const char *const *a, const char *const *b)
 bool policy_is_built_in(const struct policy *policy, enum policy_key key)
 {
     const struct key_row *row = key_row(key);
-    const struct policy_value *value = &policy->values[key];
+    const struct policy_value *value = policy->values[key];
 
     for (size_t i = 0; row->bound == BOUND_LIST && i < policy->n_layers; i++)
         if (policy->layers[i]->values[key].is_set)
             return false;
-    return !policy->maxima[key].is_set && value->is_set == row->built_in.is_set &&
+    return !policy->maxima[key]->is_set && value->is_set == row->built_in.is_set &&
            value->number == row->built_in.number &&
            (row->kind != KEY_TEXT || !value->is_set ||
                    strcmp(value->text, row->built_in.text) == 0) &&
@@ -163,8 +163,8 @@ static void write_canonical(const struct policy *policy, struct json *json)
         if (policy_is_built_in(policy, key))
             continue;
         json_array(json, row->name);
-        write_value(json, NULL, row->kind, &policy->values[key]);
-        write_value(json, NULL, row->kind, &policy->maxima[key]);
+        write_value(json, NULL, row->kind, policy->values[key]);
+        write_value(json, NULL, row->kind, policy->maxima[key]);
         for (size_t i = 0; row->bound == BOUND_LIST && i < policy->n_layers; i++)
             if (policy->layers[i]->values[key].is_set)
                 write_list(json, NULL, policy->layers[i]->values[key].list);

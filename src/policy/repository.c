@@ -40,7 +40,7 @@ static int refuse_looser(enum policy_key key, const struct policy_value *value,
 static int tighten(const struct policy *policy, enum policy_key key,
         const struct policy_value *value, struct carrel_error *err)
 {
-    const struct policy_value *rest = &policy->values[key];
+    const struct policy_value *rest = policy->values[key];
     const bool is_built_in = rest->place.authority == POLICY_BUILT_IN;
     bool has_maximum = false;
 
@@ -60,14 +60,14 @@ static int tighten(const struct policy *policy, enum policy_key key,
 static int tighten_type(
         const struct policy *policy, const struct policy_value *value, struct carrel_error *err)
 {
-    const struct policy_value *rest = &policy->values[POLICY_TYPE];
+    const struct policy_value *rest = policy->values[POLICY_TYPE];
 
     if (strcmp(value->text, rest->text) == 0)
         return 0;
     if (policy_runtime_isolation(value->text) < policy_runtime_isolation(rest->text))
         return refuse_looser(POLICY_TYPE, value, rest, err);
     if (key_runtime_is_remote(value->text) &&
-            !value_list_has(policy->values[POLICY_FALLBACK].list, value->text))
+            !value_list_has(policy->values[POLICY_FALLBACK]->list, value->text))
         return refuse(POLICY_TYPE, value, value->text,
                 "runs on other machines than the caller chose", err);
     return 0;
@@ -76,7 +76,7 @@ static int tighten_type(
 static int check_subset(const struct policy *policy, enum policy_key key,
         const struct policy_value *value, struct carrel_error *err)
 {
-    const struct policy_value *rest = &policy->values[key];
+    const struct policy_value *rest = policy->values[key];
     char there[JOIN_PLACE_MAX];
     char why[JOIN_PLACE_MAX + 64];
 
@@ -108,7 +108,7 @@ static const char *same_name(const char *const *list, const char *entry)
 static int check_variables(const struct policy *policy, enum policy_key key,
         const struct policy_value *value, struct carrel_error *err)
 {
-    const struct policy_value *rest = &policy->values[key];
+    const struct policy_value *rest = policy->values[key];
     char there[JOIN_PLACE_MAX];
     char why[JOIN_PLACE_MAX + 64];
 
@@ -149,7 +149,7 @@ static int check(const struct policy *policy, enum policy_key key,
 
 int repository_join(struct policy *policy, const struct layer *layer, struct carrel_error *err)
 {
-    struct policy_value values[POLICY_KEYS];
+    const struct policy_value *values[POLICY_KEYS];
 
     /* What counts is asked of the policy without the file, whatever the order of its keys. */
     memcpy(values, policy->values, sizeof(values));
@@ -161,7 +161,7 @@ int repository_join(struct policy *policy, const struct layer *layer, struct car
         if (r < 0)
             return r;
         if (key_row(key)->repository != REPO_ADD)
-            values[key] = *value;
+            values[key] = value;
     }
     memcpy(policy->values, values, sizeof(values));
     for (enum policy_key key = 0; key < POLICY_KEYS; key++) {
