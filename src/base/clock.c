@@ -1,6 +1,7 @@
 /* clock.c - the monotonic clock, and the calendar. */
 #include "base/clock.h"
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -31,6 +32,18 @@ int clock_poll_ms(uint64_t deadline_ns)
         return 0;
     uint64_t ms = (deadline_ns - now + 999999) / 1000000;
     return ms > INT_MAX ? INT_MAX : (int)ms;
+}
+
+int clock_poll(struct pollfd *fds, size_t n, uint64_t deadline_ns)
+{
+    uint64_t now = clock_ns();
+    uint64_t left = deadline_ns > now ? deadline_ns - now : 0;
+    const struct timespec wait = {
+        .tv_sec = (time_t)(left / 1000000000),
+        .tv_nsec = (long)(left % 1000000000),
+    };
+
+    return ppoll(fds, n, deadline_ns == CLOCK_NEVER ? NULL : &wait, NULL);
 }
 
 /* Not by gmtime_r(): the first call of it reads the time zone's file. */

@@ -1,5 +1,6 @@
 /* clock.h - time that only goes forward, and the time of day in words. */
 #pragma once
+#include <stddef.h>
 #include <stdint.h>
 
 #define CLOCK_NEVER UINT64_MAX
@@ -9,6 +10,10 @@ uint64_t clock_boot_ns(void); /* CLOCK_BOOTTIME: goes on while the machine sleep
 
 /* Milliseconds until `deadline_ns`, rounded up, as poll() takes them; -1 for CLOCK_NEVER. */
 int clock_poll_ms(uint64_t deadline_ns);
+
+/* poll() that waits until `deadline_ns`, and not up to a millisecond longer. */
+struct pollfd;
+int clock_poll(struct pollfd *fds, size_t n, uint64_t deadline_ns);
 
 /* The time of day: "2026-01-31T23:59:59.000001Z". No locale and no time zone has a say. */
 #define CLOCK_STAMP 28

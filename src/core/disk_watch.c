@@ -10,11 +10,14 @@
 #include <sys/statvfs.h>
 
 #define NS_PER_MS UINT64_C(1000000)
-#define BYTES_PER_INODE 4096U  /* a limit in bytes is also one in files */
-#define RATE_PER_MS (4U << 20) /* more than a program writes in that time */
-#define LONGEST_MS 100U
-#define MAX_DOUBTS 3U /* some pass: a process begins, a descriptor is on its way */
-#define DOUBT_MS 2U
+#define BYTES_PER_INODE 4096U    /* a limit in bytes is also one in files */
+#define RATE_PER_MS (4U << 20)   /* more than a program writes in that time */
+#define MARGIN_BYTES (32U << 20) /* it may take ten milliseconds until we get our turn */
+#define LONGEST_NS (100 * NS_PER_MS)
+#define SHORTEST_NS (NS_PER_MS / 4)
+#define FILES_PER_MS 300U /* that we can count, or fewer */
+#define MAX_DOUBTS 3U     /* some pass: a process begins, a descriptor is on its way */
+#define DOUBT_MS 1U
 
 /* Where processes see what is below the watched directories. */
 static const char *const places[] = { PRIVATE_WORK_TREE, PRIVATE_GIT_DIR, PRIVATE_CHANGES,
@@ -41,9 +44,24 @@ static uint64_t lost(uint64_t before, uint64_t now)
 /* The less is left, the sooner. */
 static void look_again(struct disk_watch *watch, uint64_t left_bytes)
 {
-    uint64_t ms = left_bytes / 2 / RATE_PER_MS;
+    uint64_t wait_ns = left_bytes / 2 / (RATE_PER_MS / NS_PER_MS);
 
-    watch->next_ns = clock_ns() + (ms > LONGEST_MS ? LONGEST_MS : ms ? ms : 1) * NS_PER_MS;
+    if (wait_ns > LONGEST_NS)
+        wait_ns = LONGEST_NS;
+    watch->next_ns = clock_ns() + (wait_ns < SHORTEST_NS ? SHORTEST_NS : wait_ns);
+}
+
+/* What may be written until the program is really ended, also where we have to wait our turn.
+ */
+static uint64_t margin_of(const struct disk_watch *watch)
+{
+    return watch->max_bytes / 4 < MARGIN_BYTES ? watch->max_bytes / 4 : MARGIN_BYTES;
+}
+
+static bool is_full(const struct disk_watch *watch, const struct disk_mark *now)
+{
+    return now->used_bytes + margin_of(watch) >= watch->max_bytes ||
+           now->used_inodes >= watch->max_inodes;
 }
 
 /* The figures of the file system first: what is written during the walk counts again. */
@@ -64,7 +82,8 @@ static int walk(struct disk_watch *watch, struct disk_mark *now, bool *is_doubtf
         now->used_bytes += bytes;
         now->used_inodes += inodes;
     }
-    if (watch->box && !watch->box->is_stopped &&
+    /* What has names may be enough, and the rest takes longer. */
+    if (watch->box && !watch->box->is_stopped && !is_full(watch, now) &&
             nameless_count(watch->box, watch->has_private ? all_places : places, watch->dirs[0],
                     &held) < 0)
         held.is_doubtful = true;
@@ -90,21 +109,13 @@ int disk_watch_begin(
     return r;
 }
 
-/* What may be written until the program is really ended. */
-static uint64_t margin_of(const struct disk_watch *watch)
-{
-    return watch->max_bytes / 16 < 4 * RATE_PER_MS ? watch->max_bytes / 16 : 4 * RATE_PER_MS;
-}
-
 /* The dear question. A count in doubt does not move the mark: what was not seen stays lost. */
 static bool is_spent(struct disk_watch *watch)
 {
     struct disk_mark now = { 0 };
     bool is_doubtful = false;
 
-    if (walk(watch, &now, &is_doubtful, NULL) < 0 ||
-            now.used_bytes + margin_of(watch) >= watch->max_bytes ||
-            now.used_inodes >= watch->max_inodes)
+    if (walk(watch, &now, &is_doubtful, NULL) < 0 || is_full(watch, &now))
         return true;
     if (is_doubtful) {
         watch->next_ns = clock_ns() + DOUBT_MS * NS_PER_MS;
@@ -114,6 +125,24 @@ static bool is_spent(struct disk_watch *watch)
     watch->mark = now;
     look_again(watch, lost(watch->max_bytes, now.used_bytes + margin_of(watch)));
     return false;
+}
+
+/*
+ * Whoever writes much and has many files is halted while they are counted: else it were far
+ * beyond its limit by then. Not everybody, since some runtimes halt by signals, which are seen.
+ */
+static bool judge(struct disk_watch *watch, uint64_t n_files, uint64_t bytes_per_ms)
+{
+    struct sandbox *box = watch->box && !watch->box->is_stopped ? watch->box : NULL;
+    bool is_racing = n_files / FILES_PER_MS * bytes_per_ms > margin_of(watch) / 2;
+    bool is_halted = box && is_racing && !box->paused_by && sandbox_pause(box, NULL) == 0;
+
+    bool is_over = is_spent(watch);
+    if (box && is_over)
+        sandbox_fell(box);
+    if (is_halted)
+        (void)sandbox_resume(box, NULL); /* who is dead, too: else it stays (freezer.h) */
+    return is_over;
 }
 
 bool disk_watch_is_over(struct disk_watch *watch)
@@ -130,9 +159,13 @@ bool disk_watch_is_over(struct disk_watch *watch)
         mark->free_inodes = now.free_inodes;
     uint64_t left = lost(watch->max_bytes, mark->used_bytes);
     uint64_t gone = lost(mark->free_bytes, now.free_bytes) + margin_of(watch);
-    if (gone >= left || lost(mark->free_inodes, now.free_inodes) >=
-                                lost(watch->max_inodes, mark->used_inodes))
-        return is_spent(watch);
+    uint64_t files_gone = lost(mark->free_inodes, now.free_inodes);
+    uint64_t bytes_per_ms = lost(watch->seen_free_bytes, now.free_bytes) /
+                            ((clock_ns() - watch->seen_ns) / NS_PER_MS + 1);
+    watch->seen_free_bytes = now.free_bytes;
+    watch->seen_ns = clock_ns();
+    if (gone >= left || files_gone >= lost(watch->max_inodes, mark->used_inodes))
+        return judge(watch, mark->used_inodes + files_gone, bytes_per_ms);
     watch->doubts = 0;
     look_again(watch, left - gone);
     return false;

@@ -6,6 +6,9 @@
  * done only when the file system as a whole lost as much as the run may still use: until then
  * the run cannot be over its limit, whoever else writes there.
  *
+ * A run is over its limit a little before it: as much as it can write until it is dead. Who
+ * writes much and has many files is halted while they are counted.
+ *
  * The walk does not find files that have no name any more. So the processes are asked what they
  * hold (nameless.h). Where that is in doubt, again and again, and the file system has lost what
  * the run may use, the doubt counts against the run.
@@ -32,7 +35,9 @@ struct disk_watch {
         uint64_t used_inodes;
         uint64_t free_bytes; /* of the file system then, and more if somebody made room since */
         uint64_t free_inodes;
-    } mark;           /* when all was last counted without a doubt */
+    } mark;                   /* when all was last counted without a doubt */
+    uint64_t seen_free_bytes; /* of the file system, at the last look */
+    uint64_t seen_ns;
     unsigned doubts;  /* counts in doubt since then, one after the other */
     uint64_t next_ns; /* when to look again */
 };
@@ -48,5 +53,6 @@ struct disk_watch {
 int disk_watch_begin(
         struct disk_watch *watch, int dir, uint64_t max_bytes, struct carrel_error *err);
 
-/* To be called when `next_ns` has come. True: the limit is reached. */
+/* To be called when `next_ns` has come. True: the limit is reached; what ran has been killed.
+ */
 bool disk_watch_is_over(struct disk_watch *watch);

@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/rest.h"
+#include "base/turns.h"
 #include "core/disk_watch.h"
 #include "runtime/runtime.h"
 #include <errno.h>
@@ -109,7 +110,7 @@ void follow_begin(struct follow *f)
 
 enum { WATCH_STDIN, WATCH_STDOUT, WATCH_STDERR, WATCH_BOX, WATCH_SIGNAL, WATCHED };
 
-int follow_to_end(struct follow *f, struct carrel_error *err)
+static int follow_all(struct follow *f, struct carrel_error *err)
 {
     struct pollfd watch[WATCHED];
     uint64_t rest_ns = clock_ns() + REST_MS * NS_PER_MS;
@@ -121,7 +122,7 @@ int follow_to_end(struct follow *f, struct carrel_error *err)
         watch[WATCH_SIGNAL] = (struct pollfd){ .fd = f->options->signal_fd, .events = POLLIN };
         uint64_t wake_ns =
                 f->deadline_ns < f->watch->next_ns ? f->deadline_ns : f->watch->next_ns;
-        int n = poll(watch, WATCHED, clock_poll_ms(wake_ns < rest_ns ? wake_ns : rest_ns));
+        int n = clock_poll(watch, WATCHED, wake_ns < rest_ns ? wake_ns : rest_ns);
         if (n < 0 && errno != EINTR)
             return err_set_errno(err, -errno, "poll");
         if (n > 0) {
@@ -149,6 +150,17 @@ int follow_to_end(struct follow *f, struct carrel_error *err)
         }
     }
     return 0;
+}
+
+/* Who watches a disk must not wait for its turn behind those who fill it. */
+int follow_to_end(struct follow *f, struct carrel_error *err)
+{
+    if (f->watch->n_dirs == 0)
+        return follow_all(f, err);
+    const uint64_t before = turns_hurry();
+    int r = follow_all(f, err);
+    turns_restore(before); /* the thread is our caller's */
+    return r;
 }
 
 void follow_flush(struct follow *f)

@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/rest.h"
+#include "base/turns.h"
 #include "core/disk_watch.h"
 #include "core/ground.h"
 #include "core/image_root.h"
@@ -169,7 +170,7 @@ static int turn(struct keeper *keeper, struct carrel_error *err)
         wake_ns = earlier(wake_ns, keeper->next_accept_ns);
     wake_ns = earlier(earlier(wake_ns, overdue_ns(keeper)), keeper->rest_ns);
 
-    int n = poll(watch, FIRST_CLIENT + n_clients + n_streams, clock_poll_ms(wake_ns));
+    int n = clock_poll(watch, FIRST_CLIENT + n_clients + n_streams, wake_ns);
     if (n < 0)
         return errno == EINTR ? 0 : err_set_errno(err, -errno, "poll");
     keeper_take_output(keeper, streams, n_streams);
@@ -205,6 +206,8 @@ static int live(struct keeper *keeper, struct carrel_error *err)
 {
     int r = 0;
 
+    if (keeper->stage.watch.n_dirs > 0)
+        turns_hurry_alone(); /* not behind those who fill the disk */
     while (r == 0 && keeper->end == KEEPER_GOES_ON)
         r = turn(keeper, err);
     return r;

@@ -29,6 +29,7 @@ static int show_place(struct stage *stage, struct spec *spec, struct carrel_erro
 {
     int r = spec_add_mounts(spec, stage->place->mounts, stage->place->n_mounts, err);
 
+    spec->box.is_watched = true;
     if (r == 0)
         r = workspace_begin_use(stage->place->ws, err);
     if (r == 0)
@@ -65,6 +66,7 @@ static int use_ground(struct stage *stage, struct spec *spec, struct carrel_erro
     else
         spec->box.space = &stage->ground->overlay;
     stage->watch.has_private = true;
+    spec->box.is_watched = true;
     return disk_watch_begin(
             &stage->watch, stage->ground->top.dir, spec->box.limits.value[LIMIT_DISK], err);
 }

@@ -104,6 +104,7 @@ struct sandbox_spec {
     gid_t gid;
     struct sandbox_limits limits;
     bool stays;       /* many programs will be started in it: what can be done once is */
+    bool is_watched;  /* the caller looks how much disk is used: nothing may take it at once */
     uint64_t require; /* set of PROTECT_BITs that must be in force, or create refuses */
 };
 
@@ -381,7 +382,14 @@ int sandbox_open_file(struct sandbox *box, const char *path, int flags, mode_t m
 int sandbox_pids(struct sandbox *box, pid_t *pids, size_t max, struct carrel_error *err);
 
 /*
- * The same with what is known of each. One that ends meanwhile is left out. Returns how many;
+ * Kills the processes of the sandbox from outside, before sandbox_signal() or sandbox_stop()
+ * does it in order: the sandbox's own init would wait for its turn behind those that are busy.
+ * One that begins just now may be missed.
+ */
+void sandbox_fell(struct sandbox *box);
+
+/*
+ * They, with what is known of each. One that ends meanwhile is left out. Returns how many;
  * -E2BIG: more than `max`.
  */
 int sandbox_ps(

@@ -83,7 +83,10 @@ static int drop_capabilities(const struct launch *launch)
 
 static int filter_calls(const struct launch *launch)
 {
-    return launch->plan->filters_init ? seccomp_install_rest(NULL) : seccomp_install(NULL);
+    if (launch->plan->filters_init)
+        return seccomp_install_rest(NULL);
+    int r = launch->plan->is_watched ? seccomp_install_watched(NULL) : 0;
+    return r < 0 ? r : seccomp_install(NULL);
 }
 
 static int restore_signals(const struct launch *launch)

@@ -275,6 +275,7 @@ struct plan plan_for_programs(const struct plan *plan)
         .is_init_apart = plan->is_init_apart,
         .stays = plan->stays,
         .filters_init = plan->filters_init,
+        .is_watched = plan->is_watched,
         .n_rlimits = plan->n_rlimits,
         .user_name = plan->user_name,
     };
@@ -339,6 +340,7 @@ int plan_make(const struct sandbox_spec *spec, const struct host *host, struct p
         return err_set_errno(err, -ENOMEM, "plan");
     plan->has_netns = spec->network == NETWORK_NONE;
     plan->stays = plan->filters_init = spec->stays;
+    plan->is_watched = spec->is_watched;
     plan->landlock = host->landlock;
     plan_space_size(plan, spec->limits.value[LIMIT_DISK]);
     plan_rlimits(plan, spec);

@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "seccomp_program.h"
 #include <errno.h>
+#include <linux/fs.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
 #include <sys/syscall.h>
@@ -20,6 +21,27 @@ static const struct sock_filter rest_program[] = {
     BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 };
 
+/* The old ways to fallocate(), which the kernel knows for every file system: linux/falloc.h. */
+#define RESERVE 0x40305828U
+#define RESERVE_64 0x4030582aU
+#define ZERO_RANGE 0x40305839U
+
+/* Both architectures store the lower half of an argument first, and the kernel looks at no
+ * more. */
+static const struct sock_filter watched_program[] = {
+    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fallocate, 6, 0),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, 6),
+    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, RESERVE, 3, 0),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, RESERVE_64, 2, 0),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ZERO_RANGE, 1, 0),
+    /* It also says in how large pieces a file grows. */
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, FS_IOC_FSSETXATTR, 0, 1),
+    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EOPNOTSUPP),
+    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+};
+
 static const struct {
     const struct sock_filter *code;
     size_t len;
@@ -27,6 +49,7 @@ static const struct {
     [SECCOMP_WHOLE] = { seccomp_program, ARRAY_LEN(seccomp_program) },
     [SECCOMP_INIT] = { seccomp_init_program, ARRAY_LEN(seccomp_init_program) },
     [SECCOMP_REST] = { rest_program, ARRAY_LEN(rest_program) },
+    [SECCOMP_WATCHED] = { watched_program, ARRAY_LEN(watched_program) },
 };
 
 const struct sock_filter *seccomp_program_code(enum seccomp_part part)
@@ -74,4 +97,9 @@ int seccomp_install_init(struct carrel_error *err)
 int seccomp_install_rest(struct carrel_error *err)
 {
     return install(SECCOMP_REST, err);
+}
+
+int seccomp_install_watched(struct carrel_error *err)
+{
+    return install(SECCOMP_WATCHED, err);
 }

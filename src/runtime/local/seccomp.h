@@ -20,7 +20,14 @@ int seccomp_install(struct carrel_error *err);
 int seccomp_install_init(struct carrel_error *err);
 int seccomp_install_rest(struct carrel_error *err);
 
-/* The prepared programs, for tests: the whole filter, and its two parts. */
-enum seccomp_part { SECCOMP_WHOLE, SECCOMP_INIT, SECCOMP_REST };
+/*
+ * Beside either of them, where somebody watches how much disk is used: takes the calls that
+ * take space at once, however much it is (-EOPNOTSUPP, as a file system says that cannot). What
+ * is written takes its time, and can be seen.
+ */
+int seccomp_install_watched(struct carrel_error *err);
+
+/* The prepared programs, for tests: the whole filter, its two parts, and what comes beside. */
+enum seccomp_part { SECCOMP_WHOLE, SECCOMP_INIT, SECCOMP_REST, SECCOMP_WATCHED };
 const struct sock_filter *seccomp_program_code(enum seccomp_part part);
 size_t seccomp_program_len(enum seccomp_part part);

@@ -9,6 +9,7 @@
 #include "runtime/local/seccomp_rules.h"
 #include <ifaddrs.h>
 #include <linux/audit.h>
+#include <linux/fs.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
@@ -45,7 +46,7 @@ static int run_apart(void (*body)(void))
 }
 
 /* Arguments are such that nothing happens should the filter let one through. */
-static const struct {
+static const struct real_call {
     int number;
     int error;
     uint64_t args[4];
@@ -77,24 +78,55 @@ static const struct {
     { SYS_mknodat, EPERM, { 0, 0, S_IFCHR | 0666 } },
     { SYS_fchmod, EPERM, { UINT64_MAX, 04755 } },
     { SYS_fchmod, EBADF, { UINT64_MAX, 0755 } },
+    { SYS_fallocate, EBADF, { UINT64_MAX, 0, 0, 1 } },
 };
+
+static const struct real_call watched_calls[] = {
+    { SYS_fallocate, EOPNOTSUPP, { UINT64_MAX, 0, 0, 1 } },
+    { SYS_ioctl, EOPNOTSUPP, { UINT64_MAX, 0x40305828 } },
+    { SYS_ioctl, EOPNOTSUPP, { UINT64_MAX, 0x4030582a | BIT_32 } },
+    { SYS_ioctl, EOPNOTSUPP, { UINT64_MAX, 0x40305839 } },
+    { SYS_ioctl, EOPNOTSUPP, { UINT64_MAX, FS_IOC_FSSETXATTR } },
+    { SYS_ioctl, EPERM, { UINT64_MAX, TIOCSTI } },
+    { SYS_ioctl, EBADF, { UINT64_MAX, TIOCGWINSZ } },
+    { SYS_ftruncate, EBADF, { UINT64_MAX, 1 } },
+    { SYS_mount, EPERM, { 0 } },
+};
+
+static void make_calls(const struct real_call *calls, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t *args = calls[i].args;
+        long r = syscall(calls[i].number, args[0], args[1], args[2], args[3]);
+        int error = errno;
+        if (r != -1 || error != calls[i].error)
+            test_fail(__FILE__, __LINE__, "call %zu returned %ld, errno %d instead of %d", i, r,
+                    error, calls[i].error);
+    }
+}
 
 static void make_real_calls(void)
 {
     install();
-    for (size_t i = 0; i < ARRAY_LEN(real_calls); i++) {
-        const uint64_t *args = real_calls[i].args;
-        long r = syscall(real_calls[i].number, args[0], args[1], args[2], args[3]);
-        int error = errno;
-        if (r != -1 || error != real_calls[i].error)
-            test_fail(__FILE__, __LINE__, "call %zu returned %ld, errno %d instead of %d", i, r,
-                    error, real_calls[i].error);
-    }
+    make_calls(real_calls, ARRAY_LEN(real_calls));
 }
 
 TEST(the_kernel_answers_as_the_filter_says)
 {
     CHECK_EQ(run_apart(make_real_calls), 0);
+}
+
+static void make_watched_calls(void)
+{
+    CHECK_EQ(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+    CHECK_EQ(seccomp_install_watched(NULL), 0);
+    install();
+    make_calls(watched_calls, ARRAY_LEN(watched_calls));
+}
+
+TEST(where_the_disk_is_watched_nothing_takes_space_at_once)
+{
+    CHECK_EQ(run_apart(make_watched_calls), 0);
 }
 
 static void *add_one(void *number)

@@ -192,7 +192,10 @@ static int close_rest(struct setup *setup, struct carrel_error *err)
 
 static int filter_init(struct setup *setup, struct carrel_error *err)
 {
-    return setup->plan->filters_init ? seccomp_install_init(err) : 0;
+    if (!setup->plan->filters_init)
+        return 0;
+    int r = setup->plan->is_watched ? seccomp_install_watched(err) : 0;
+    return r < 0 ? r : seccomp_install_init(err);
 }
 
 int setup_run(struct setup *setup, struct carrel_error *err)
