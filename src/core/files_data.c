@@ -159,19 +159,20 @@ static bool is_recent(const struct timespec *when)
 }
 
 /*
- * The time of a write is that of its beginning. One that began before we look and goes on would
- * not be seen in the end: but it holds a lock that a search for holes takes, too (ext4, tmpfs,
- * overlayfs, btrfs; reads of xfs take it anyway). And before Linux 6.13 two writes within a
- * tick have the same time: what was written just now is looked at a tick later.
+ * The time of a write is that of its beginning. One that had begun when we looked would not be
+ * seen in the end: but it holds a lock that a search for holes takes, too (ext4, tmpfs,
+ * overlayfs, btrfs; reads of xfs take it anyway), so we take it afterwards. And before
+ * Linux 6.13 two writes within a tick have the same time: what was written just now is looked
+ * at a tick later.
  */
 int data_settle(int fd, struct stat *st, struct carrel_error *err)
 {
     const struct timespec tick = { .tv_nsec = TICK_NS };
 
     for (int i = 0;; i++) {
-        (void)lseek(fd, 0, SEEK_HOLE); /* for the lock alone */
         if (fstat(fd, st) < 0)
             return err_set_errno(err, -errno, "stat");
+        (void)lseek(fd, 0, SEEK_HOLE); /* for the lock alone */
         if (i > 0 || (!is_recent(&st->st_mtim) && !is_recent(&st->st_ctim)))
             break;
         (void)nanosleep(&tick, NULL); /* cut short by a signal that ends us anyway */
