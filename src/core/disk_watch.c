@@ -51,8 +51,12 @@ static void look_again(struct disk_watch *watch, uint64_t left_bytes)
     watch->next_ns = clock_ns() + (wait_ns < SHORTEST_NS ? SHORTEST_NS : wait_ns);
 }
 
-/* What may be written until the program is really ended, also where we have to wait our turn.
- */
+static struct sandbox *box_of(const struct disk_watch *watch)
+{
+    return watch->box && !watch->box->is_stopped ? watch->box : NULL;
+}
+
+/* What may be written until the program is really ended. */
 static uint64_t margin_of(const struct disk_watch *watch)
 {
     return watch->max_bytes / 4 < MARGIN_BYTES ? watch->max_bytes / 4 : MARGIN_BYTES;
@@ -83,7 +87,7 @@ static int walk(struct disk_watch *watch, struct disk_mark *now, bool *is_doubtf
         now->used_inodes += inodes;
     }
     /* What has names may be enough, and the rest takes longer. */
-    if (watch->box && !watch->box->is_stopped && !is_full(watch, now) &&
+    if (box_of(watch) && !is_full(watch, now) &&
             nameless_count(watch->box, watch->has_private ? all_places : places, watch->dirs[0],
                     &held) < 0)
         held.is_doubtful = true;
@@ -133,7 +137,7 @@ static bool is_spent(struct disk_watch *watch)
  */
 static bool judge(struct disk_watch *watch, uint64_t n_files, uint64_t bytes_per_ms)
 {
-    struct sandbox *box = watch->box && !watch->box->is_stopped ? watch->box : NULL;
+    struct sandbox *box = box_of(watch);
     bool is_racing = n_files / FILES_PER_MS * bytes_per_ms > margin_of(watch) / 2;
     bool is_halted = box && is_racing && !box->paused_by && sandbox_pause(box, NULL) == 0;
 
@@ -143,6 +147,18 @@ static bool judge(struct disk_watch *watch, uint64_t n_files, uint64_t bytes_per
     if (is_halted)
         (void)sandbox_resume(box, NULL); /* who is dead, too: else it stays (freezer.h) */
     return is_over;
+}
+
+/* How fast the file system has filled since the last look, whoever did it. */
+static uint64_t take_rate(struct disk_watch *watch, const struct disk_mark *now)
+{
+    const uint64_t now_ns = clock_ns();
+    const uint64_t bytes = lost(watch->seen_free_bytes, now->free_bytes);
+    const uint64_t ms = (now_ns - watch->seen_ns) / NS_PER_MS + 1;
+
+    watch->seen_free_bytes = now->free_bytes;
+    watch->seen_ns = now_ns;
+    return bytes / ms;
 }
 
 bool disk_watch_is_over(struct disk_watch *watch)
@@ -160,10 +176,7 @@ bool disk_watch_is_over(struct disk_watch *watch)
     uint64_t left = lost(watch->max_bytes, mark->used_bytes);
     uint64_t gone = lost(mark->free_bytes, now.free_bytes) + margin_of(watch);
     uint64_t files_gone = lost(mark->free_inodes, now.free_inodes);
-    uint64_t bytes_per_ms = lost(watch->seen_free_bytes, now.free_bytes) /
-                            ((clock_ns() - watch->seen_ns) / NS_PER_MS + 1);
-    watch->seen_free_bytes = now.free_bytes;
-    watch->seen_ns = clock_ns();
+    uint64_t bytes_per_ms = take_rate(watch, &now);
     if (gone >= left || files_gone >= lost(watch->max_inodes, mark->used_inodes))
         return judge(watch, mark->used_inodes + files_gone, bytes_per_ms);
     watch->doubts = 0;

@@ -53,6 +53,8 @@ struct disk_watch {
 int disk_watch_begin(
         struct disk_watch *watch, int dir, uint64_t max_bytes, struct carrel_error *err);
 
-/* To be called when `next_ns` has come. True: the limit is reached; what ran has been killed.
+/*
+ * To be called when `next_ns` has come. True: the limit is reached, and what was found running
+ * is killed; or the limit cannot be watched. Either way the caller ends the rest.
  */
 bool disk_watch_is_over(struct disk_watch *watch);

@@ -52,8 +52,10 @@ struct felled {
     pid_t again[FELL_MAX];
 };
 
-/* A number may be another process's by the time that it is opened; then it is not listed again,
- * or what was opened is dead. */
+/*
+ * A number may be another process's by the time that it is opened; then it is not listed again,
+ * or what was opened is dead.
+ */
 void sandbox_fell(struct sandbox *box)
 {
     AUTO(free) struct felled *f = malloc(sizeof(*f));

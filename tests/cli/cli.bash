@@ -171,6 +171,9 @@ until_true() { # until_true CMD...: polls; fails after $DEADLINE seconds
 # shellcheck disable=SC2034  # for the tests
 new_tag() { tag=carrel-tag-$BATS_TEST_NUMBER-$RANDOM$RANDOM; }
 
+# A mere `!` ends no test.
+not() { if "$@"; then return 1; fi; }
+
 # Processes with this word among their arguments. It must not be among grep's own.
 tagged() { grep -lsF -f <(echo "$1") /proc/[0-9]*/cmdline || true; }
 

@@ -124,7 +124,7 @@ contents() {
     in_box "$change"
     [ "$status:$err" = 0: ]
     manifest_of "$id" "$T/m2"
-    ! diff -q "$T/m1" "$T/m2"
+    not diff -q "$T/m1" "$T/m2"
     looks_like "$first" "$T/m1"
     snapshot stacked "$id" s2
     looks_like "$id" "$T/m2"

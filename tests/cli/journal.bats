@@ -148,7 +148,7 @@ taken_away() {
 @test "verify misses a journal that was taken away, and a changed index" { both taken_away; }
 
 killed() {
-    ! writes R-1 a b die 2>/dev/null
+    not writes R-1 a b die 2>/dev/null
     journal list
     [[ "$out" == *"R-1  T-1 "*" unsealed "* ]]
     journal verify R-1
@@ -346,9 +346,9 @@ evil_words() {
     [ "$status" -eq 0 ]
     journal show R
     [ "$status" -eq 0 ]
-    ! grep -qP '[\x00-\x09\x0b-\x1f\x7f]|\xc2[\x80-\x9f]' "$T/.out"
+    not grep -qP '[\x00-\x09\x0b-\x1f\x7f]|\xc2[\x80-\x9f]' "$T/.out"
     [ "$(grep -c . "$T/.out")" -eq "$(($(wc -l <"$(echo "$(runs)"/*/journal.jsonl)") + 1))" ]
-    ! LC_ALL=C grep -qP '[\x00-\x09\x0b-\x1f\x7f]' "$(runs)"/*/journal.jsonl
+    not env LC_ALL=C grep -qP '[\x00-\x09\x0b-\x1f\x7f]' "$(runs)"/*/journal.jsonl
 }
 @test "arguments of any kind are one record, and harmless to look at" { both evil_words; }
 

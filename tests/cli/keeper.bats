@@ -165,7 +165,7 @@ nothing_kept() {
     [ "$(find "/proc/$keeper/fd" -lname /dev/null | wc -l)" -eq 3 ]
     [ "$(readlink "/proc/$keeper/cwd")" = / ]
     [ "$(tr '\0' ' ' <"/proc/$keeper/cmdline" | sed 's/ *$//')" = carrel-keeper ]
-    ! variables | grep -q "$word"
+    not grep -q "$word" <(variables)
     [ "$(me grep -c "$word" "/proc/$keeper/environ")" -eq 0 ]
     # The options are there all the same, for each program and each fork.
     in_box 'echo $A'
@@ -232,12 +232,12 @@ leaves_stack() {
     local fork
     create
     keeper=$(keeper_of "$id")
-    ! grep -F '[stack]' "/proc/$keeper/maps"
+    [ "$(grep -cF '[stack]' "/proc/$keeper/maps")" -eq 0 ]
     carrel fork "$id"
     [ "$status" -eq 0 ]
     fork=$out
     keeper=$(keeper_of "$fork")
-    ! grep -F '[stack]' "/proc/$keeper/maps"
+    [ "$(grep -cF '[stack]' "/proc/$keeper/maps")" -eq 0 ]
     [ "$(tr '\0' ' ' <"/proc/$keeper/cmdline")" = "carrel-keeper " ]
     [ -z "$(tr '\0' ' ' <"/proc/$keeper/environ")" ]
     carrel snapshot "$fork" "s$$" # init is made again
@@ -290,6 +290,24 @@ for pid in ("self", "1"):
     done
 }
 @test "init and every program have a filter, and gain no privilege" { both filtered; }
+
+# What is written there is watched: no call takes space before it can be seen.
+reserves_nothing() {
+    local way
+    carrel run -- fallocate -l 1M /tmp/reserved # in memory, where the kernel holds the limit
+    [ "$status" -eq 0 ]
+    create
+    for way in made snapshot fork; do
+        [ "$way" != snapshot ] || { carrel snapshot "$id" "s$$" && [ "$status" -eq 0 ]; }
+        [ "$way" != fork ] || { carrel fork "$id" && id=$out; }
+        carrel exec "$id" -- fallocate -l 1M /tmp/reserved
+        [[ $status -eq 1 && $err == *"Operation not supported"* ]]
+        in_box 'head -c 1M /dev/zero >/tmp/written && echo fits'
+        [ "$out" = fits ]
+    done
+    carrel snapshots rm "s$$" || true
+}
+@test "programs of a sandbox that stays take no space before they write" { both reserves_nothing; }
 
 # ---- the end -------------------------------------------------------------------------------------
 

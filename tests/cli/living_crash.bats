@@ -261,7 +261,7 @@ hundred() {
     done
     cat "$T"/clients/err.* | sed "s/S-[0-9a-z]*/S-ID/" | sort | uniq -c | sort -rn | head -8
     [ "$(grep -l '^client' "$T"/client.* | wc -l)" -eq 100 ]
-    ! grep -h 'wrong sandbox' "$T"/client.*
+    not grep -h 'wrong sandbox' "$T"/client.*
     [ "$(cat "$T"/client.* | awk '{ made += $4; used += $6 } END { print (made > 0 && used > 0) }')" -eq 1 ]
     # Why somebody was refused: it is somebody else's, it ended, or is about to.
     cat "$T"/clients/err.* | grep -vE "is named 'same'|no living sandbox|[Tt]he sandbox (has )?(just )?ended|is gone|^$" >"$T/odd" || true

@@ -620,7 +620,7 @@ not_mine() {
     _enter user
     carrel exec "$name" -- true
     is_one_error 125 'carrel: no living sandbox*'
-    ! as_user ls "$theirs"
+    not as_user ls "$theirs"
     _enter root # so that teardown finds both
 }
 @test "another user's sandbox is out of reach" { not_mine; }

@@ -28,7 +28,7 @@ no_file() {
     [ -z "$err" ]
     [[ "$out" == "no policy file was found"* ]]
     [[ "$out" == *$'\n  sandbox.limits.memory       512M  '*'built in'* ]]
-    ! grep -q '^\* sandbox' <<<"$out"
+    not grep -q '^\* sandbox' <<<"$out"
 }
 @test "without a file all is built in" { both no_file; }
 
@@ -188,7 +188,7 @@ init() {
     policy show
     [ "$status" -eq 0 ]
     [[ "$out" == *"$T/repo/deep/down/carrel.yaml (repository)"* ]]
-    ! grep -q '^\* sandbox' <<<"$out"
+    not grep -q '^\* sandbox' <<<"$out"
     me sed -i 's/^\( *\)#\([^ ]\)/\1\2/' repo/deep/down/carrel.yaml
     policy check carrel.yaml
     [ "$status" -eq 0 ]

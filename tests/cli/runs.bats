@@ -57,13 +57,13 @@ keeps_records_whole() {
     journal=$(field 'o["journal"]')
     [ "$(me wc -l <"$journal")" -eq 7 ]
     [ "$(events "$journal" | wc -w)" -eq 7 ]
-    ! me grep -q $'\e' "$journal"
+    not me grep -q $'\e' "$journal"
     [ "$(me stat -c %s "$journal")" -lt 100000 ] # the long word is not in it, its hash is
     me grep -q '"argv_sha256":"[0-9a-f]\{64\}"' "$journal"
-    ! me grep -q 'title.*"env"' <(me sed 's/.*"env":/"env":/' "$journal") # names, not values
+    not me grep -q 'title.*"env"' <(me sed 's/.*"env":/"env":/' "$journal") # names, not values
     carrel runs
     [ "$status" -eq 0 ]
-    ! grep -q $'\e' <<<"$out"
+    not grep -q $'\e' <<<"$out"
 }
 @test "whatever is in a command line, a record stays one record" { both keeps_records_whole; }
 

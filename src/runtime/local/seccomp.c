@@ -26,8 +26,7 @@ static const struct sock_filter rest_program[] = {
 #define RESERVE_64 0x4030582aU
 #define ZERO_RANGE 0x40305839U
 
-/* Both architectures store the lower half of an argument first, and the kernel looks at no
- * more. */
+/* Both architectures store the lower half first, and of a command the kernel sees no more. */
 static const struct sock_filter watched_program[] = {
     BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fallocate, 6, 0),
