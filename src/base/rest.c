@@ -14,7 +14,7 @@
 #define FAR (64U << 20)       /* more than a stack or a heap of ours ever has */
 #define OWN_STACK (8UL << 20) /* as exec gives by default; only what is used costs */
 #define OWN_FRAMES 512U       /* of the functions here, with those they call */
-#define THREAD_BYTES 4096U    /* more than the C library has beside a thread's variables */
+#define THREAD_BYTES 3072U    /* more than the C library has beside a thread's variables */
 
 static uintptr_t page_below(uintptr_t at)
 {

@@ -112,9 +112,11 @@ static int take_env(void *t, const char *v, struct carrel_error *err)
 
 static int take_env_file(void *t, const char *v, struct carrel_error *err)
 {
-    static char text[ENV_FILE_MAX + 1];
+    AUTO(free) char *text = malloc(ENV_FILE_MAX + 1);
 
-    ssize_t n = fd_read_file(AT_FDCWD, v, text, sizeof(text));
+    if (!text)
+        return err_set_errno(err, -ENOMEM, "'%s'", v);
+    ssize_t n = fd_read_file(AT_FDCWD, v, text, ENV_FILE_MAX + 1);
     if (n < 0)
         return err_set_errno(err, (int)n, "'%s'", v);
     if (n == ENV_FILE_MAX)

@@ -248,6 +248,28 @@ leaves_stack() {
 }
 @test "a keeper has given up the stack of its maker" { both leaves_stack; }
 
+# Far from everything else it would take page tables of its own, in the keeper and in init.
+heap_within() {
+    local pid
+    create
+    keeper=$(keeper_of "$id")
+    for pid in "$keeper" "$(init_of "$keeper")"; do
+        /usr/bin/python3 -c 'import os, sys
+program, heap = os.stat(f"/proc/{sys.argv[1]}/exe").st_ino, []
+image = []
+for line in open(f"/proc/{sys.argv[1]}/maps"):
+    words = line.split()
+    part = [int(n, 16) for n in words[0].split("-")]
+    if words[-1] == "[heap]":
+        heap.append(part)
+    elif words[4] == str(program):
+        image.append(part)
+begin = min(image)[0]
+assert heap and all(begin < first < last <= begin + (4 << 20) for first, last in heap), (image, heap)' "$pid"
+    done
+}
+@test "the heap of a keeper and of init lies in the image of the program" { both heap_within; }
+
 # It was forked with the stack and the heap of its maker, where values of variables were.
 forgets() {
     local init memory
