@@ -10,13 +10,16 @@
 #include <sys/statvfs.h>
 
 #define NS_PER_MS UINT64_C(1000000)
-#define BYTES_PER_INODE 4096U    /* a limit in bytes is also one in files */
-#define RATE_PER_MS (4U << 20)   /* more than a program writes in that time */
+#define BYTES_PER_INODE 4096U    /* a limit in bytes is also one in files, and in names */
+#define RATE_PER_MS (8U << 20)   /* more than a processor writes in that time */
 #define MARGIN_BYTES (32U << 20) /* it may take ten milliseconds until we get our turn */
 #define LONGEST_NS (100 * NS_PER_MS)
 #define SHORTEST_NS (NS_PER_MS / 4)
-#define FILES_PER_MS 300U /* that we can count, or fewer */
-#define MAX_DOUBTS 3U     /* some pass: a process begins, a descriptor is on its way */
+#define PORTION_US 1000U      /* of processor time: the kernel knows no smaller one ... */
+#define SMALL_US 5000U        /* ... and looks seldom: a portion may become as much */
+#define PACE_US 1000000U      /* without our word there is another one only then */
+#define CPU_PERIOD_US 100000U /* over which a limit of processor time counts otherwise */
+#define MAX_DOUBTS 3U         /* some pass: a process begins, a descriptor is on its way */
 #define DOUBT_MS 1U
 
 /* Where processes see what is below the watched directories. */
@@ -41,19 +44,45 @@ static uint64_t lost(uint64_t before, uint64_t now)
     return before > now ? before - now : 0;
 }
 
-/* The less is left, the sooner. */
-static void look_again(struct disk_watch *watch, uint64_t left_bytes)
-{
-    uint64_t wait_ns = left_bytes / 2 / (RATE_PER_MS / NS_PER_MS);
-
-    if (wait_ns > LONGEST_NS)
-        wait_ns = LONGEST_NS;
-    watch->next_ns = clock_ns() + (wait_ns < SHORTEST_NS ? SHORTEST_NS : wait_ns);
-}
-
 static struct sandbox *box_of(const struct disk_watch *watch)
 {
     return watch->box && !watch->box->is_stopped ? watch->box : NULL;
+}
+
+/* The processor time in which so much can be written, at most. */
+static uint64_t cpu_us_for(uint64_t bytes)
+{
+    return bytes / (RATE_PER_MS / 1000);
+}
+
+/* What cannot be given out is not; then programs are halted while we count. */
+static void pace(struct disk_watch *watch, uint64_t cpu_us, uint64_t period_us)
+{
+    struct sandbox *box = box_of(watch);
+
+    if (watch->cpu_milli > 0 && box && sandbox_pace(box, cpu_us, period_us, NULL) < 0)
+        watch->cpu_milli = 0;
+    watch->portion_us = cpu_us;
+}
+
+/*
+ * The less is left, the sooner. Until then half of it may be written: that much processor time
+ * the programs get, and no more before we have looked again, however long that takes us. The
+ * time is chosen so that they have it without a break as long as we are in time.
+ */
+static void look_again(struct disk_watch *watch, uint64_t left_bytes)
+{
+    const uint64_t cpu_milli = watch->cpu_milli > 0 ? watch->cpu_milli : 1000;
+    const uint64_t shortest_ns =
+            watch->cpu_milli > 0 ? UINT64_C(1000) * PORTION_US * 1000 / cpu_milli : SHORTEST_NS;
+    uint64_t wait_ns = cpu_us_for(left_bytes / 2) * 1000 * 1000 / cpu_milli;
+
+    if (wait_ns > LONGEST_NS)
+        wait_ns = LONGEST_NS;
+    if (wait_ns < shortest_ns)
+        wait_ns = shortest_ns;
+    pace(watch, wait_ns / 1000 * cpu_milli / 1000, PACE_US);
+    watch->next_ns = clock_ns() + wait_ns;
 }
 
 /* What may be written until the program is really ended. */
@@ -80,7 +109,7 @@ static int walk(struct disk_watch *watch, struct disk_mark *now, bool *is_doubtf
     for (size_t i = 0; i < watch->n_dirs; i++) {
         uint64_t bytes;
         uint64_t inodes;
-        r = upper_usage(watch->dirs[i], &bytes, &inodes, err);
+        r = upper_usage(watch->dirs[i], watch->max_inodes, &bytes, &inodes, err);
         if (r < 0)
             return r;
         now->used_bytes += bytes;
@@ -132,33 +161,24 @@ static bool is_spent(struct disk_watch *watch)
 }
 
 /*
- * Whoever writes much and has many files is halted while they are counted: else it were far
- * beyond its limit by then. Not everybody, since some runtimes halt by signals, which are seen.
+ * A count takes as long as there are names and descriptors, and whoever counts on that were far
+ * beyond its limit by then. So nobody gets more than a little processor time meanwhile; where
+ * it cannot be given out, all are halted.
  */
-static bool judge(struct disk_watch *watch, uint64_t n_files, uint64_t bytes_per_ms)
+static bool judge(struct disk_watch *watch)
 {
     struct sandbox *box = box_of(watch);
-    bool is_racing = n_files / FILES_PER_MS * bytes_per_ms > margin_of(watch) / 2;
-    bool is_halted = box && is_racing && !box->paused_by && sandbox_pause(box, NULL) == 0;
 
+    if (watch->portion_us > SMALL_US) /* else it would only be given another one */
+        pace(watch, PORTION_US, PACE_US);
+    bool is_halted =
+            box && watch->cpu_milli == 0 && !box->paused_by && sandbox_pause(box, NULL) == 0;
     bool is_over = is_spent(watch);
     if (box && is_over)
         sandbox_fell(box);
     if (is_halted)
         (void)sandbox_resume(box, NULL); /* who is dead, too: else it stays (freezer.h) */
     return is_over;
-}
-
-/* How fast the file system has filled since the last look, whoever did it. */
-static uint64_t take_rate(struct disk_watch *watch, const struct disk_mark *now)
-{
-    const uint64_t now_ns = clock_ns();
-    const uint64_t bytes = lost(watch->seen_free_bytes, now->free_bytes);
-    const uint64_t ms = (now_ns - watch->seen_ns) / NS_PER_MS + 1;
-
-    watch->seen_free_bytes = now->free_bytes;
-    watch->seen_ns = now_ns;
-    return bytes / ms;
 }
 
 bool disk_watch_is_over(struct disk_watch *watch)
@@ -176,10 +196,21 @@ bool disk_watch_is_over(struct disk_watch *watch)
     uint64_t left = lost(watch->max_bytes, mark->used_bytes);
     uint64_t gone = lost(mark->free_bytes, now.free_bytes) + margin_of(watch);
     uint64_t files_gone = lost(mark->free_inodes, now.free_inodes);
-    uint64_t bytes_per_ms = take_rate(watch, &now);
     if (gone >= left || files_gone >= lost(watch->max_inodes, mark->used_inodes))
-        return judge(watch, mark->used_inodes + files_gone, bytes_per_ms);
+        return judge(watch);
     watch->doubts = 0;
     look_again(watch, left - gone);
     return false;
+}
+
+void disk_watch_start(struct disk_watch *watch)
+{
+    if (watch->n_dirs > 0)
+        look_again(watch, lost(watch->max_bytes, watch->mark.used_bytes + margin_of(watch)));
+}
+
+void disk_watch_release(struct disk_watch *watch)
+{
+    pace(watch, watch->cpu_milli * (CPU_PERIOD_US / 1000), CPU_PERIOD_US);
+    watch->cpu_milli = 0;
 }

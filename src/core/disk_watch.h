@@ -6,8 +6,12 @@
  * done only when the file system as a whole lost as much as the run may still use: until then
  * the run cannot be over its limit, whoever else writes there.
  *
- * A run is over its limit a little before it: as much as it can write until it is dead. Who
- * writes much and has many files is halted while they are counted.
+ * We may be late: the machine is busy, the walk is long. So, where a cgroup holds the processor
+ * time of the run, it is given out in portions, each as much as the programs need to write half
+ * of what is left, and the next one when we have looked; the kernel sees to that. Elsewhere the
+ * programs are halted during the walk, and who is faster than our looks gets past the limit.
+ *
+ * A run is over its limit a little before it: as much as it can write until it is dead.
  *
  * The walk does not find files that have no name any more. So the processes are asked what they
  * hold (nameless.h). Where that is in doubt, again and again, and the file system has lost what
@@ -35,11 +39,11 @@ struct disk_watch {
         uint64_t used_inodes;
         uint64_t free_bytes; /* of the file system then, and more if somebody made room since */
         uint64_t free_inodes;
-    } mark;                   /* when all was last counted without a doubt */
-    uint64_t seen_free_bytes; /* of the file system, at the last look */
-    uint64_t seen_ns;
-    unsigned doubts;  /* counts in doubt since then, one after the other */
-    uint64_t next_ns; /* when to look again */
+    } mark;              /* when all was last counted without a doubt */
+    uint64_t cpu_milli;  /* limit of processor time that is given out in portions; 0: is not */
+    uint64_t portion_us; /* the last one */
+    unsigned doubts;     /* counts in doubt since then, one after the other */
+    uint64_t next_ns;    /* when to look again */
 };
 #define DISK_WATCH_INIT                                                                        \
     {                                                                                          \
@@ -58,3 +62,9 @@ int disk_watch_begin(
  * is killed; or the limit cannot be watched. Either way the caller ends the rest.
  */
 bool disk_watch_is_over(struct disk_watch *watch);
+
+/* Programs begin to run now, in the sandbox that `box` is. */
+void disk_watch_start(struct disk_watch *watch);
+
+/* The watch is over, or has nothing to do: the limit of processor time is what it was. */
+void disk_watch_release(struct disk_watch *watch);

@@ -159,7 +159,8 @@ int follow_to_end(struct follow *f, struct carrel_error *err)
         return follow_all(f, err);
     const uint64_t before = turns_hurry();
     int r = follow_all(f, err);
-    turns_restore(before); /* the thread is our caller's */
+    disk_watch_release(f->watch); /* who is to die needs processor time for it */
+    turns_restore(before);        /* the thread is our caller's */
     return r;
 }
 

@@ -91,7 +91,7 @@ int outcome_reach(struct workplace *place, struct runtime *runtime,
     /* The work directories are made anew first: git may have to look from inside. */
     int r = workspace_renew(ws, err);
     if (r == 0)
-        r = upper_usage(ws->dir, &used, &inodes, err);
+        r = upper_usage(ws->dir, UINT64_MAX, &used, &inodes, err);
     if (r == 0 && action != CARREL_DISCARD)
         r = picture_take(
                 place, runtime, used < disk_bytes ? disk_bytes - used : 0, &picture, err);

@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "core/appraise.h"
 #include "core/artifacts.h"
+#include "core/disk_watch.h"
 #include "core/environment.h"
 #include "core/evidence.h"
 #include "core/follow.h"
@@ -76,6 +77,7 @@ static int start(struct run *run, struct carrel_error *err)
         .rows = o->rows,
         .cols = o->cols,
     };
+    disk_watch_start(&run->stage.watch);
     r = sandbox_start(run->stage.box, &spec, &run->process, err);
     if (r == -ENOENT && !o->root &&
             !run->stage.root) /* what another root lacks, the host cannot lend */

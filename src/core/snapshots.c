@@ -27,7 +27,8 @@ static uint64_t bytes_of(const char *state, const char *id)
     uint64_t inodes;
 
     if (layer_open(state, id, &layer, NULL) == 0)
-        (void)upper_usage(layer.dir, &bytes, &inodes, NULL); /* as far as it can be counted */
+        (void)upper_usage(
+                layer.dir, UINT64_MAX, &bytes, &inodes, NULL); /* as far as it can be counted */
     return bytes;
 }
 

@@ -92,12 +92,16 @@ int stage_begin_evidence(struct stage *stage, struct carrel_error *err)
             stage->request->policy, stage->request->code, err);
 }
 
-/* Whoever needs the sandbox before the program, or another one without it, must wait for it. */
+/*
+ * Whoever needs the sandbox before the program, or another one without it, must wait for it; so
+ * must who watches a disk: processor time is given out from the program's first moment on, and
+ * making the sandbox takes some.
+ */
 static bool must_stand(const struct stage *stage)
 {
     const char *const *fallback = stage->permit.fallback;
 
-    return stage->must_stand || (fallback && fallback[0]);
+    return stage->must_stand || stage->watch.n_dirs > 0 || (fallback && fallback[0]);
 }
 
 static int make_sandbox(struct stage *stage, const struct spec *spec, struct carrel_error *err)
@@ -138,13 +142,15 @@ static int create(struct stage *stage, struct carrel_error *err)
     stage->watch.box = stage->box;
     if (r < 0)
         return r;
+    if (!stage->stays) /* else nobody would be there each moment to give the next portion */
+        stage->watch.cpu_milli = spec.box.limits.value[LIMIT_CPU];
     stage->runtime = spec.runtime;
 
     result->runtime = runtime_name(spec.runtime);
     result->isolation = runtime_isolation(spec.runtime);
     result->protections = stage->box->protections;
     memcpy(result->held_by, stage->box->held_by, sizeof(result->held_by));
-    if (stage->ground) /* all that can be written is below the directories that are watched */
+    if (stage->watch.n_dirs > 0) /* what else can be written to is held better */
         result->held_by[LIMIT_DISK] = HELD_BY_WATCH;
     memcpy(result->limits, spec.box.limits.value, sizeof(result->limits));
     result_note_limits(result);

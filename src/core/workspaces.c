@@ -182,7 +182,7 @@ int workspaces_report(const char *name, struct workspace_report **out, struct ca
     report->uncommitted.n_commits = 0; /* the one between them is ours, not the run's */
     report->total.n_commits = report->committed.n_commits;
     if (r == 0)
-        r = upper_usage(ws->dir, &report->disk_bytes, &inodes, err);
+        r = upper_usage(ws->dir, UINT64_MAX, &report->disk_bytes, &inodes, err);
     if (r < 0)
         return r;
     report->ws = ptr_steal(&place->ws);

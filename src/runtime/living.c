@@ -107,6 +107,18 @@ int sandbox_resume(struct sandbox *box, struct carrel_error *err)
     return 0;
 }
 
+int sandbox_pace(
+        struct sandbox *box, uint64_t cpu_us, uint64_t period_us, struct carrel_error *err)
+{
+    int r = front_check_running(box, err);
+    if (r < 0)
+        return r;
+    if (!box->ops->pace || box->held_by[LIMIT_CPU] != HELD_BY_CGROUP)
+        return front_lacks(box->ops, "give out processor time", err);
+    r = box->ops->pace(box, cpu_us, period_us, err);
+    return r < 0 ? front_fail(box->ops, r, err) : 0;
+}
+
 int sandbox_set_lease(
         struct sandbox *box, uint64_t end_ns, uint64_t idle_ms, struct carrel_error *err)
 {

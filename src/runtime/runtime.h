@@ -245,6 +245,8 @@ struct runtime_ops {
             struct sandbox *box, uint64_t end_ns, uint64_t idle_ms, struct carrel_error *err);
     int (*update)(struct sandbox *box, const struct sandbox_limits *limits, unsigned which,
             struct carrel_error *err);
+    int (*pace)(
+            struct sandbox *box, uint64_t cpu_us, uint64_t period_us, struct carrel_error *err);
     /* Optional: what of a process only the adapter knows; NULL: the host's view is the one. */
     void (*describe)(struct sandbox *box, struct sandbox_process *process);
     int (*health)(struct runtime *rt, uint64_t missing, struct runtime_health *health,
@@ -403,6 +405,15 @@ int sandbox_ps(
  */
 int sandbox_pause(struct sandbox *box, struct carrel_error *err);
 int sandbox_resume(struct sandbox *box, struct carrel_error *err);
+
+/*
+ * Gives all processes together `cpu_us` of processor time from now on, and as much again
+ * whenever `period_us` have passed since then; the kernel keeps them from more, also when
+ * nobody looks. Replaces the limit of processor time, and what the call before gave and was not
+ * used. -ENOTSUP: processor time is not held for the whole sandbox.
+ */
+int sandbox_pace(
+        struct sandbox *box, uint64_t cpu_us, uint64_t period_us, struct carrel_error *err);
 
 /*
  * The sandbox itself ends everything in it, and says why (EVENT_GONE), when CLOCK_BOOTTIME

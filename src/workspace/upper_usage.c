@@ -12,6 +12,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,6 +45,8 @@ struct count {
     size_t names_room;
     uint64_t bytes;
     uint64_t parts;
+    uint64_t n_names;
+    uint64_t max_names;
 };
 
 static void count_finish(struct count count)
@@ -154,6 +157,8 @@ static int list(struct count *count)
         }
         add(count, &st);
         int r = S_ISDIR(st.st_mode) ? keep_name(count, item->d_name) : 0;
+        if (r == 0 && ++count->n_names > count->max_names)
+            r = -E2BIG;
         if (r < 0)
             return r;
     }
@@ -224,9 +229,10 @@ static int go_up(struct count *count)
     return 0;
 }
 
-int upper_usage(int upper, uint64_t *bytes, uint64_t *inodes, struct carrel_error *err)
+int upper_usage(int upper, uint64_t max_names, uint64_t *bytes, uint64_t *inodes,
+        struct carrel_error *err)
 {
-    AUTO(count_finish) struct count count = { .at = -1 };
+    AUTO(count_finish) struct count count = { .at = -1, .max_names = max_names };
     int fd = openat(upper, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
     int r = fd < 0 ? -errno : enter(&count, fd);
 
@@ -238,6 +244,8 @@ int upper_usage(int upper, uint64_t *bytes, uint64_t *inodes, struct carrel_erro
     }
     if (r == -ESTALE)
         return err_set(err, r, "directories of the workspace move while they are counted");
+    if (r == -E2BIG)
+        return err_set(err, r, "more than %" PRIu64 " names in the workspace", max_names);
     if (r < 0)
         return err_set_errno(err, r, "count the files of the workspace");
     *bytes = count.bytes;

@@ -9,7 +9,7 @@ TEST(usage_counts_every_inode_once)
 
     CHECK(text);
     make_place(&place);
-    CHECK_EQ(upper_usage(place.upper, &bytes, &inodes, &err), 0);
+    CHECK_EQ(upper_usage(place.upper, UINT64_MAX, &bytes, &inodes, &err), 0);
     CHECK_EQ(inodes, 0);
     memset(text, 'x', 100000);
     put(&place, "upper/file", text);
@@ -17,7 +17,7 @@ TEST(usage_counts_every_inode_once)
     CHECK_EQ(symlinkat("/", place.upper, "d/link"), 0);
     CHECK_EQ(linkat(place.upper, "file", place.upper, "d/again", 0), 0);
     CHECK_EQ(linkat(place.upper, "file", place.upper, "d/and again", 0), 0);
-    CHECK_EQ(upper_usage(place.upper, &bytes, &inodes, &err), 0);
+    CHECK_EQ(upper_usage(place.upper, UINT64_MAX, &bytes, &inodes, &err), 0);
     CHECK_EQ(inodes, 3);
     CHECK(bytes > 99000 && bytes < 150000);
     drop_place(&place);
@@ -52,7 +52,7 @@ TEST(what_is_in_shut_directories_counts_and_they_stay_shut)
         put(&place, "upper/z", "");
         CHECK_EQ(fchmodat(place.fd, "upper/d/e", modes[i], 0), 0);
         CHECK_EQ(fchmodat(place.fd, "upper/d", modes[i], 0), 0);
-        CHECK_EQ(upper_usage(place.upper, &bytes, &inodes, &err), 0);
+        CHECK_EQ(upper_usage(place.upper, UINT64_MAX, &bytes, &inodes, &err), 0);
         CHECK_EQ(inodes, 4);
         CHECK(bytes > 99000);
         CHECK_EQ(mode_of(&place, "upper/d"), modes[i]);

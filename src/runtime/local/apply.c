@@ -200,9 +200,9 @@ static int step_devpts(struct tree *tree, const struct step *step)
 }
 
 /*
- * No namespaces inside, and not the caller's own budget of inotify instances: counts go up to
- * the user who made the namespace, so without this one sandbox could use up what the host's
- * user has.
+ * No namespaces inside, and not the caller's own budget of inotify instances and watches:
+ * counts go up to the user who made the namespace, so without this one sandbox could use up
+ * what the host's user has.
  *
  * Written through the sandbox's own /proc. In the host's, the entries of all sandboxes have the
  * same name in the same directory, and a lookup compares its way through every one of them.
@@ -215,6 +215,7 @@ static int forbid_nesting(struct tree *tree, int proc)
     } limits[] = {
         { "sys/user/max_user_namespaces", "0" },
         { "sys/user/max_inotify_instances", "32" },
+        { "sys/user/max_inotify_watches", "16384" },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(limits); i++) {

@@ -16,11 +16,11 @@ struct setting {
     enum limit limit;
     enum cgroup_controller controller;
     const char *v1;
-    const char *v2;
+    const char *v2;   /* NULL: counted anyway */
     bool is_optional; /* a kernel without swap accounting has no such file */
 };
 
-enum { SET_MEMORY, SET_SWAP, SET_PIDS, SET_CPU, SETTINGS };
+enum { SET_MEMORY, SET_SWAP, SET_SOCKETS, SET_PIDS, SET_CPU, SETTINGS };
 
 /* Swap comes after memory: v1 refuses a sum that is smaller than its part. */
 static const struct setting settings[SETTINGS] = {
@@ -28,6 +28,9 @@ static const struct setting settings[SETTINGS] = {
             false },
     [SET_SWAP] = { LIMIT_MEMORY, CGROUP_MEMORY, "memory.memsw.limit_in_bytes",
             "memory.swap.max", true },
+    /* v1 counts what waits in TCP and UDP sockets apart, and only once there is a limit. */
+    [SET_SOCKETS] = { LIMIT_MEMORY, CGROUP_MEMORY, "memory.kmem.tcp.limit_in_bytes", NULL,
+            true },
     [SET_PIDS] = { LIMIT_PIDS, CGROUP_PIDS, "pids.max", "pids.max", false },
     [SET_CPU] = { LIMIT_CPU, CGROUP_CPU, "cpu.cfs_quota_us", "cpu.max", false },
 };
@@ -46,6 +49,7 @@ static void format(
 
     (void)snprintf(values->text[SET_MEMORY], size, "%" PRIu64, memory);
     (void)snprintf(values->text[SET_SWAP], size, "%" PRIu64, is_v1 ? memory : 0);
+    (void)snprintf(values->text[SET_SOCKETS], size, "%" PRIu64, memory);
     /* init counts too, and is not the program's */
     (void)snprintf(values->text[SET_PIDS], size, "%" PRIu64, limits->value[LIMIT_PIDS] + 1);
     if (is_v1)
@@ -69,6 +73,8 @@ static int write_setting(
 {
     char path[128];
 
+    if (!file_of(group, i))
+        return 0;
     (void)snprintf(path, sizeof(path), "%s/%s", group->name, file_of(group, i));
     int r = fd_write_file(parent_of(group, i), path, text);
     if (r == 0 || (settings[i].is_optional && r == -ENOENT))
@@ -96,6 +102,9 @@ static int read_settings(
 
     for (size_t i = 0; i < SETTINGS; i++) {
         char *text = values->text[i];
+        text[0] = '\0';
+        if (!file_of(group, i))
+            continue;
         (void)snprintf(path, sizeof(path), "%s/%s", group->name, file_of(group, i));
         ssize_t n = fd_read_file(parent_of(group, i), path, text, sizeof(values->text[i]));
         if (n < 0 && !(settings[i].is_optional && n == -ENOENT))
@@ -183,6 +192,38 @@ int cgroup_update_limits(const struct cgroup *group, const struct sandbox_limits
         size_t i = order[done];
         if ((which & LIMIT_BIT(settings[i].limit)) && before.text[i][0])
             (void)write_setting(group, i, before.text[i], NULL); /* as it was: must fit */
+    }
+    return r;
+}
+
+static int write_number(
+        const struct cgroup *group, const char *file, uint64_t number, struct carrel_error *err)
+{
+    char path[128];
+    char text[32];
+
+    (void)snprintf(path, sizeof(path), "%s/%s", group->name, file);
+    (void)snprintf(text, sizeof(text), "%" PRIu64, number);
+    int r = fd_write_file(group->parent[CGROUP_CPU], path, text);
+    return r < 0 ? err_set_errno(err, r, "write %s to %s of the cgroup", text, file) : 0;
+}
+
+/* Writing the amount, the same one too, is what makes the kernel give it anew. */
+int cgroup_pace(
+        struct cgroup *group, uint64_t cpu_us, uint64_t period_us, struct carrel_error *err)
+{
+    char text[48];
+
+    if (group->version == CGROUP_V2) {
+        (void)snprintf(text, sizeof(text), "%" PRIu64 " %" PRIu64, cpu_us, period_us);
+        return write_setting(group, SET_CPU, text, err);
+    }
+    int r = group->period_us == period_us
+                    ? 0
+                    : write_number(group, "cpu.cfs_period_us", period_us, err);
+    if (r == 0) {
+        group->period_us = period_us;
+        r = write_number(group, "cpu.cfs_quota_us", cpu_us, err);
     }
     return r;
 }

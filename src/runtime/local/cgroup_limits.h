@@ -1,5 +1,6 @@
 /* cgroup_limits.h - what is written to a group's files so that it holds limits. */
 #pragma once
+#include <stdint.h>
 
 struct carrel_error;
 struct cgroup;
@@ -16,3 +17,7 @@ int cgroup_set_limits(const struct cgroup *group, const struct sandbox_limits *l
  */
 int cgroup_update_limits(const struct cgroup *group, const struct sandbox_limits *limits,
         unsigned which, struct carrel_error *err);
+
+/* cpu_us of processor time now, and again whenever period_us have passed. */
+int cgroup_pace(
+        struct cgroup *group, uint64_t cpu_us, uint64_t period_us, struct carrel_error *err);
