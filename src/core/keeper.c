@@ -274,15 +274,24 @@ static void tell_end(struct keeper *keeper, int code, const struct carrel_error 
             keeper->clients[keeper->destroyer].sock, &answer, &text, text >= 0, MSG_DONTWAIT);
 }
 
+/* From now on the locks of its own hold the layers. */
+static void return_loans(struct keeper *keeper)
+{
+    for (size_t i = 0; i < keeper->n_loans; i++)
+        fd_close(keeper->loans[i]);
+    keeper->n_loans = 0;
+}
+
 /* Layers that nobody else has go with us. */
 static void let_go_of_ground(struct keeper *keeper)
 {
     struct ground *ground = ptr_steal(&keeper->stage.ground);
-    AUTO(free) char *state = ground && ground->n_below > 0 ? ptr_steal(&ground->state) : NULL;
+    bool had_others = keeper->base || (ground && ground->n_below > 0);
 
     ground_free(ground);
-    if (state)
-        (void)sweep_layers(state, NULL); /* else by the next cleanup */
+    return_loans(keeper);
+    if (had_others)
+        sweep_own_layers();
 }
 
 static NO_INLINE void end(struct keeper *keeper, struct carrel_error *why)
@@ -327,6 +336,7 @@ static int make(struct keeper *keeper, struct carrel_error *err)
         r = stage_make(stage, err);
     if (r < 0)
         return r;
+    return_loans(keeper);
     if (keeper->lease_ms)
         keeper->lease_end_ns = clock_boot_ns() + keeper->lease_ms * NS_PER_MS;
     r = sandbox_set_lease(stage->box, keeper->lease_end_ns, keeper->idle_ms, err);
@@ -354,7 +364,7 @@ static NO_INLINE int begin(struct keeper *keeper, const char *id, int report)
         (void)stage_drop(&keeper->stage, r);
         stage_abandon(&keeper->stage, &born.error);
         sandbox_free(ptr_steal(&keeper->stage.box));
-        ground_free(ptr_steal(&keeper->stage.ground));
+        let_go_of_ground(keeper);
         (void)registry_remove(keeper->entry, NULL); /* else swept */
     }
     (void)snprintf(born.id, sizeof(born.id), "%s", id);

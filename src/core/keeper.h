@@ -71,10 +71,12 @@ struct keeper {
     const char *name; /* "": none */
     const char *const *labels;
     const struct ground_base *base; /* layers to begin with; NULL: none */
-    uint64_t lease_ms;              /* 0: none */
-    uint64_t idle_ms;               /* 0: none */
-    uint64_t lease_end_ns;          /* CLOCK_BOOTTIME; 0: none */
-    struct sandbox_limits changed;  /* since it was made; 0: not */
+    int *loans;                     /* locks of these: another's, until it has its own */
+    size_t n_loans;
+    uint64_t lease_ms;             /* 0: none */
+    uint64_t idle_ms;              /* 0: none */
+    uint64_t lease_end_ns;         /* CLOCK_BOOTTIME; 0: none */
+    struct sandbox_limits changed; /* since it was made; 0: not */
     bool is_apart; /* what it was asked for lies elsewhere than words and variables of exec */
     char created[CLOCK_STAMP];
     bool is_paused;

@@ -16,6 +16,7 @@
 #include "core/living_claim.h"
 #include "core/restack.h"
 #include "core/run.h"
+#include "core/sweep_layers.h"
 #include "registry/registry.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -26,6 +27,7 @@
 #include <unistd.h>
 
 #define MAX_FORKS 1024
+#define MAX_LOANS (LAYER_MAX_CHAIN + 2)
 
 /* What a fork is to be. */
 struct birth {
@@ -73,8 +75,34 @@ static int conceive(struct keeper *child, const struct birth *birth, struct keep
     return r;
 }
 
+/* The locks of the layers stay until the fork has its own. */
+static size_t list_loans(const struct birth *birth, int loans[static MAX_LOANS])
+{
+    const struct ground *ground = birth->parent->stage.ground;
+    size_t n = 0;
+
+    loans[n++] = birth->sealed->copy.lock;
+    loans[n++] = birth->sealed->place_copy.lock;
+    for (size_t i = 0; i < ground->n_below; i++)
+        loans[n++] = ground->below[i].lock;
+    return n;
+}
+
+/* It never came to be. Who failed before it may have left it as the last to have the layers. */
+static _Noreturn void give_up(
+        const struct birth *birth, const struct keeper_born *born, const int *loans, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        fd_close(loans[i]);
+    sweep_own_layers();
+    keeper_tell_birth(birth->report, born);
+    _exit(1);
+}
+
 static _Noreturn void become_fork(const struct birth *birth)
 {
+    int loans[MAX_LOANS];
+    const size_t n_loans = list_loans(birth, loans);
     struct keeper_born born = { 0 };
     struct carrel_run_options options;
     struct carrel_workspace_options workspace;
@@ -90,24 +118,18 @@ static _Noreturn void become_fork(const struct birth *birth)
                   : err_set_errno(&born.error, -ENOMEM, "keeper");
     if (r == 0)
         r = conceive(child, birth, &born, &born.error);
-    if (r < 0) {
-        keeper_tell_birth(birth->report, &born);
-        _exit(1);
-    }
+    if (r < 0)
+        give_up(birth, &born, loans, n_loans);
+    child->loans = loans;
+    child->n_loans = n_loans;
     _exit(keeper_main(child, born.id, birth->report));
 }
 
-/* The locks of the layers stay until the fork has its own. */
 static void close_others(const struct birth *birth)
 {
-    const struct ground *ground = birth->parent->stage.ground;
-    int keep[LAYER_MAX_CHAIN + 8] = { 0, 1, 2, birth->report, birth->sealed->copy.lock,
-        birth->sealed->place_copy.lock };
-    size_t n = 6;
+    int keep[MAX_LOANS + 4] = { 0, 1, 2, birth->report };
 
-    for (size_t i = 0; i < ground->n_below; i++)
-        keep[n++] = ground->below[i].lock;
-    fd_close_all_but(keep, n);
+    fd_close_all_but(keep, 4 + list_loans(birth, keep + 4));
 }
 
 /* A grandchild, so that nobody has to wait for it. */

@@ -1,6 +1,7 @@
 /* sweep_layers.c - asks everyone who may name a layer. */
 #include "core/sweep_layers.h"
 #include "core/restack.h"
+#include "core/state.h"
 #include "layer/layer.h"
 #include <errno.h>
 #include <limits.h>
@@ -16,4 +17,12 @@ int sweep_layers(const char *state, struct carrel_error *err)
             access(path, F_OK) < 0 && errno == ENOENT)
         return 0; /* nothing was ever made there, and a sweep makes nothing */
     return layer_sweep(state, restack_names, (void *)(uintptr_t)state, err);
+}
+
+void sweep_own_layers(void)
+{
+    char state[PATH_MAX];
+
+    if (state_path(state, sizeof(state), NULL) == 0)
+        (void)sweep_layers(state, NULL); /* else by the next cleanup */
 }

@@ -224,6 +224,38 @@ independent() {
 }
 @test "nobody sees what another one writes; the first may go" { both independent; }
 
+# No cleanup here: whoever is the last takes the layer along, before destroy returns.
+last_takes_all() {
+    local first
+    create
+    first=$id
+    in_box 'head -c 1M /dev/zero >/tmp/x'
+    fork -n 5 "$first"
+    carrel destroy --all
+    [ "$status:$(layers)" = 0: ]
+    # The same for copies, which the first one never has; and one after the other.
+    create
+    first=$id
+    carrel exec --detach "$first" -c 'echo x >/tmp/x; sleep 1000'
+    fork -n 2 "$first"
+    carrel destroy "$first"
+    carrel destroy "${ids[0]}"
+    id=${ids[1]} in_box 'test -d /tmp'
+    [ "$status" -eq 0 ]
+    [ -n "$(layers)" ]
+    carrel destroy "${ids[1]}"
+    [ "$status:$(layers)" = 0: ]
+    # And of forks for which there is no place.
+    me sh -c 'printf "sandbox: {limits: {max_concurrent: 1, max_queued: 0}}\n" >one.yaml'
+    create --policy one.yaml
+    carrel exec --detach "$id" -c 'sleep 1000'
+    carrel fork -n 2 "$id"
+    is_one_error 125 "carrel: no place for another sandbox: *"
+    carrel destroy "$id"
+    [ "$status:$(layers)" = 0: ]
+}
+@test "the last sandbox that has a layer takes it along" { both last_takes_all; }
+
 # ---- snapshots of snapshots ---------------------------------------------------------------------
 
 deep() {
