@@ -9,6 +9,7 @@
 #include "cli/report_args.h"
 #include "cli/span.h"
 #include "core/living_list.h"
+#include "core/living_sweep.h"
 #include <errno.h>
 #include <stdio.h>
 
@@ -195,6 +196,8 @@ static int list_all(const struct list_args *args)
     int r = registry_open(&reg, &err);
     if (r == 0)
         r = living_list_read(&reg, &query, &list, &err);
+    if (r == 0 && !args->has_dead)
+        living_sweep_layers(&reg);
     if (r == 0 && args->report.is_json) {
         living_list_write_json(&list, &json);
         return report_print_json(&text, 0);

@@ -6,6 +6,7 @@
 #include "core/distant.h"
 #include "core/file_door.h"
 #include "core/living_claim.h"
+#include "core/living_sweep.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,16 @@ void living_free(struct living *living)
     free(living);
 }
 
+static int find(const struct registry *reg, const char *word, struct living *living,
+        struct carrel_error *err)
+{
+    int r = registry_find(reg, word, &living->entry, err);
+    if (r < 0)
+        return r;
+    int sock = registry_connect(living->entry, err);
+    return sock < 0 ? sock : distant_open(sock, &living->box, err);
+}
+
 int living_open(const char *word, struct living **out, struct carrel_error *err)
 {
     AUTO(living_free) struct living *living = calloc(1, sizeof(*living));
@@ -27,14 +38,11 @@ int living_open(const char *word, struct living **out, struct carrel_error *err)
     if (!living)
         return err_set_errno(err, -ENOMEM, "sandbox");
     int r = registry_open(&reg, err);
-    if (r == 0)
-        r = registry_find(&reg, word, &living->entry, err);
     if (r < 0)
         return r;
-    int sock = registry_connect(living->entry, err);
-    if (sock < 0)
-        return sock;
-    r = distant_open(sock, &living->box, err);
+    r = find(&reg, word, living, err);
+    if (r == -ENOENT || r == -ESRCH)
+        (void)living_sweep(&reg, NULL); /* it may have died; whoever comes next tries again */
     if (r < 0)
         return r;
     *out = ptr_steal(&living);

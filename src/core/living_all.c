@@ -11,6 +11,7 @@
 #include "base/fd.h"
 #include "core/distant.h"
 #include "core/living.h"
+#include "core/living_sweep.h"
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -58,8 +59,7 @@ static int end_by_force(const char *word, struct carrel_error *err)
     if (r < 0)
         return r;
     registry_entry_free(ptr_steal(&entry));
-    r = registry_sweep(&reg, err);
-    return r < 0 ? r : 0;
+    return living_sweep(&reg, err);
 }
 
 /* Asked, and not waited for. */
@@ -176,6 +176,8 @@ int living_end_all(bool is_force, struct carrel_error *err)
         r = registry_each(&reg, collect, &ids, err);
     if (r == 0)
         r = end_ids(&ids, is_force, err);
+    if (r == 0)
+        r = living_sweep(&reg, err); /* those that were dead before we came */
     for (size_t i = 0; i < ids.n; i++)
         free(ids.items[i]);
     free(ids.items);

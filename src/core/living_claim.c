@@ -2,12 +2,11 @@
 #include "core/living_claim.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "core/living_sweep.h"
 #include "core/state.h"
-#include "core/sweep_layers.h"
 #include "policy/policy.h"
 #include "workspace/name.h"
 #include <errno.h>
-#include <limits.h>
 #include <string.h>
 
 #define LABEL_MAX 256
@@ -23,15 +22,12 @@ int living_claim(const struct living_place *place, char id[static REGISTRY_WORD_
         .max_queued = policy_get(place->policy, POLICY_MAX_QUEUED)->number,
         .queue_ms = policy_get(place->policy, POLICY_QUEUE_TIME)->number,
     };
-    char state[PATH_MAX];
 
     int r = state_new_id('S', id, err);
     if (r == 0)
         r = registry_open(&reg, err);
     if (r == 0)
-        r = registry_sweep(&reg, err);
-    if (r > 0 && state_path(state, sizeof(state), NULL) == 0)
-        (void)sweep_layers(state, NULL); /* what the dead wrote; else by the next cleanup */
+        r = living_sweep(&reg, err);
     return r < 0 ? r : registry_claim(&reg, &request, out, err);
 }
 

@@ -128,3 +128,13 @@ int registry_sweep(const struct registry *reg, struct carrel_error *err)
     int r = sweep_names(reg->dir, err);
     return r < 0 ? r : of_status + of_dirs;
 }
+
+int registry_take_deaths(const struct registry *reg, struct carrel_error *err)
+{
+    AUTO(guard_release) int guard = guard_take(reg->dir, err);
+
+    if (guard < 0)
+        return guard;
+    int r = guard_take_note(guard);
+    return r < 0 ? err_set_errno(err, r, "read which sandboxes died") : r;
+}

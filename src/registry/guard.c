@@ -1,10 +1,12 @@
-/* guard.c - a locked file with a number in it. */
+/* guard.c - a locked file with a number and a note in it. */
 #include "registry/guard.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
+
+#define NOTE_AT sizeof(uint64_t) /* one byte behind the number */
 
 static int set_lock(int fd, short type)
 {
@@ -52,4 +54,24 @@ int guard_next_number(int guard, uint64_t *number, struct carrel_error *err)
         return err_set(err, -EIO, "write the number of the latest sandbox");
     *number = last;
     return 0;
+}
+
+int guard_note_death(int top)
+{
+    static const char is_there = 1;
+    AUTO(fd_close) int fd = openat(top, "lock", O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+
+    return fd < 0 || pwrite(fd, &is_there, 1, NOTE_AT) < 0 ? -errno : 0;
+}
+
+int guard_take_note(int guard)
+{
+    static const char is_not_there = 0;
+    char note = 1; /* as long as nobody has written one */
+
+    if (pread(guard, &note, 1, NOTE_AT) < 0)
+        return -errno;
+    if (note && pwrite(guard, &is_not_there, 1, NOTE_AT) < 0)
+        return -errno;
+    return note != 0;
 }

@@ -15,3 +15,10 @@ DEFINE_AUTO(int, guard_release)
 
 /* The number of the next entry, which is then used up. */
 int guard_next_number(int guard, uint64_t *number, struct carrel_error *err);
+
+/*
+ * A note that an owner died, beside the number. guard_take_note() takes it away; 1: it was
+ * there, or nobody has ever said that it was not. Negative errno.
+ */
+int guard_note_death(int top);
+int guard_take_note(int guard);

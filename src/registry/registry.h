@@ -3,7 +3,8 @@
  *
  * There is no daemon. One directory of the user, <rundir>/sandboxes, is all that is shared:
  *
- *     lock          held for the moment of a change; has the number of the latest entry
+ *     lock          held for the moment of a change; has the number of the latest entry, and
+ *                   whether one died since somebody last asked
  *     status/ID     one small file for each entry, locked by its owner from birth
  *     names/NAME    a link to the id
  *     ID/sock       where the owner listens
@@ -163,3 +164,10 @@ int registry_each(const struct registry *reg,
 
 /* Takes away what the dead left, half-made entries too. Returns how many entries went. */
 int registry_sweep(const struct registry *reg, struct carrel_error *err);
+
+/*
+ * Whether an owner died since this was last asked, or nothing is known of that: the directory
+ * is new, and owners may have ended with the machine. What they kept elsewhere is then for the
+ * one who asked to take away. 1 or 0; negative errno.
+ */
+int registry_take_deaths(const struct registry *reg, struct carrel_error *err);

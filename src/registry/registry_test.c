@@ -207,6 +207,28 @@ TEST(whoever_inherits_the_status_keeps_it_alive)
     check_empty();
 }
 
+/* Whoever takes the entry away: what the dead kept elsewhere is not forgotten. */
+TEST(a_death_is_told_once_and_a_new_directory_knows_nothing)
+{
+    open_registry();
+    CHECK_EQ(registry_take_deaths(&reg, &err), 1);
+    CHECK_EQ(registry_take_deaths(&reg, &err), 0);
+    let_go(claim("S-first", "site"));
+    CHECK_EQ(registry_take_deaths(&reg, &err), 0);
+
+    registry_entry_free(claim("S-second", NULL));
+    CHECK_EQ(registry_take_deaths(&reg, &err), 0); /* it is still there to be found */
+    CHECK_EQ(registry_sweep(&reg, &err), 1);
+    CHECK_EQ(registry_take_deaths(&reg, &err), 1);
+    CHECK_EQ(registry_take_deaths(&reg, &err), 0);
+
+    registry_entry_free(claim("S-third", "site"));
+    AUTO(registry_entry_free) struct registry_entry *fourth = claim("S-fourth", "site");
+    CHECK_EQ(registry_take_deaths(&reg, &err), 1);
+    CHECK_STR(fourth->name, "site");
+    CHECK_EQ(fourth->number, 4);
+}
+
 TEST(a_record_is_there_whole_or_not_at_all)
 {
     AUTO(buf_finish) struct buf text = BUF_INIT(1024);

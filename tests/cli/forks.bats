@@ -52,8 +52,7 @@ fork() { # fork ARG...: $ids
     mapfile -t ids <<<"$out"
 }
 
-# Layers that are there, and layers that snapshots name.
-layers() { find "$T/state/carrel/layers" -mindepth 1 -maxdepth 1 ! -name .gate ! -name .merge -printf '%f\n' | sort; }
+# Layers that snapshots name.
 named() { cat "$T"/state/carrel/snapshots/*.json 2>/dev/null | grep -oE 'L-[0-9a-z]{16}' | sort -u; }
 
 # Nobody lives any more: what is on disk is what snapshots name, and no draft.

@@ -12,6 +12,7 @@
 #   nothing_left         no entry, no keeper, no cgroup, no mount of this test is there
 #   in_box WORD...       runs a shell line in $id; then as `carrel`
 #   small_repo           $T/repo, of one file and one commit
+#   layers               what sandboxes wrote to and is on disk
 
 S=
 
@@ -55,6 +56,10 @@ small_repo() {
     me git -C repo config user.name T
     me git -C repo config user.email t@example.org
     me sh -c 'cd repo && echo one >a && git add a && git commit -qm first'
+}
+
+layers() {
+    me find state/carrel/layers -mindepth 1 -maxdepth 1 ! -name .gate ! -name .merge -printf '%f\n' 2>/dev/null | sort
 }
 
 in_box() { carrel exec --quiet "$id" -c "$@"; }

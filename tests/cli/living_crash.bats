@@ -138,6 +138,54 @@ keeper_killed() {
 }
 @test "the keeper is killed while programs run: the sandbox ends, the name is free" { both keeper_killed; }
 
+# No cleanup here: the next command, whichever it is, takes away what the sandbox wrote.
+data_goes() {
+    local keeper i
+    local after=("list" "list --json" "exec box -- true" "ps box" "destroy box" "destroy --all"
+        "destroy --force box" "inspect S-00000000" "create --name other")
+    for i in "${!after[@]}"; do
+        create --name box
+        in_box 'head -c 100K /dev/zero >/tmp/x'
+        [ -n "$(layers)" ]
+        keeper=$(keeper_of "$id")
+        kill -KILL "$keeper"
+        until_true is_dead "$keeper"
+        # shellcheck disable=SC2086  # words
+        carrel ${after[i]}
+        carrel destroy other || true
+        [ -z "$(layers)" ]
+        no_entry
+    done
+    # `list --all` leaves all as it is; the one after it does not.
+    create
+    kill -KILL "$(keeper_of "$id")"
+    until_true no_keeper
+    carrel list --all
+    [[ $out == *dead* && -n "$(layers)" ]]
+    carrel list
+    [ -z "$(layers)" ]
+}
+@test "what the sandbox of a killed keeper wrote goes with the next command" { both data_goes; }
+
+# The machine was switched off: nothing in memory is there any more, and nobody ended.
+rebooted() {
+    local next
+    for next in list create; do
+        create
+        in_box 'head -c 100K /dev/zero >/tmp/x'
+        kill -KILL "$(keeper_of "$id")"
+        until_true no_keeper
+        me rm -r "$S"
+        [ -n "$(layers)" ]
+        carrel $next
+        [ "$status" -eq 0 ]
+        [ "$(layers | wc -l)" -eq "$([ $next = list ] && echo 0 || echo 1)" ]
+        carrel destroy --all
+        [ -z "$(layers)" ]
+    done
+}
+@test "what sandboxes wrote before a reboot goes with the next list or create" { both rebooted; }
+
 init_killed() {
     local keeper init run
     new_tag

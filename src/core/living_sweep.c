@@ -1,0 +1,25 @@
+/*
+ * living_sweep.c - entries and layers of the dead.
+ *
+ * Entries are taken away in many places, and layers belong to another folder: so the registry
+ * remembers that somebody died until the layers were looked through.
+ */
+#include "core/living_sweep.h"
+#include "core/sweep_layers.h"
+#include "registry/registry.h"
+
+void living_sweep_layers(const struct registry *reg)
+{
+    if (registry_take_deaths(reg, NULL) > 0)
+        sweep_own_layers();
+}
+
+int living_sweep(const struct registry *reg, struct carrel_error *err)
+{
+    int r = registry_sweep(reg, err);
+
+    if (r < 0)
+        return r;
+    living_sweep_layers(reg);
+    return 0;
+}
