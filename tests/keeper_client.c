@@ -281,7 +281,7 @@ static void garbage(void)
     is_told(sock, &message, 2, "hello with two", once);
     is_told(sock, &message, 1, "hello with a file", once);
     message.value++;
-    is_told(sock, &message, 1, "another version", "the keeper speaks version 1");
+    is_told(sock, &message, 1, "another version", "the keeper speaks version 2");
     for (uint32_t kind = KEEPER_HELLO + 1; kind < KEEPER_DONE; kind++) {
         message = (struct keeper_message){ .kind = kind, .flags = ~0U };
         is_told(sock, &message, 6, "without hello", "no hello");
@@ -424,7 +424,7 @@ static void unread(void)
         die("send");
 }
 
-/* The pipe is made as small as can be: most of the forks have no room in it. */
+/* They are heard of by nobody, and claimed by nobody. */
 static void forks(long n)
 {
     struct keeper_message message = { .kind = KEEPER_FORK, .value = (int32_t)n };
@@ -437,7 +437,6 @@ static void forks(long n)
     say(sock, &message, sizeof(message), &payload, 1);
     if (keeper_receive(sock, &message, fds, 0) != 1 || message.kind != KEEPER_DONE)
         die(message.error.message);
-    (void)fcntl(fds[0], F_SETPIPE_SZ, 4096); /* too late where many have stood already */
     await_end();
     fd_close(fds[0]);
 }

@@ -36,6 +36,9 @@ int fd_add_file(int dir, const char *path, struct buf *text, struct carrel_error
 
 int fd_set_nonblocking(int fd);
 
+/* As many as may be; where that is refused there is room for fewer. */
+void fd_raise_limit(void);
+
 /* Closes every descriptor that is not in `keep`; -1 in it is fine. */
 void fd_close_all_but(const int *keep, size_t n);
 

@@ -1,6 +1,7 @@
 /* cmd_create.c - carrel create. */
 #include "base/auto.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "base/json.h"
 #include "base/rest.h"
 #include "cli/commands.h"
@@ -80,9 +81,13 @@ static int create(struct living_args *args)
         .idle_ms = args->idle_ms,
         .is_apart = true, /* see copy_words() */
     };
-    int r = living_create(&request, id, &err);
+    AUTO(fd_close) int receipt = -1;
+    int r = living_create(&request, id, &receipt, &err);
     args->run.workspace.options.program = NULL; /* it was ours, and goes with us */
-    return r < 0 ? report_fail(args->run.is_json, &err) : print_id(args, id);
+    int status = r < 0 ? report_fail(args->run.is_json, &err) : print_id(args, id);
+    if (status == 0)
+        living_received(fd_steal(&receipt));
+    return status;
 }
 
 /*

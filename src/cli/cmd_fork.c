@@ -1,6 +1,7 @@
 /* cmd_fork.c - carrel snapshot, snapshots and fork: sandboxes from what others wrote. */
 #include "base/auto.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "cli/commands.h"
@@ -10,6 +11,7 @@
 #include "core/snapshots.h"
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct fork_args {
@@ -52,18 +54,42 @@ static const struct living_command fork_command = {
     .max_words = 1,
 };
 
-static void print_born(void *context, const char *id, const struct carrel_error *failure)
+/* Of sandboxes whose ids are printed at the end. */
+struct receipts {
+    int *list;
+    size_t n;
+};
+
+struct births {
+    struct json *json; /* NULL: each id is printed as it comes */
+    struct receipts receipts;
+};
+
+static void take_born(
+        void *context, const char *id, int receipt, const struct carrel_error *failure)
 {
-    struct json *json = context;
+    struct births *births = context;
 
     if (failure)
         return; /* the first is reported at the end */
-    if (json) {
-        json_str(json, NULL, id);
-        return;
+    if (births->json) {
+        json_str(births->json, NULL, id);
+        births->receipts.list[births->receipts.n++] = receipt;
+    } else if (puts(id) >= 0 && fflush(stdout) == 0) {
+        living_received(receipt);
+    } else {
+        fd_close(receipt);
     }
-    (void)puts(id);
-    (void)fflush(stdout);
+}
+
+/* What was not printed ends with us. */
+static int print_all(struct buf *text, const struct receipts *receipts)
+{
+    int status = report_print_json(text, 0);
+
+    for (size_t i = 0; status == 0 && i < receipts->n; i++)
+        living_received(receipts->list[i]);
+    return status;
 }
 
 static int fork_it(struct fork_args *args, struct carrel_error *err)
@@ -71,16 +97,24 @@ static int fork_it(struct fork_args *args, struct carrel_error *err)
     AUTO(living_free) struct living *living = NULL;
     AUTO(buf_finish) struct buf text = BUF_INIT(1U << 20);
     struct json json = { .out = &text };
-    bool is_json = args->living.run.is_json;
+    const uint32_t n = args->n ? (uint32_t)args->n : 1;
+    AUTO(free) int *list = calloc(n, sizeof(*list));
+    struct births births = {
+        .json = args->living.run.is_json ? &json : NULL,
+        .receipts = { .list = list },
+    };
 
+    if (!list)
+        return err_set_errno(err, -ENOMEM, "fork");
+    fd_raise_limit(); /* one receipt for each */
     json_object(&json, NULL);
     json_array(&json, "ids");
     const struct living_fork fork = {
-        .n = args->n ? (uint32_t)args->n : 1,
+        .n = n,
         .inherits_env = args->inherits_env,
         .labels = (const char *const *)args->living.labels,
-        .born = print_born,
-        .context = is_json ? &json : NULL,
+        .born = take_born,
+        .context = &births,
     };
     int r = living_open(args->living.words[0], &living, err);
     if (r == 0)
@@ -88,10 +122,10 @@ static int fork_it(struct fork_args *args, struct carrel_error *err)
     json_end_array(&json);
     json_str(&json, "error", r < 0 ? err->message : NULL);
     json_end_object(&json);
-    if (!is_json)
+    if (!births.json)
         return r;
-    int status = report_print_json(&text, r < 0 ? fail_with(STATUS_FAILED, err) : 0);
-    return status;
+    int status = print_all(&text, &births.receipts);
+    return r < 0 && status == 0 ? fail_with(STATUS_FAILED, err) : status;
 }
 
 int cmd_fork(int argc, char **argv)

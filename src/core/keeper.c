@@ -27,7 +27,7 @@
 #define OVERDUE_MS 1000 /* that init may take to end what it should have ended */
 #define CLIENTS_MS 100  /* between two looks at what clients alone may write */
 #define PUBLISH_MS 20   /* between two looks that others get at us */
-#define FIRST_CLIENT 3  /* in the list of what is watched: before come the three below */
+#define FIRST_CLIENT 4  /* in the list of what is watched: before come the four below */
 
 static void publish_status(struct keeper *keeper)
 {
@@ -78,6 +78,19 @@ static void on_signal(struct keeper *keeper)
         return;
     keeper->stage.result->cancel_signal = (int)info.ssi_signo;
     keeper->end = KEEPER_SIGNALLED;
+}
+
+/* The creator says that the id is known, or is gone without a word. */
+static void on_receipt(struct keeper *keeper)
+{
+    char byte;
+
+    ssize_t n = recv(keeper->receipt, &byte, 1, MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n <= 0)
+        keeper->end = KEEPER_UNCLAIMED;
+    fd_close(fd_steal(&keeper->receipt));
 }
 
 static uint64_t earlier(uint64_t a, uint64_t b)
@@ -156,6 +169,7 @@ static int turn(struct keeper *keeper, struct carrel_error *err)
             (struct pollfd){ .fd = accepts ? keeper->entry->listen_fd : -1, .events = POLLIN };
     watch[1] = (struct pollfd){ .fd = keeper->stage.box->event_fd, .events = POLLIN };
     watch[2] = (struct pollfd){ .fd = keeper->signal_fd, .events = POLLIN };
+    watch[3] = (struct pollfd){ .fd = keeper->receipt, .events = POLLIN };
     for (size_t i = 0; i < n_clients; i++)
         watch[FIRST_CLIENT + i] =
                 (struct pollfd){ .fd = keeper->clients[i].sock, .events = POLLIN };
@@ -179,6 +193,8 @@ static int turn(struct keeper *keeper, struct carrel_error *err)
         return r;
     if (watch[2].revents)
         on_signal(keeper);
+    if (watch[3].revents)
+        on_receipt(keeper);
     for (size_t i = 0; i < n_clients && keeper->end == KEEPER_GOES_ON; i++)
         if (watch[FIRST_CLIENT + i].revents)
             keeper_serve(keeper, i);
@@ -228,6 +244,7 @@ static void judge(struct keeper *keeper)
         [KEEPER_IDLE] = { CARREL_TIMEOUT, "Nobody used the sandbox for its idle time" },
         [KEEPER_SIGNALLED] = { CARREL_CANCELLED, "The keeper of the sandbox got a signal" },
         [KEEPER_LOST] = { CARREL_INFRASTRUCTURE, "The sandbox was killed from outside" },
+        [KEEPER_UNCLAIMED] = { CARREL_CANCELLED, "Whoever asked for the sandbox was gone" },
     };
     struct carrel_run_result *result = keeper->stage.result;
 
@@ -235,6 +252,14 @@ static void judge(struct keeper *keeper)
     result->has_status = keeper->end == KEEPER_DESTROYED;
     result->wait_status = 0;
     (void)snprintf(result->message, sizeof(result->message), "%s", ends[keeper->end].message);
+}
+
+/* A workspace of which nobody ever knew holds nothing. */
+static int end_place(struct keeper *keeper, struct carrel_error *err)
+{
+    if (keeper->end == KEEPER_UNCLAIMED && keeper->n_came == 0)
+        return stage_drop(&keeper->stage, 0);
+    return stage_end_place(&keeper->stage, err);
 }
 
 static int finish(struct keeper *keeper, struct carrel_error *err)
@@ -251,7 +276,7 @@ static int finish(struct keeper *keeper, struct carrel_error *err)
     judge(keeper);
     r = evidence_end(&stage->evidence, result, err);
     if (r == 0)
-        r = stage_end_place(stage, err);
+        r = end_place(keeper, err);
     if (r == 0)
         r = evidence_close(&stage->evidence, result, err);
     return r;
@@ -352,14 +377,29 @@ static int make(struct keeper *keeper, struct carrel_error *err)
     return registry_publish(keeper->entry, record.data, record.len, err);
 }
 
+/* Two ends: ours, and the one for whoever asked for the sandbox. */
+static int open_receipt(struct keeper *keeper, int *theirs, struct carrel_error *err)
+{
+    int ends[2];
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+        return err_set_errno(err, -errno, "socketpair");
+    keeper->receipt = ends[0];
+    *theirs = ends[1];
+    return 0;
+}
+
 /* It stands, or why it does not: whoever asked hears it. */
 static NO_INLINE int begin(struct keeper *keeper, const char *id, int report)
 {
     struct keeper_born born = { 0 };
+    AUTO(fd_close) int theirs = -1;
 
-    keeper->destroyer = keeper->signal_fd = -1;
+    keeper->destroyer = keeper->signal_fd = keeper->receipt = -1;
     keeper->before = USAGE_INIT;
     int r = make(keeper, &born.error);
+    if (r == 0)
+        r = open_receipt(keeper, &theirs, &born.error);
     if (r < 0) {
         (void)stage_drop(&keeper->stage, r);
         stage_abandon(&keeper->stage, &born.error);
@@ -368,7 +408,7 @@ static NO_INLINE int begin(struct keeper *keeper, const char *id, int report)
         (void)registry_remove(keeper->entry, NULL); /* else swept */
     }
     (void)snprintf(born.id, sizeof(born.id), "%s", id);
-    keeper_tell_birth(report, &born);
+    keeper_tell_birth(report, &born, theirs);
     fd_close(report);
     return r;
 }

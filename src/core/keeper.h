@@ -62,7 +62,8 @@ enum keeper_end {
     KEEPER_LEASE,
     KEEPER_IDLE,
     KEEPER_SIGNALLED,
-    KEEPER_LOST
+    KEEPER_LOST,
+    KEEPER_UNCLAIMED, /* whoever asked for it went before they could tell its id */
 };
 
 struct keeper {
@@ -87,6 +88,7 @@ struct keeper {
     enum keeper_end end;
     int destroyer; /* the client that waits for the end; -1: none */
     int signal_fd;
+    int receipt;  /* says whether somebody has the id, see struct keeper_born; -1: they do */
     bool is_full; /* the disk limit was reached: nothing is started until there is room */
     struct sandbox_usage before; /* of sandboxes that this one was made again after */
     uint64_t oom_kills;          /* that were accounted for */
@@ -200,8 +202,8 @@ int keeper_snapshot(
 /* --- keeper_fork.c --- */
 
 /*
- * Starts `n` keepers of sandboxes like this one, on what was written so far. Returns a pipe
- * from which their struct keeper_born come, one for each.
+ * Starts `n` keepers of sandboxes like this one, on what was written so far. Returns a
+ * socket from which their struct keeper_born come, one for each.
  */
 int keeper_fork(struct keeper *keeper, const struct keeper_message *request,
         const char *const *labels, struct carrel_error *err);

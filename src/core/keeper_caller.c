@@ -17,21 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
-
-/* Each client and each detached program takes descriptors; programs have a limit of their own.
- */
-static void raise_files(void)
-{
-    struct rlimit files;
-
-    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-        files.rlim_cur = files.rlim_max;
-        (void)setrlimit(RLIMIT_NOFILE, &files); /* else there is room for fewer */
-    }
-}
 
 /*
  * Where we look for things ourselves, and what the policy gives to each program. With a
@@ -127,6 +114,7 @@ int keeper_leave_caller(struct keeper *keeper, struct carrel_error *err)
     if (r < 0)
         return r;
     (void)chdir("/");
-    raise_files();
+    /* Each client and each detached program takes some; programs have a limit of their own. */
+    fd_raise_limit();
     return take_signals(keeper, err);
 }

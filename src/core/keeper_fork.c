@@ -19,10 +19,10 @@
 #include "core/sweep_layers.h"
 #include "registry/registry.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -95,7 +95,7 @@ static _Noreturn void give_up(
     for (size_t i = 0; i < n; i++)
         fd_close(loans[i]);
     sweep_own_layers();
-    keeper_tell_birth(birth->report, born);
+    keeper_tell_birth(birth->report, born, -1);
     _exit(1);
 }
 
@@ -170,11 +170,12 @@ int keeper_fork(struct keeper *keeper, const struct keeper_message *request,
         r = evidence_note(&keeper->stage.evidence, "sandbox_forked", NULL, err);
     if (r < 0)
         return r;
-    if (pipe2(ends, O_CLOEXEC) < 0)
-        return err_set_errno(err, -errno, "pipe");
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+        return err_set_errno(err, -errno, "socketpair");
     AUTO(fd_close) int read_end = ends[0];
     /* Room for all, so that none waits for the client; else each for a moment. */
-    (void)fcntl(read_end, F_SETPIPE_SZ, request->value * KEEPER_BORN_ROOM);
+    const int room = request->value * KEEPER_BORN_ROOM;
+    (void)setsockopt(ends[1], SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
     const struct birth birth = {
         .parent = keeper,
         .sealed = &sealed,

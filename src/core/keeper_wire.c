@@ -7,13 +7,13 @@
 #include "base/packet.h"
 #include "base/payload.h"
 #include <errno.h>
-#include <limits.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
-#define BIRTH_MS 1000 /* where the pipe has no room: those before us were not read, either */
+#define BIRTH_MS 10000 /* where there is no room: those before us were not heard, either */
 
 int keeper_send(
         int sock, const struct keeper_message *message, const int *fds, size_t n_fds, int flags)
@@ -36,19 +36,29 @@ int keeper_receive(int sock, struct keeper_message *message, int *fds, int flags
     return -EPROTO;
 }
 
-_Static_assert(sizeof(struct keeper_born) <= KEEPER_BORN_ROOM && KEEPER_BORN_ROOM <= PIPE_BUF,
-        "it is written whole or not at all");
-
-void keeper_tell_birth(int report, const struct keeper_born *born)
+void keeper_tell_birth(int report, const struct keeper_born *born, int receipt)
 {
     const uint64_t deadline = clock_ns() + BIRTH_MS * UINT64_C(1000000);
     struct pollfd room = { .fd = report, .events = POLLOUT };
 
-    if (fd_set_nonblocking(report) < 0)
-        return;
-    while (write(report, born, sizeof(*born)) < 0 && (errno == EAGAIN || errno == EINTR) &&
+    while (packet_send(report, born, sizeof(*born), &receipt, receipt >= 0, MSG_DONTWAIT) ==
+                    -EAGAIN &&
             clock_ns() < deadline)
-        (void)poll(&room, 1, clock_poll_ms(deadline)); /* however it ends, we write again */
+        (void)poll(&room, 1, clock_poll_ms(deadline)); /* however it ends, we try again */
+}
+
+int keeper_hear_birth(int report, struct keeper_born *born, int *receipt)
+{
+    *receipt = -1;
+    int n = packet_receive(report, born, sizeof(*born), receipt, 1, 0);
+    if (n < 0)
+        return n;
+    born->id[sizeof(born->id) - 1] = '\0';
+    born->error.message[sizeof(born->error.message) - 1] = '\0';
+    if (born->error.code <= 0 && (born->error.code == 0) == (n == 1))
+        return 0;
+    fd_close(fd_steal(receipt));
+    return -EPROTO;
 }
 
 int keeper_payload_read(

@@ -28,7 +28,7 @@ enum keeper_kind {
     KEEPER_RESUME,
     KEEPER_UPDATE,
     KEEPER_SNAPSHOT, /* carries the payload: its name */
-    KEEPER_FORK,     /* carries the payload: labels; the answer has a pipe of keeper_born */
+    KEEPER_FORK,     /* carries the payload: labels; the answer: a socket of keeper_born */
     KEEPER_DESTROY,
     /* keeper to client */
     KEEPER_DONE,
@@ -43,7 +43,7 @@ enum keeper_kind {
  * Both sides say it when they meet: a keeper lives on when carrel is replaced by another
  * version. The first two members of a message stay as they are. Count up with each change.
  */
-#define KEEPER_VERSION 1
+#define KEEPER_VERSION 2
 
 enum keeper_flag {
     KEEPER_STDIN = 1,    /* START: wants it; its answer: it is among the descriptors */
@@ -91,15 +91,25 @@ struct keeper_message {
     struct carrel_error error;
 };
 
-/* What a new keeper says when its sandbox stands, or cannot. Fits one write to a pipe. */
+/*
+ * What a new keeper says when its sandbox stands, or cannot. With one that stands comes a
+ * socket: a byte on it says that the id is where it was wanted. Its end without that says that
+ * nobody will ever know the id; then the sandbox ends. It ends with whoever has it, also while
+ * it is still on the way to them.
+ */
 struct keeper_born {
     char id[NAME_ID_MAX + 1];
     struct carrel_error error; /* code 0: it stands */
 };
-#define KEEPER_BORN_ROOM 1024 /* of a pipe, for each */
+#define KEEPER_BORN_ROOM 2048 /* of a socket, for each */
 
-/* Says it. Somebody who does not listen is not waited for: they find it in the registry. */
-void keeper_tell_birth(int report, const struct keeper_born *born);
+/* Says it, with `receipt` unless that is -1. Somebody who does not listen is not waited for
+ * long.
+ */
+void keeper_tell_birth(int report, const struct keeper_born *born, int receipt);
+
+/* Hears it; waits. *receipt becomes -1 where none came. -EPIPE: nobody is left to say it. */
+int keeper_hear_birth(int report, struct keeper_born *born, int *receipt);
 
 /* As packet_send(): 0 or a negative errno; -EPIPE: the other side is gone. */
 int keeper_send(int sock, const struct keeper_message *message, const int *fds, size_t n_fds,

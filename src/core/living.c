@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 void living_free(struct living *living)
 {
@@ -169,11 +170,10 @@ static int await_births(int from, const struct living_fork *fork, struct carrel_
     struct keeper_born born;
     uint32_t n = 0;
     int first = 0;
+    int receipt;
 
-    for (; fd_read_all(from, &born, sizeof(born)) == (ssize_t)sizeof(born); n++) {
-        born.id[sizeof(born.id) - 1] = '\0';
-        born.error.message[sizeof(born.error.message) - 1] = '\0';
-        fork->born(fork->context, born.id, born.error.code < 0 ? &born.error : NULL);
+    for (; n < fork->n && keeper_hear_birth(from, &born, &receipt) == 0; n++) {
+        fork->born(fork->context, born.id, receipt, born.error.code < 0 ? &born.error : NULL);
         if (born.error.code < 0 && first == 0) {
             first = born.error.code;
             *err = born.error;
@@ -205,10 +205,16 @@ int living_fork(struct living *living, const struct living_fork *fork, struct ca
     if (n < 0)
         return n;
     r = n == 1 ? await_births(fds[0], fork, err)
-               : err_set(err, -EPROTO, "the keeper sent no pipe");
+               : err_set(err, -EPROTO, "the keeper sent no socket");
     for (int i = 0; i < n; i++)
         fd_close(fds[i]);
     return r;
+}
+
+void living_received(int receipt)
+{
+    (void)send(receipt, "", 1, MSG_NOSIGNAL); /* else it has ended, as it would without us */
+    fd_close(receipt);
 }
 
 int living_destroy(struct living *living, struct buf *summary, struct carrel_error *err)

@@ -48,9 +48,15 @@ struct living_request {
 /*
  * Makes one, with a keeper of its own that outlives this call. When it returns the sandbox
  * stands and can be found by `id`. Waits where the policy's number of sandboxes is reached.
+ *
+ * It stays once *receipt, which the caller owns, is given to living_received(). Until then it
+ * ends when that is closed, so also with the caller: of no sandbox the id is lost.
  */
 int living_create(const struct living_request *request, char id[static REGISTRY_WORD_MAX + 1],
-        struct carrel_error *err);
+        int *receipt, struct carrel_error *err);
+
+/* The id is where it was wanted. Closes `receipt`. */
+void living_received(int receipt);
 
 /*
  * Runs a program in it to the end. Of the options count argv, env, cwd, timeout_ms,
@@ -99,8 +105,10 @@ struct living_fork {
     uint32_t n;
     bool inherits_env;         /* the variables that programs of the first one get */
     const char *const *labels; /* NULL: as the first one has */
-    /* Called for each of them, when it stands or could not be made. */
-    void (*born)(void *context, const char *id, const struct carrel_error *failure);
+    /* Called for each of them, when it stands or could not be made. `receipt` is then the
+     * callee's, as that of living_create(); -1 with a failure. */
+    void (*born)(
+            void *context, const char *id, int receipt, const struct carrel_error *failure);
     void *context;
 };
 

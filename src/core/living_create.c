@@ -17,10 +17,10 @@
 #include "core/run.h"
 #include "policy/policy.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -62,24 +62,23 @@ static _Noreturn void become_keeper(struct keeper *keeper, int report)
 }
 
 /* Waits for what the keeper says of itself. */
-static NO_INLINE int hear(int report, struct carrel_error *err)
+static NO_INLINE int hear(int report, int *receipt, struct carrel_error *err)
 {
     struct keeper_born born = { 0 };
 
-    ssize_t n = fd_read_all(report, &born, sizeof(born));
-    if (n != (ssize_t)sizeof(born))
+    if (keeper_hear_birth(report, &born, receipt) < 0)
         return err_set(err, -ECHILD, "the keeper of the sandbox ended before it stood");
     if (born.error.code < 0)
         *err = born.error;
     return born.error.code;
 }
 
-static int launch(struct keeper *keeper, struct carrel_error *err)
+static int launch(struct keeper *keeper, int *receipt, struct carrel_error *err)
 {
     int ends[2];
 
-    if (pipe2(ends, O_CLOEXEC) < 0)
-        return err_set_errno(err, -errno, "pipe");
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+        return err_set_errno(err, -errno, "socketpair");
     AUTO(fd_close) int read_end = ends[0];
     pid_t pid = fork();
     if (pid == 0) {
@@ -92,11 +91,11 @@ static int launch(struct keeper *keeper, struct carrel_error *err)
         return err_set_errno(err, code, "fork");
     while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
         ;
-    return hear(read_end, err);
+    return hear(read_end, receipt, err);
 }
 
 int living_create(const struct living_request *request, char id[static REGISTRY_WORD_MAX + 1],
-        struct carrel_error *err)
+        int *receipt, struct carrel_error *err)
 {
     static const char *const no_program[] = { NULL };
     struct carrel_run_options options = *request->options;
@@ -132,7 +131,7 @@ int living_create(const struct living_request *request, char id[static REGISTRY_
     if (r == 0)
         r = living_claim(&place, id, &keeper->entry, err);
     if (r == 0)
-        r = launch(keeper, err);
+        r = launch(keeper, receipt, err);
     registry_entry_free(keeper->entry);
     stage_finish(&keeper->stage);
     free(keeper);

@@ -1,5 +1,6 @@
 /* sandbox_api.c - the public calls about sandboxes that stay. */
 #include "base/err.h"
+#include "base/fd.h"
 #include "core/living.h"
 #include <carrel/sandbox.h>
 #include <errno.h>
@@ -49,8 +50,13 @@ int carrel_sandbox_create(const struct carrel_sandbox_options *options,
                                                       : LIVING_LEASE_MS,
         .idle_ms = options->idle_ms,
     };
-    int r = living_create(&request, id, err);
-    return r < 0 ? r : open_living(id, out, err);
+    AUTO(fd_close) int receipt = -1;
+    int r = living_create(&request, id, &receipt, err);
+    if (r == 0)
+        r = open_living(id, out, err);
+    if (r == 0)
+        living_received(fd_steal(&receipt));
+    return r;
 }
 
 int carrel_sandbox_open(const char *word, struct carrel_sandbox **out, struct carrel_error *err)
