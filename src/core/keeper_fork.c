@@ -61,7 +61,10 @@ static int conceive(struct keeper *child, const struct birth *birth, struct keep
         struct carrel_error *err)
 {
     const struct keeper *parent = birth->parent;
-    const struct living_place place = { .policy = parent->stage.request->policy };
+    const struct living_place place = {
+        .policy = parent->stage.request->policy,
+        .asker = &birth->report,
+    };
 
     child->name = "";
     child->labels = birth->labels ? birth->labels : parent->labels;

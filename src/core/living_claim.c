@@ -21,6 +21,7 @@ int living_claim(const struct living_place *place, char id[static REGISTRY_WORD_
         .max_living = policy_get(place->policy, POLICY_MAX_CONCURRENT)->number,
         .max_queued = policy_get(place->policy, POLICY_MAX_QUEUED)->number,
         .queue_ms = policy_get(place->policy, POLICY_QUEUE_TIME)->number,
+        .asker = place->asker,
     };
 
     int r = state_new_id('S', id, err);

@@ -8,6 +8,7 @@ struct policy;
 struct living_place {
     const char *name;            /* NULL: none */
     const struct policy *policy; /* says how many may live at once, and who may wait */
+    const int *asker;            /* see struct registry_request */
 };
 
 /* Makes up its id. Waits where the policy's number is reached. See registry_claim(). */

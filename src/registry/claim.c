@@ -215,7 +215,7 @@ static int wait_for_place(struct registry_entry *entry, const struct registry_re
     struct queue_look look;
     char waited[32];
 
-    queue_bell_init(&bell);
+    queue_bell_init(&bell, request->asker ? *request->asker : -1);
     for (;;) {
         int r = try_go(entry, request->max_living, &look, err);
         if (r != 0)
@@ -228,6 +228,8 @@ static int wait_for_place(struct registry_entry *entry, const struct registry_re
                     "shows them)",
                     str_duration(request->queue_ms, waited), (uintmax_t)look.n_living,
                     (uintmax_t)request->max_living, (uintmax_t)look.n_ahead);
+        if (r == -ECANCELED)
+            return err_set(err, r, "whoever asked for the sandbox is gone");
         if (r < 0)
             return err_set_errno(err, r, "wait for a place among the living sandboxes");
     }

@@ -67,12 +67,13 @@ bool queue_is_free(const struct queue_look *look, uint64_t max_living)
     return look->n_living + look->n_ahead < max_living;
 }
 
-void queue_bell_init(struct queue_bell *bell)
+void queue_bell_init(struct queue_bell *bell, int asker)
 {
     *bell = (struct queue_bell){
         .inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC),
         .watch = -1,
         .pause_ms = PAUSE_MIN_MS,
+        .asker = asker,
     };
 }
 
@@ -130,10 +131,15 @@ int queue_bell_wait(
         return 0;
     }
     const uint64_t wake_ns = now + bell->pause_ms * 1000000;
-    struct pollfd rings = { .fd = bell->inotify, .events = POLLIN };
-    int n = poll(&rings, 1, clock_poll_ms(wake_ns < deadline_ns ? wake_ns : deadline_ns));
+    struct pollfd rings[] = {
+        { .fd = bell->inotify, .events = POLLIN },
+        { .fd = bell->asker }, /* its end is told unasked */
+    };
+    int n = poll(rings, 2, clock_poll_ms(wake_ns < deadline_ns ? wake_ns : deadline_ns));
     if (n < 0)
         return -errno;
+    if (rings[1].revents)
+        return -ECANCELED;
     if (n > 0) {
         hush(bell->inotify);
         bell->pause_ms = PAUSE_MIN_MS;

@@ -38,14 +38,16 @@ struct queue_bell {
     char on[REGISTRY_WORD_MAX + 1]; /* whose file is watched; "": all */
     bool is_set;
     uint64_t pause_ms; /* until the next look, if it does not ring before */
+    int asker;         /* a socket: nobody waits any more when its other end goes; -1: none */
 };
-void queue_bell_init(struct queue_bell *bell);
+void queue_bell_init(struct queue_bell *bell, int asker);
 void queue_bell_finish(struct queue_bell bell);
 DEFINE_AUTO(struct queue_bell, queue_bell_finish)
 
 /*
  * 0: look again. The first call, and each after another one is ahead, only sets the bell up and
- * returns at once, so that nothing between the look and the wait is missed. -ETIMEDOUT, -EINTR.
+ * returns at once, so that nothing between the look and the wait is missed. -ETIMEDOUT, -EINTR,
+ * -ECANCELED: the asker is gone.
  */
 int queue_bell_wait(
         struct queue_bell *bell, int top, const struct queue_look *look, uint64_t deadline_ns);

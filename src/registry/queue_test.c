@@ -3,6 +3,7 @@
 #include "registry/queue.h"
 #include "registry/registry_fixture.h"
 #include <poll.h>
+#include <sys/socket.h>
 
 /* An owner in a process of its own: tells its number when it has a place, goes when told to. */
 struct waiter {
@@ -173,6 +174,29 @@ TEST(who_waited_long_enough_is_told_why_and_leaves_nothing)
     check_empty();
 }
 
+TEST(who_waits_for_somebody_that_is_gone_leaves_the_queue)
+{
+    struct registry_request request = request_of("S-late", "site");
+    struct registry_entry *entry = NULL;
+    int ends[2];
+    open_registry();
+    struct registry_entry *first = claim("S-first", NULL);
+
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+    AUTO(fd_close) int ours = ends[0];
+    AUTO(fd_close) int theirs = ends[1];
+    request.asker = &ours;
+    request.queue_ms = 1;
+    CHECK_EQ(registry_claim(&reg, &request, &entry, &err), -ETIMEDOUT);
+    request.queue_ms = UINT64_MAX;
+    fd_close(fd_steal(&theirs));
+    CHECK_EQ(registry_claim(&reg, &request, &entry, &err), -ECANCELED);
+    CHECK_STR(err.message, "whoever asked for the sandbox is gone");
+    CHECK_EQ(count_all().waiting, 0);
+    let_go(first);
+    check_empty();
+}
+
 TEST(one_that_waits_has_its_name_already_and_no_sandbox_yet)
 {
     const struct registry_request again = { .id = "S-other", .name = "site" };
@@ -247,7 +271,7 @@ TEST(without_a_bell_time_wakes)
 {
     const struct queue_look look = { 0 };
     AUTO(queue_bell_finish)
-    struct queue_bell bell = { .inotify = -1, .watch = -1, .pause_ms = 1 };
+    struct queue_bell bell = { .inotify = -1, .watch = -1, .pause_ms = 1, .asker = -1 };
     open_registry();
 
     for (uint64_t pause = 1; pause < 64; pause *= 2) {

@@ -91,6 +91,7 @@ struct registry_request {
     uint64_t max_living; /* at most so many at once; 0: no limit */
     uint64_t max_queued; /* at most so many that wait; 0: nobody waits */
     uint64_t queue_ms;   /* how long; 0: not at all */
+    const int *asker;    /* a socket whose other end is with the one it is for; NULL: us */
 };
 
 /*
@@ -99,7 +100,8 @@ struct registry_request {
  * and the parent then calls registry_entry_free().
  *
  * -EEXIST: a living sandbox has this name; -EAGAIN: no place, and the queue is full;
- * -ETIMEDOUT: none became free in time; -EINTR: a signal's handler ran while it waited.
+ * -ETIMEDOUT: none became free in time; -EINTR: a signal's handler ran while it waited;
+ * -ECANCELED: the other end of `asker` was closed while it waited.
  */
 int registry_claim(const struct registry *reg, const struct registry_request *request,
         struct registry_entry **out, struct carrel_error *err);

@@ -627,6 +627,35 @@ max_concurrent() {
 }
 @test "the policy's number of sandboxes holds for forks" { both max_concurrent; }
 
+waiting() { # waiting N: so many, and two live
+    carrel list --json
+    holds "len(r['queue']) == $1 and len(r['sandboxes']) == 2"
+}
+# Those that wait have nobody to tell their ids to; the one that was told of stays.
+killed_in_queue() {
+    local first signal
+    me sh -c 'echo "sandbox: {limits: {max_concurrent: 2}}" >policy.yaml'
+    create --policy policy.yaml
+    first=$id
+    for signal in KILL TERM; do
+        background fork -n 3 "$first"
+        until_true test -s "$T/.out"
+        id=$(<"$T/.out") # before another command writes there
+        until_true waiting 2
+        kill -"$signal" "$pid"
+        until_true waiting 0
+        in_box 'echo here'
+        [ "$out" = here ]
+        carrel destroy "$id"
+        carrel list --json
+        holds 'len(r["sandboxes"]) == 1 and r["queue"] == []'
+    done
+    carrel destroy "$first"
+    [ "$status:$(layers)" = 0: ]
+    nothing_left
+}
+@test "forks leave the queue with the one who asked for them" { both killed_in_queue; }
+
 at_once() {
     local i jobs=() first
     create
