@@ -274,6 +274,11 @@ standing() { # standing N: so many
     holds "len(r['sandboxes']) == $1 and all(s['state'] == 'running' for s in r['sandboxes'])"
 }
 
+workspaces() { # workspaces N: so many
+    carrel workspace list --json
+    holds "len(r['workspaces']) == $1"
+}
+
 # The sandbox stands, and its id is not out yet.
 untold() {
     local signal
@@ -285,8 +290,7 @@ untold() {
         until_true no_keeper
         no_entry
         [ -z "$(layers)" ]
-        carrel workspace list --json
-        holds 'r["workspaces"] == []'
+        workspaces 0
     done
     status=0
     me sh -c 'exec "$0" create >/dev/full' "$CARREL" 2>"$T/.err" || status=$?
@@ -298,14 +302,18 @@ untold() {
 
 untold_forks() {
     local first args
-    create
+    small_repo
+    create --repo repo --on-success discard
     first=$id
+    in_box 'echo two >>a; echo x >/tmp/x'
     for args in "-n 3" "--json -n 3"; do
         # shellcheck disable=SC2086  # words
         stuck fork $args "$first"
         until_true standing 4
         kill -KILL "$pid"
         until_true standing 1
+        until_true workspaces 1
+        carrel exec --detach "$first" -- sleep 1000 # the second time what was written is copied
     done
     carrel destroy "$first"
     [ "$status:$(layers)" = 0: ]
