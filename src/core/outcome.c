@@ -225,8 +225,9 @@ void outcome_write_text(const struct outcome *outcome, const char *run, struct b
 
     if (outcome->is_unread) {
         buf_addf(text,
-                "workspace %s: kept, not read: with its objects it would pass --disk; "
-                "'carrel workspace diff %s' reads it\n",
+                "workspace %s: kept, not read: with its objects it would pass --disk, or its "
+                "paths are too long to list; 'carrel workspace diff %s' reads it, or says why "
+                "not\n",
                 run, run);
     } else if (strcmp(outcome->state, "discarded") == 0) {
         buf_addf(text, "workspace %s: discarded\n", run);

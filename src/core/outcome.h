@@ -21,7 +21,8 @@ struct outcome {
     char *path; /* of the workspace's directory */
     const char *tree;
     const char *state; /* "kept" "committed" "applied" "discarded" "conflict" */
-    bool is_unread;    /* kept as it is: its objects would have passed the disk limit */
+    bool is_unread;    /* kept as it is: its objects would have passed the disk limit, or its
+                          paths the room for them */
     struct harvest_summary summary;
     struct oddity *oddities;
     size_t n_oddities;

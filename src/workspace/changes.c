@@ -28,6 +28,15 @@ static int check_number(const struct change_list *list, struct carrel_error *err
             (uintmax_t)list->limits->max_changes);
 }
 
+int changes_take_room(struct change_list *list, size_t len, struct carrel_error *err)
+{
+    if (len > list->limits->max_path_bytes - list->path_bytes)
+        return err_set(err, -EFBIG, "the paths of the workspace have more than %ju bytes",
+                (uintmax_t)list->limits->max_path_bytes);
+    list->path_bytes += len;
+    return 0;
+}
+
 static size_t next_room(size_t room)
 {
     return room ? 2 * room : 32;
@@ -74,6 +83,9 @@ int changes_add(struct change_list *list, const char *path, enum change_kind kin
     if (size > list->limits->max_bytes - list->all.bytes)
         return err_set(err, -EFBIG, "the changed files have more than %ju bytes",
                 (uintmax_t)list->limits->max_bytes);
+    r = changes_take_room(list, strlen(path) + 1, err);
+    if (r < 0)
+        return r;
     AUTO(free) char *copy = strdup(path);
     if (!copy || add_item(list, (struct change){ copy, kind, size }) < 0)
         return err_set_errno(err, -ENOMEM, "list the changes of a workspace");
@@ -86,6 +98,8 @@ int changes_add_oddity(struct change_list *list, const char *path, enum oddity_k
         struct carrel_error *err)
 {
     int r = check_number(list, err);
+    if (r == 0)
+        r = changes_take_room(list, strlen(path) + 1, err);
     if (r < 0)
         return r;
     AUTO(free) char *copy = strdup(path);

@@ -6,8 +6,13 @@ struct change_list {
     const struct upper_limits *limits;
     size_t items_room;
     size_t oddities_room;
+    uint64_t path_bytes; /* taken of limits->max_path_bytes */
     struct changes all;
 };
+
+/* Takes `len` of the room for paths: -EFBIG when there is no more. Whoever keeps a path that is
+ * no change does so too, and gives it back by subtracting. */
+int changes_take_room(struct change_list *list, size_t len, struct carrel_error *err);
 
 /* -E2BIG, -EFBIG: over a limit. The path is copied. */
 int changes_add(struct change_list *list, const char *path, enum change_kind kind,

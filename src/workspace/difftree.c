@@ -9,6 +9,11 @@
 
 #define RECORD_MAX 65536
 
+/* git keeps all that differs, each path three times, before it prints the first: this is enough
+ * for as many as PATHS_MAX_BYTES and harvest_limits.max_paths allow, and for the lines of one
+ * file below its threshold. */
+#define MEMORY_MAX (UINT64_C(1) << 30)
+
 /* Records end with a NUL. ":<modes and ids> <status>" is followed by a record with the path;
  * "<added>\t<removed>\t<path>" stands alone and comes when all the others are over. */
 struct reader {
@@ -111,7 +116,9 @@ int difftree_run(
     io.sink = sink;
     io.context = &reader;
     io.timeout_ms = difftree->timeout_ms;
-    io.max_memory_bytes = difftree->max_memory_bytes;
+    io.max_memory_bytes = MEMORY_MAX;
+    if (difftree->max_memory_bytes > 0 && difftree->max_memory_bytes < MEMORY_MAX)
+        io.max_memory_bytes = difftree->max_memory_bytes;
     int r = git_expect(git,
             GIT_ARGS(QUARANTINE_GIT, "diff-tree", "-r", "-z", "--no-renames", "--no-abbrev",
                     "--no-ext-diff", "--no-textconv", "--ignore-submodules=none",

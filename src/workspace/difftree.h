@@ -28,7 +28,7 @@ struct difftree {
     int (*lines)(void *context, const struct difftree_lines *lines, struct carrel_error *err);
     void *context;
     unsigned timeout_ms;
-    uint64_t max_memory_bytes;
+    uint64_t max_memory_bytes; /* of git; above 1 GiB, and 0: 1 GiB */
 };
 int difftree_run(
         const struct git *git, const struct difftree *difftree, struct carrel_error *err);

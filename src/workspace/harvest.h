@@ -14,6 +14,7 @@ struct harvest_limits {
     uint64_t max_pack_bytes;
     uint64_t max_commits;
     uint64_t max_paths;
+    uint64_t max_path_bytes;   /* of all of them together */
     uint64_t max_memory_bytes; /* of each git process: a small pack can ask for much */
     unsigned timeout_ms;       /* for each git process */
     bool allow_gitlinks;       /* new submodule entries are refused otherwise */
@@ -21,7 +22,8 @@ struct harvest_limits {
 #define HARVEST_LIMITS_INIT                                                                    \
     {                                                                                          \
         .max_pack_bytes = UINT64_C(4) << 30, .max_commits = 100000, .max_paths = 1000000,      \
-        .max_memory_bytes = UINT64_C(2) << 30, .timeout_ms = 300000                            \
+        .max_path_bytes = PATHS_MAX_BYTES, .max_memory_bytes = UINT64_C(2) << 30,              \
+        .timeout_ms = 300000                                                                   \
     }
 
 /* The message of the commit that holds what a run did not commit. */

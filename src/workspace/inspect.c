@@ -20,6 +20,7 @@ struct inspection {
     const char *tip, *base;
     const struct harvest_limits *limits;
     uint64_t n_paths;
+    uint64_t path_bytes;
 };
 
 struct git_io inspect_bounds(const struct harvest_limits *limits)
@@ -110,6 +111,11 @@ static int check_path(
     if (it->n_paths++ >= it->limits->max_paths)
         return err_set(err, -EFBIG, "the run changed more than %" PRIu64 " paths",
                 it->limits->max_paths);
+    it->path_bytes += strlen(entry->path) + 1;
+    if (it->path_bytes > it->limits->max_path_bytes)
+        return err_set(err, -EFBIG,
+                "the paths that the run changed have more than %" PRIu64 " bytes",
+                it->limits->max_path_bytes);
     if (entry->status == 'D')
         return 0; /* what the user has may have any name */
     why = treepath_why_not(entry->path);

@@ -28,6 +28,13 @@ TEST(bytes_commits_and_paths_are_limited)
     CHECK_EQ(take_with(&fx, wide, tip, &limits), -EFBIG);
     CHECK_STR(fx.err.message, "the run changed more than 2 paths");
 
+    limits = (struct harvest_limits)HARVEST_LIMITS_INIT;
+    limits.max_path_bytes = 8;
+    AUTO(fd_close) int wordy = thin_pack(&fx, tip);
+    CHECK_EQ(take_with(&fx, wordy, tip, &limits), -EFBIG);
+    CHECK_STR(fx.err.message, "the paths that the run changed have more than 8 bytes");
+
+    limits.max_path_bytes = 9;
     limits.max_commits = 3;
     limits.max_paths = 3;
     AUTO(fd_close) int fits = thin_pack(&fx, tip);

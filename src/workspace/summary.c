@@ -12,9 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* All paths together: a million of them, each as long as can be, would be gigabytes. */
-#define PATHS_MAX_BYTES (UINT64_C(256) << 20)
-
 struct counting {
     struct harvest_summary summary;
     size_t room;
@@ -59,7 +56,7 @@ static int add_file(void *context, const struct difftree_entry *entry, struct ca
 
     counting->path_bytes += strlen(entry->path);
     if (summary->n_files >= counting->limits->max_paths ||
-            counting->path_bytes > PATHS_MAX_BYTES)
+            counting->path_bytes > counting->limits->max_path_bytes)
         return err_set(err, -EFBIG, "more than %zu paths differ", summary->n_files);
     struct harvest_file *file = more_room(counting);
     char *path = file ? strdup(entry->path) : NULL;

@@ -138,6 +138,11 @@ TEST(more_paths_than_allowed_and_unknown_commits_are_errors)
     CHECK_EQ(harvest_summarize(
                      &fx.repo, fx.quarantine, fx.base, tip, &limits, &summary, &fx.err),
             -EFBIG);
+    limits = (struct harvest_limits)HARVEST_LIMITS_INIT;
+    limits.max_path_bytes = 2;
+    CHECK_EQ(harvest_summarize(
+                     &fx.repo, fx.quarantine, fx.base, tip, &limits, &summary, &fx.err),
+            -EFBIG);
     memset(tip, 'a', strlen(tip));
     CHECK_EQ(summarize(tip), -EIO);
     CHECK_EQ(summarize("HEAD"), -EINVAL);

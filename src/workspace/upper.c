@@ -282,8 +282,17 @@ static int take_submodule(struct walk *walk, const struct entry *entry)
     return add_oddity(walk, entry->path, ODDITY_GITLINK);
 }
 
+static size_t place_bytes(const char *path)
+{
+    return sizeof(struct place) + strlen(path) + 1;
+}
+
 static int add_place(struct walk *walk, struct place place, const char *path)
 {
+    int r = changes_take_room(&walk->list, place_bytes(path), walk->err);
+
+    if (r < 0)
+        return r;
     if (walk->n_places == walk->places_room) {
         size_t room = walk->places_room ? 2 * walk->places_room : 32;
         struct place *grown = reallocarray(walk->places, room, sizeof(*grown));
@@ -495,6 +504,7 @@ static int walk_all(struct walk *walk)
     while (r == 0 && walk->n_places > 0) {
         struct place place = walk->places[--walk->n_places];
         r = visit(walk, &place);
+        walk->list.path_bytes -= place_bytes(place.path);
         free(place.path);
     }
     if (r == 0)

@@ -53,14 +53,23 @@ struct changes {
 };
 void changes_finish(struct changes *changes);
 
+/*
+ * All paths together, of changes and of what else is listed of a run. A name is nearly free for
+ * a run (a hard link), and below deep directories each is 4 KB for us and three times that for
+ * git: without it a few megabytes of disk would take gigabytes of memory here.
+ */
+#define PATHS_MAX_BYTES (UINT64_C(128) << 20)
+
 struct upper_limits {
-    uint64_t max_changes; /* -E2BIG above it; oddities count */
-    uint64_t max_bytes;   /* -EFBIG */
-    unsigned max_depth;   /* -ELOOP, also for a path that is longer than PATH_MAX */
+    uint64_t max_changes;    /* -E2BIG above it; oddities count */
+    uint64_t max_bytes;      /* -EFBIG */
+    uint64_t max_path_bytes; /* -EFBIG; directories that wait to be looked at count */
+    unsigned max_depth;      /* -ELOOP, also for a path that is longer than PATH_MAX */
 };
 #define UPPER_LIMITS_INIT                                                                      \
     {                                                                                          \
-        .max_changes = 2000000, .max_bytes = UINT64_C(1) << 40, .max_depth = 1000              \
+        .max_changes = 2000000, .max_bytes = UINT64_C(1) << 40,                                \
+        .max_path_bytes = PATHS_MAX_BYTES, .max_depth = 1000                                   \
     }
 
 /*

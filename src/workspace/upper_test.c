@@ -380,6 +380,63 @@ TEST(limits_hold)
     drop_place(&place);
 }
 
+/* Hard links: a hundred names of 2 KB each cost the run next to nothing. */
+TEST(the_paths_together_are_limited_and_so_are_directories_that_wait)
+{
+    static const char name[] = "some-long-name-some-long-name-some-long-name-some-long-name";
+    struct place place;
+    struct upper_limits limits = UPPER_LIMITS_INIT;
+    char link[20];
+
+    make_place(&place);
+    int last = dig(&place, 30, name);
+    put(&place, "upper/0", "");
+    for (int i = 1; i <= 100; i++) {
+        (void)snprintf(link, sizeof(link), "%d", i);
+        CHECK_EQ(linkat(place.upper, "0", last, link, 0), 0);
+    }
+    limits.max_path_bytes = 200 << 10;
+    CHECK_EQ(upper_walk(place.upper, &place.base, &limits, &changes, &err), 0);
+    CHECK_EQ(changes.n, 102);
+    changes_finish(&changes);
+    limits.max_path_bytes = 100 << 10;
+    CHECK_EQ(upper_walk(place.upper, &place.base, &limits, &changes, &err), -EFBIG);
+    CHECK_STR(err.message, "the paths of the workspace have more than 102400 bytes");
+    CHECK_EQ(changes.n, 0);
+    fd_close(last);
+    drop_place(&place);
+
+    make_place(&place);
+    for (int i = 0; i < 1000; i++) {
+        (void)snprintf(link, sizeof(link), "upper/%d", i);
+        put_dir(&place, link);
+    }
+    limits.max_path_bytes = 10 << 10;
+    CHECK_EQ(upper_walk(place.upper, &place.base, &limits, &changes, &err), -EFBIG);
+    drop_place(&place);
+}
+
+/* A directory gives back what it took: only those that wait at the same time count. */
+TEST(many_directories_one_after_the_other_are_no_matter)
+{
+    struct place place;
+    struct upper_limits limits = UPPER_LIMITS_INIT;
+    char dir[40];
+
+    make_place(&place);
+    for (int i = 0; i < 20; i++) {
+        (void)snprintf(dir, sizeof(dir), "upper/%d", i);
+        put_dir(&place, dir);
+        for (int j = 0; j < 20; j++) {
+            (void)snprintf(dir, sizeof(dir), "upper/%d/%d", i, j);
+            put_dir(&place, dir);
+        }
+    }
+    limits.max_path_bytes = 8 << 10; /* 40 of them, not 420 */
+    CHECK_EQ(upper_walk(place.upper, &place.base, &limits, &changes, &err), 0);
+    drop_place(&place);
+}
+
 TEST(rules_made_to_be_slow_or_large_are_refused)
 {
     struct place place;

@@ -511,6 +511,28 @@ unread() {
 }
 @test "a result that would pass --disk is kept and not read, until somebody asks" { both unread; }
 
+# Hard links: 40000 names of nearly 4 KB each, in a few megabytes.
+long_names() {
+    new_repo
+    local made='
+import os
+for i in range(15):
+    os.mkdir("d" * 250)
+    os.chdir("d" * 250)
+open("0", "w").close()
+for i in range(1, 40000):
+    os.link("0", str(i))'
+    in_repo run --workspace --run names --disk 32M --on-success apply -- python3 -c "$made"
+    [ "$status" -eq 0 ]
+    [[ "$err" == *"workspace names: kept, not read:"* ]]
+    [ -z "$(g status --porcelain)" ]
+    in_repo workspace diff names
+    is_one_error 125 "carrel: the result of run 'names' was refused *: the paths of the workspace have more than 134217728 bytes"
+    in_repo run --workspace --run many -c 'd=$(printf "%080d" 0); mkdir "$d"; cd "$d"; seq -w 50000 | xargs touch'
+    [[ "$err" == *"workspace many: 50000 files changed"* ]]
+}
+@test "names that cost a run nothing do not cost the host its memory" { both long_names; }
+
 # As a user carrel has no more rights there than the run.
 shut_directories() {
     new_repo
