@@ -290,7 +290,7 @@ static void garbage(void)
     message = (struct keeper_message){ .kind = KEEPER_HELLO, .value = KEEPER_VERSION };
     is_told(sock, &message, 1, "hello again", once);
     message = (struct keeper_message){ .kind = KEEPER_DONE };
-    is_told(sock, &message, 6, "an answer", "unknown request 15");
+    is_told(sock, &message, 6, "an answer", "unknown request 16");
     /* Descriptors that nobody asked for, numbers that do not exist. */
     message = (struct keeper_message){ .kind = KEEPER_INSPECT };
     is_told(sock, &message, 6, "inspect with descriptors", "done");

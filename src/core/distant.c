@@ -195,6 +195,14 @@ static struct distant *distant_of(struct sandbox *box)
     return container_of(box, struct distant, base);
 }
 
+int distant_check_room(struct sandbox *box, struct carrel_error *err)
+{
+    struct keeper_message message = { .kind = KEEPER_ROOM };
+
+    int r = distant_ask(distant_of(box), &message, NULL, 0, NULL, err);
+    return r < 0 ? r : 0;
+}
+
 static int say_hello(struct distant *distant, struct carrel_error *err)
 {
     struct keeper_message message = { .kind = KEEPER_HELLO, .value = KEEPER_VERSION };

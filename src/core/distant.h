@@ -26,6 +26,9 @@ int distant_open(int sock, struct distant **out, struct carrel_error *err);
 void distant_free(struct distant *distant); /* NULL is fine */
 DEFINE_AUTO(struct distant *, distant_free)
 
+/* -ENOSPC: the disk limit is reached. `box` is one that distant_open() made. */
+int distant_check_room(struct sandbox *box, struct carrel_error *err);
+
 /*
  * Asks, and waits for the answer. `fds` has KEEPER_MAX_FDS slots for what comes with it, or is
  * NULL where nothing is expected; the caller closes them. Returns how many came.

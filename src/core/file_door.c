@@ -30,6 +30,15 @@ int file_door_ask(struct file_door *door, const struct file_request *request,
     return door->ops->ask(door, &as_user, answer, err);
 }
 
+int file_door_wrote(struct file_door *door, uint64_t bytes, struct carrel_error *err)
+{
+    door->unasked_bytes += bytes;
+    if (!door->ops->check_room || door->unasked_bytes < FILE_DOOR_BYTES)
+        return 0;
+    door->unasked_bytes = 0;
+    return door->ops->check_room(door, err);
+}
+
 void file_door_close(struct file_door *door)
 {
     if (door->ops && door->ops->close)

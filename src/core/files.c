@@ -80,7 +80,7 @@ int files_read_whole(
 int files_write(struct file_door *door, const char *path, int in, int flags, mode_t mode,
         struct carrel_error *err)
 {
-    struct data_budget budget = { .max = FILES_MAX_BYTES };
+    struct data_budget budget = { .max = FILES_MAX_BYTES, .door = door };
     struct file_request request = FILE_REQUEST_INIT;
     struct file_answer answer = FILE_ANSWER_INIT;
 
@@ -93,6 +93,8 @@ int files_write(struct file_door *door, const char *path, int in, int flags, mod
         return r;
     AUTO(fd_close) int fd = answer.fd;
     r = data_pump(in, fd, &budget, err);
+    if (r == -ENOSPC && flags & O_TRUNC)
+        (void)ftruncate(fd, 0); /* half of it is of no use, and takes the room */
     return r < 0 ? of_path(path, r, err) : 0;
 }
 

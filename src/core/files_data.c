@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "core/file_door.h"
 #include <errno.h>
 #include <stdbool.h>
 #include <sys/stat.h>
@@ -25,6 +26,11 @@ int data_spend(struct data_budget *budget, uint64_t bytes, struct carrel_error *
     return 0;
 }
 
+static int wrote(struct data_budget *budget, uint64_t bytes, struct carrel_error *err)
+{
+    return budget->door ? file_door_wrote(budget->door, bytes, err) : 0;
+}
+
 int data_pump(int in, int out, struct data_budget *budget, struct carrel_error *err)
 {
     AUTO(free) char *chunk = malloc(CHUNK);
@@ -44,6 +50,9 @@ int data_pump(int in, int out, struct data_budget *budget, struct carrel_error *
         r = fd_write_all(out, chunk, (size_t)n);
         if (r < 0)
             return err_set_errno(err, r, "write");
+        r = wrote(budget, (uint64_t)n, err);
+        if (r < 0)
+            return r;
     }
 }
 
@@ -63,7 +72,8 @@ static int write_at(int out, const char *data, size_t len, off_t at)
 }
 
 /* A file that became shorter ends early: data_check_same() will tell. */
-static int copy_by_hand(int in, int out, off_t from, off_t to, struct carrel_error *err)
+static int copy_by_hand(int in, int out, off_t from, off_t to, struct data_budget *budget,
+        struct carrel_error *err)
 {
     AUTO(free) char *chunk = malloc(CHUNK);
     if (!chunk)
@@ -80,22 +90,31 @@ static int copy_by_hand(int in, int out, off_t from, off_t to, struct carrel_err
         int r = write_at(out, chunk, (size_t)n, from);
         if (r < 0)
             return err_set_errno(err, r, "write");
+        r = wrote(budget, (uint64_t)n, err);
+        if (r < 0)
+            return r;
         from += n;
     }
     return 0;
 }
 
 /* The kernel copies where it can; between two kinds of file systems it says that it cannot. */
-static int copy_range(int in, int out, off_t from, off_t to, struct carrel_error *err)
+static int copy_range(int in, int out, off_t from, off_t to, struct data_budget *budget,
+        struct carrel_error *err)
 {
     while (from < to) {
         off_t read_at = from;
         off_t written_at = from;
-        ssize_t n = copy_file_range(in, &read_at, out, &written_at, (size_t)(to - from), 0);
+        off_t left = to - from;
+        size_t want = left < (off_t)FILE_DOOR_BYTES ? (size_t)left : FILE_DOOR_BYTES;
+        ssize_t n = copy_file_range(in, &read_at, out, &written_at, want, 0);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return copy_by_hand(in, out, from, to, err);
+            return copy_by_hand(in, out, from, to, budget, err);
+        int r = wrote(budget, (uint64_t)n, err);
+        if (r < 0)
+            return r;
         from += n;
     }
     return 0;
@@ -122,7 +141,7 @@ static int copy_once(int in, int out, const struct stat *st, struct data_budget 
             break;
         int r = data_spend(budget, (uint64_t)(to - from), err);
         if (r == 0)
-            r = copy_range(in, out, from, to, err);
+            r = copy_range(in, out, from, to, budget, err);
         if (r < 0)
             return r;
         at = to;

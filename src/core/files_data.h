@@ -3,15 +3,17 @@
 #include <stdint.h>
 
 struct carrel_error;
+struct file_door;
 
 /* Counts down; what goes beyond is -EFBIG. */
 struct data_budget {
     uint64_t max;
     uint64_t used;
+    struct file_door *door; /* to the sandbox that is written to; NULL: to the host */
 };
 int data_spend(struct data_budget *budget, uint64_t bytes, struct carrel_error *err);
 
-/* All of a stream. */
+/* All of a stream. -ENOSPC, here and below: the sandbox has reached its disk limit. */
 int data_pump(int in, int out, struct data_budget *budget, struct carrel_error *err);
 
 /*

@@ -332,7 +332,7 @@ void sink_to_host(struct tree_sink *sink, int top)
 
 void sink_to_door(struct tree_sink *sink, struct file_door *door, int top)
 {
-    sink->base = (struct sink){ .ops = &ops };
+    sink->base = (struct sink){ .ops = &ops, .data.door = door };
     sink->door = door;
     sink->depth = 0;
     sink->dirs[0] = top;

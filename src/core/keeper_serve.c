@@ -135,6 +135,20 @@ static int file(struct keeper *keeper, struct ask *ask, struct carrel_error *err
     return 0;
 }
 
+/* Asked by who writes into a file that it was given. Looks now: until the next look of our own
+ * much can be written. */
+static int room(struct keeper *keeper, struct ask *ask, struct carrel_error *err)
+{
+    (void)ask;
+    if (keeper->stage.watch.n_dirs == 0)
+        return 0;
+    keeper->is_full = true; /* unless a look says that it is not */
+    int r = keeper_check_room(keeper, err);
+    if (r < 0)
+        keeper_clear_full(keeper);
+    return r;
+}
+
 static int give_text(struct ask *ask, const struct buf *text, struct carrel_error *err)
 {
     if (text->is_short)
@@ -322,6 +336,7 @@ static int (*const handlers[])(struct keeper *, struct ask *, struct carrel_erro
     [KEEPER_ATTACH] = attach,
     [KEEPER_SIGNAL] = send_signal,
     [KEEPER_FILE] = file,
+    [KEEPER_ROOM] = room,
     [KEEPER_PROCESSES] = list_processes,
     [KEEPER_INSPECT] = inspect,
     [KEEPER_RENEW] = renew,

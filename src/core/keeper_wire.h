@@ -21,6 +21,7 @@ enum keeper_kind {
     KEEPER_ATTACH,
     KEEPER_SIGNAL,
     KEEPER_FILE, /* carries the payload: path, other; then dir or watch */
+    KEEPER_ROOM, /* is the disk limit reached? */
     KEEPER_PROCESSES,
     KEEPER_INSPECT,
     KEEPER_RENEW,

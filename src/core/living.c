@@ -56,6 +56,11 @@ static int door_ask(struct file_door *door, const struct file_request *request,
     return sandbox_file(door->box, request, answer, err);
 }
 
+static int door_check_room(struct file_door *door, struct carrel_error *err)
+{
+    return distant_check_room(door->box, err);
+}
+
 static void door_close(struct file_door *door)
 {
     sandbox_free(door->box);
@@ -63,7 +68,9 @@ static void door_close(struct file_door *door)
 
 int living_door(const char *word, struct file_door *door, struct carrel_error *err)
 {
-    static const struct file_door_ops ops = { .ask = door_ask, .close = door_close };
+    static const struct file_door_ops ops = {
+        .ask = door_ask, .check_room = door_check_room, .close = door_close
+    };
     AUTO(living_free) struct living *living = NULL;
 
     int r = living_open(word, &living, err);

@@ -674,19 +674,35 @@ full_and_idle() {
 room_for_files() {
     create --disk 20M
     head -c 40M /dev/zero >"$T/large" && chmod 644 "$T/large"
-    carrel cp large "$id:/workspace/a" # who may write a file may fill it; but not go on
-    refused() {
-        carrel cp large "$id:/workspace/b"
+    not_taken() {
         [[ $status -eq 125 && $err == *"the disk limit of 20M is reached"* ]]
+        carrel exec "$id" -c 'find /workspace -type f -size +0; du -sm /workspace'
+        [ "$out" = $'0\t/workspace' ] || [ "$out" = $'1\t/workspace' ]
     }
-    until_true refused
+    carrel cp large "$id:/workspace/a"
+    not_taken
+    local text
+    text=$(tr '\0' x <"$T/large")
+    carrel_reads "$text" write "$id:/workspace/b"
+    not_taken
+    carrel_reads "$text" cp - "$id:/workspace/c"
+    not_taken
+    head -c 10M /dev/urandom >"$T/noise"
+    chmod 644 "$T/noise"
+    run me "$CARREL" import "$id:/workspace" < <(cd "$T" && cp noise noise2 && tar c noise noise2)
+    [[ $status -eq 125 && $output == *"the disk limit of 20M is reached"* ]]
+    carrel rm "$id:/workspace/noise"
+    # Full by its own doing: nothing is made there any more.
+    carrel exec "$id" -c 'head -c 40M /dev/zero >/workspace/a; sleep 60'
+    [ "$status" -eq 137 ]
     carrel mkdir "$id:/workspace/d" # a file, too, has a size
     [[ $status -eq 125 && $err == *"the disk limit of 20M is reached"* ]]
     carrel exec "$id" -- true
     [[ $status -eq 125 && $err == *"remove files with 'carrel rm $id:PATH'"* ]]
     carrel rm -r "$id:/workspace/a"
-    carrel rm -r "$id:/workspace/b" # if the first copy of it was not yet refused
     carrel exec "$id" -- true
+    [ "$status" -eq 0 ]
+    carrel cp noise "$id:/workspace/a" # what fits goes in
     [ "$status" -eq 0 ]
     carrel destroy "$id"
 }
