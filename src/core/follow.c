@@ -33,11 +33,19 @@ static void begin_end(struct follow *f, enum carrel_reason reason)
     f->deadline_ns = clock_ns() + GRACE_MS * NS_PER_MS;
 }
 
+/* The program's terminal becomes as large as the caller's. A wrong size harms nobody. */
+static void pass_size(const struct follow *f)
+{
+    struct winsize size;
+
+    if (f->options->has_tty && ioctl(f->options->stdin_fd, TIOCGWINSZ, &size) == 0)
+        (void)ioctl(f->process->stdin_fd, TIOCSWINSZ, &size);
+}
+
 static void on_signal(struct follow *f)
 {
     const struct carrel_run_options *o = f->options;
     struct signalfd_siginfo info;
-    struct winsize size;
 
     if (read(o->signal_fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
         return;
@@ -49,8 +57,8 @@ static void on_signal(struct follow *f)
             f->reason = CARREL_CANCELLED;
         else
             begin_end(f, CARREL_CANCELLED);
-    } else if (o->has_tty && ioctl(o->stdin_fd, TIOCGWINSZ, &size) == 0) {
-        (void)ioctl(f->process->stdin_fd, TIOCSWINSZ, &size); /* a wrong size harms nobody */
+    } else {
+        pass_size(f);
     }
 }
 
@@ -106,6 +114,8 @@ void follow_begin(struct follow *f)
             f->out);
     pump_init(&f->pumps[2], f->process->stderr_fd, f->sinks[1] < 0 ? o->stderr_fd : f->sinks[1],
             f->err);
+    if (f->is_visitor) /* it was started for another terminal, or for none */
+        pass_size(f);
 }
 
 enum { WATCH_STDIN, WATCH_STDOUT, WATCH_STDERR, WATCH_BOX, WATCH_SIGNAL, WATCHED };

@@ -112,6 +112,14 @@ talks() {
 }
 @test "attach --stdin: the program's standard input was kept open" { both talks; }
 
+sized() {
+    create
+    detach --tty --timeout 60s "$id" -c 'while :; do stty size; sleep 0.1; done'
+    install -m 644 "$BATS_TEST_DIRNAME/terminal.py" "$T/terminal.py"
+    me timeout -k 5 100 /usr/bin/python3 "$T/terminal.py" size_of_visitor "$CARREL" attach --quiet "$id" "$n"
+}
+@test "attach --tty: the terminal gets the size of the one who attaches" { both sized; }
+
 timed() {
     create --timeout 300ms
     detach "$id" -- sleep 1000

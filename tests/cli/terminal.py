@@ -112,6 +112,14 @@ def case_size():
     t.end()
 
 
+def case_size_of_visitor():
+    """The program was started without us: its terminal becomes as large as ours."""
+    t = Terminal("--tty", rows=33, cols=77)
+    t.expect(b"33 77")
+    t.type(b"\x03")
+    t.end()
+
+
 def case_typing():
     t = Terminal("--tty", "-c", 'read line; echo "got <$line>"; cat; echo "end of file"')
     until_raw(t)
