@@ -38,9 +38,25 @@ void capture_finish(struct capture *c)
     fd_close(c->file);
 }
 
-bool capture_is_truncated(const struct capture *c)
+void capture_skip(struct capture *c, uint64_t bytes)
+{
+    c->unseen += bytes;
+}
+
+uint64_t capture_bytes(const struct capture *c)
+{
+    return c->total + c->unseen;
+}
+
+/* What we saw does not fit, and is cut by us. */
+static bool is_over(const struct capture *c)
 {
     return c->total > c->budget;
+}
+
+bool capture_is_truncated(const struct capture *c)
+{
+    return is_over(c) || c->unseen > 0;
 }
 
 /* Keeps the last tail_size() bytes of what comes after the head, at their place in the ring. */
@@ -164,7 +180,7 @@ static bool is_continuation(char byte)
 struct capture_cut capture_text(const struct capture *c, struct buf *out)
 {
     const size_t before = out->len;
-    struct capture_cut cut = { .is_cut = capture_is_truncated(c) };
+    struct capture_cut cut = { .is_cut = is_over(c) };
     const char *ring = c->bytes + head_size(c);
     uint64_t size = tail_size(c);
     char marker[PATH_MAX + 128];
@@ -176,7 +192,7 @@ struct capture_cut capture_text(const struct capture *c, struct buf *out)
     }
     bool has_file = c->file >= 0 && c->file_error == 0;
     int n = snprintf(marker, sizeof(marker),
-            "\n[... %" PRIu64 " bytes in all; the middle is cut%s%s ...]\n", c->total,
+            "\n[... %" PRIu64 " bytes in all; the middle is cut%s%s ...]\n", capture_bytes(c),
             has_file ? ", see " : "", has_file ? c->path : "");
     uint64_t taken = n < 0 ? 0 : (uint64_t)n;
     if (taken > size) { /* a budget too small for a marker: the head alone */

@@ -15,6 +15,7 @@ struct capture {
     uint64_t budget;       /* bytes of the text that capture_text() gives */
     uint64_t file_max;     /* bytes of the file at most */
     uint64_t total;        /* bytes seen */
+    uint64_t unseen;       /* that the stream had besides: cut before it came to us */
     char *bytes;           /* first half: head; second half: a ring that holds the tail */
     const char *path;      /* file for the whole, made when needed; NULL: none wanted */
     char end[CAPTURE_END]; /* the last bytes, whatever the budget */
@@ -30,6 +31,12 @@ int capture_init(struct capture *capture, uint64_t budget, const char *path, uin
 void capture_finish(struct capture *capture);
 
 void capture_add(struct capture *capture, const char *data, size_t len);
+
+/* The stream had so much besides that nobody will show to us. */
+void capture_skip(struct capture *capture, uint64_t bytes);
+
+/* Bytes of the stream in all. */
+uint64_t capture_bytes(const struct capture *capture);
 
 bool capture_is_truncated(const struct capture *capture);
 

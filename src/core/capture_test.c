@@ -34,6 +34,24 @@ TEST(what_fits_is_kept_whole)
     capture_finish(&c);
 }
 
+TEST(what_was_cut_before_counts)
+{
+    AUTO(buf_finish) struct buf out = BUF_INIT(1000);
+    struct capture c;
+
+    CHECK_EQ(capture_init(&c, 200, NULL, 0), 0);
+    add(&c, "head, tail");
+    capture_skip(&c, 1000);
+    CHECK_STR(text_of(&c, &out), "head, tail"); /* whoever cut it has said so in it */
+    CHECK(capture_is_truncated(&c));
+    CHECK_EQ(capture_bytes(&c), 1010);
+    for (int i = 0; i < 200; i++)
+        add(&c, "t");
+    buf_clear(&out);
+    CHECK(strstr(text_of(&c, &out), "1210 bytes in all"));
+    capture_finish(&c);
+}
+
 TEST(one_byte_more_cuts_the_middle)
 {
     AUTO(buf_finish) struct buf out = BUF_INIT(1000);

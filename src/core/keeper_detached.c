@@ -82,6 +82,7 @@ int keeper_attach(struct keeper *keeper, size_t client, const struct keeper_mess
         .value = p->wait_status,
         .oom_kills = p->oom_kills,
         .pids_refused = p->pids_refused,
+        .written = { capture_bytes(&p->kept[0]), capture_bytes(&p->kept[1]) },
     };
     fds[n++] = out;
     fds[n++] = errors;

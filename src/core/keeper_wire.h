@@ -86,6 +86,7 @@ struct keeper_message {
     uint64_t limit[LIMIT_COUNT]; /* UPDATE: 0: as it is */
     uint64_t oom_kills;          /* EXITED: since it was started */
     uint64_t pids_refused;
+    uint64_t written[2];      /* ATTACH: to stdout and stderr so far, also what was not kept */
     struct file_request file; /* FILE: pointers and descriptors in it mean nothing */
     struct file_answer file_answer;
     struct keeper_facts facts; /* answer to HELLO */

@@ -250,8 +250,9 @@ int living_detach(struct living *living, const struct carrel_run_options *option
 
 /* --- attach --- */
 
-/* What it wrote before comes first, as if it were written now. */
-static int replay(int fd, int to, struct capture *capture, struct carrel_error *err)
+/* What was kept of the bytes it `wrote` before comes first, as if it were written now. */
+static int replay(
+        int fd, uint64_t wrote, int to, struct capture *capture, struct carrel_error *err)
 {
     AUTO(buf_finish) struct buf text = BUF_INIT(SIZE_MAX / 4);
 
@@ -259,6 +260,7 @@ static int replay(int fd, int to, struct capture *capture, struct carrel_error *
     if (r < 0 || text.len == 0)
         return r;
     capture_add(capture, text.data, text.len);
+    capture_skip(capture, wrote > text.len ? wrote - text.len : 0);
     r = to < 0 ? 0 : fd_write_all(to, text.data, text.len);
     return r < 0 && r != -EPIPE ? err_set_errno(err, r, "write the output") : 0;
 }
@@ -290,9 +292,11 @@ static int take_over(
     name_output(exec);
     int r = n < 2 ? err_set(err, -EPROTO, "the keeper sent no output") : 0;
     if (r == 0)
-        r = replay(fds[0], exec->options->stdout_fd, &exec->output.out, err);
+        r = replay(
+                fds[0], message.written[0], exec->options->stdout_fd, &exec->output.out, err);
     if (r == 0)
-        r = replay(fds[1], exec->options->stderr_fd, &exec->output.err, err);
+        r = replay(
+                fds[1], message.written[1], exec->options->stderr_fd, &exec->output.err, err);
     for (int i = 0; i < n; i++)
         fd_close(fds[i]);
     return r;

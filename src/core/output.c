@@ -72,8 +72,8 @@ void output_take(const struct output *output, struct carrel_run_result *result)
     result->stdout_cut = capture_text(&output->out, &result->stdout_text);
     result->stderr_cut = capture_text(&output->err, &result->stderr_text);
     buf_add(&result->stderr_end, output->err.end, output->err.end_len);
-    result->stdout_bytes = output->out.total;
-    result->stderr_bytes = output->err.total;
+    result->stdout_bytes = capture_bytes(&output->out);
+    result->stderr_bytes = capture_bytes(&output->err);
     result->is_truncated =
             capture_is_truncated(&output->out) || capture_is_truncated(&output->err);
 }

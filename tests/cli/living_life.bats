@@ -96,6 +96,12 @@ kept() {
     [[ $out == 1$'\n'2$'\n'* && $out == *$'\n'200000 ]]
     [ "${#out}" -lt 140000 ]
     [ "$err" = "$(seq 1 10)" ]
+    # What was not kept was written all the same.
+    detach "$id" -c 'seq 1 100000; seq 1 10 >&2'
+    until_true has_ended
+    carrel attach --json "$id" "$n"
+    holds 'r["stdout_bytes"] == 588895 and r["stderr_bytes"] == 21 and r["truncated"]'
+    holds '"588895 bytes in all" in r["stdout"]'
 }
 is_written() {
     carrel exec "$id" -- test -e /tmp/written
