@@ -236,6 +236,7 @@ int distant_open(int sock, struct distant **out, struct carrel_error *err)
     }
     distant->base.ops = &ops;
     distant->base.event_fd = -1;
+    distant->oom_kills = distant->pids_refused = USAGE_UNKNOWN;
     distant->sock = sock;
     int r = say_hello(distant, err);
     if (r < 0) {

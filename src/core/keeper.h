@@ -49,7 +49,9 @@ struct keeper_process {
     uint64_t begun_ns;
     uint64_t ended_ns;
     uint64_t deadline_ns; /* of a detached one, or of its grace */
-    uint64_t oom_kills;
+    uint64_t oom_before;  /* what the sandbox had counted when it was started */
+    uint64_t pids_before;
+    uint64_t oom_kills; /* since then; USAGE_UNKNOWN until it has ended */
     uint64_t pids_refused;
     struct process streams; /* ours, of a detached one */
     struct capture kept[2];
@@ -91,8 +93,6 @@ struct keeper {
     int receipt;  /* says whether somebody has the id, see struct keeper_born; -1: they do */
     bool is_full; /* the disk limit was reached: nothing is started until there is room */
     struct sandbox_usage before; /* of sandboxes that this one was made again after */
-    uint64_t oom_kills;          /* that were accounted for */
-    uint64_t pids_refused;
     uint32_t n_starts;
     uint64_t n_came; /* clients, ever */
     struct keeper_client *clients;

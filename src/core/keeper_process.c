@@ -252,14 +252,21 @@ static int start(struct keeper *keeper, size_t client, const struct keeper_messa
     uint64_t timeout_ms =
             options->timeout_ms ? options->timeout_ms : keeper->stage.result->timeout_ms;
 
+    struct sandbox_usage usage = USAGE_INIT;
+
     if (!process)
         return err_set(err, -EAGAIN, "%d processes are running already", KEEPER_MAX_PROCESSES);
+    (void)sandbox_usage(keeper->stage.box, &usage, NULL); /* unknown then */
     *process = (struct keeper_process){
         .number = ++keeper->n_starts,
         .client = (int)client,
         .is_detached = request->flags & KEEPER_DETACH,
         .begun_ns = clock_ns(),
         .deadline_ns = CLOCK_NEVER,
+        .oom_before = usage.oom_kills,
+        .pids_before = usage.pids_refused,
+        .oom_kills = USAGE_UNKNOWN,
+        .pids_refused = USAGE_UNKNOWN,
         .streams = PROCESS_INIT,
         .kept[0].file = -1,
         .kept[1].file = -1,
@@ -383,23 +390,20 @@ bool keeper_report(struct keeper *keeper)
     return has_backlog;
 }
 
-/* How many of the kernel's refusals and kills are new, when it ended as if by one of them. */
+static uint64_t since(uint64_t before, uint64_t now)
+{
+    return before == USAGE_UNKNOWN || now == USAGE_UNKNOWN ? USAGE_UNKNOWN : now - before;
+}
+
+/* The kernel's kills and refusals while it ran. Whose they were it does not say: those of two
+ * programs at a time are told of both. */
 static void account(struct keeper *keeper, struct keeper_process *p)
 {
     struct sandbox_usage usage = USAGE_INIT;
 
-    if (WIFEXITED(p->wait_status) && WEXITSTATUS(p->wait_status) == 0)
-        return;
-    if (sandbox_usage(keeper->stage.box, &usage, NULL) < 0)
-        return;
-    if (usage.oom_kills != USAGE_UNKNOWN) {
-        p->oom_kills = usage.oom_kills - keeper->oom_kills;
-        keeper->oom_kills = usage.oom_kills;
-    }
-    if (usage.pids_refused != USAGE_UNKNOWN) {
-        p->pids_refused = usage.pids_refused - keeper->pids_refused;
-        keeper->pids_refused = usage.pids_refused;
-    }
+    (void)sandbox_usage(keeper->stage.box, &usage, NULL); /* unknown then */
+    p->oom_kills = since(p->oom_before, usage.oom_kills);
+    p->pids_refused = since(p->pids_before, usage.pids_refused);
 }
 
 int keeper_on_exit(

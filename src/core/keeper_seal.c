@@ -53,7 +53,6 @@ static int stand_again(struct keeper *keeper, struct carrel_error *err)
         r = sandbox_set_lease(stage->box, keeper->lease_end_ns, keeper->idle_ms, err);
     if (r == 0 && keeper->is_paused)
         r = sandbox_pause(stage->box, err);
-    keeper->oom_kills = keeper->pids_refused = 0;
     return r;
 }
 

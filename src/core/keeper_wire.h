@@ -84,7 +84,7 @@ struct keeper_message {
     uint64_t timeout_ms;         /* of a process; in an answer: what it got */
     uint64_t lease_ms, idle_ms;  /* RENEW: 0: as it is */
     uint64_t limit[LIMIT_COUNT]; /* UPDATE: 0: as it is */
-    uint64_t oom_kills;          /* EXITED: since it was started */
+    uint64_t oom_kills;          /* EXITED: since it was started; or USAGE_UNKNOWN */
     uint64_t pids_refused;
     uint64_t written[2];      /* ATTACH: to stdout and stderr so far, also what was not kept */
     struct file_request file; /* FILE: pointers and descriptors in it mean nothing */

@@ -82,6 +82,12 @@ struct carrel_run_result *result_new(void)
     return result;
 }
 
+/* Where files are memory: a sandbox that stays has its private directories on disk. */
+static const char *memory_places(const struct carrel_run_result *r)
+{
+    return r->sandbox[0] ? "/run and /dev/shm" : "/tmp and the private workspace";
+}
+
 void result_judge(struct carrel_run_result *r)
 {
     char size[32];
@@ -101,9 +107,9 @@ void result_judge(struct carrel_run_result *r)
     case CARREL_MEMORY_LIMIT:
         (void)snprintf(m, n,
                 "Memory limit of %s reached: the kernel ended %" PRIu64
-                " process%s (files in /tmp and the private workspace count as memory)",
+                " process%s (files in %s count as memory)",
                 str_size(r->limits[LIMIT_MEMORY], size), r->usage.oom_kills,
-                r->usage.oom_kills == 1 ? "" : "es");
+                r->usage.oom_kills == 1 ? "" : "es", memory_places(r));
         break;
     case CARREL_DISK_LIMIT:
         (void)snprintf(m, n, "Disk limit of %s reached: no space left in the sandbox",

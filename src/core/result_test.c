@@ -1,6 +1,7 @@
 #include "core/result.h"
 #include "harness.h"
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 
 static struct carrel_run_result *make(int wait_status)
@@ -96,6 +97,13 @@ TEST(a_limit_is_the_reason_only_when_the_program_failed)
     check(r, CARREL_MEMORY_LIMIT, 137,
             "Memory limit of 512M reached: the kernel ended 1 process (files in /tmp and the "
             "private workspace count as memory)");
+
+    r = make(SIGKILL);
+    (void)snprintf(r->sandbox, sizeof(r->sandbox), "S-1");
+    r->usage.oom_kills = 1;
+    check(r, CARREL_MEMORY_LIMIT, 137,
+            "Memory limit of 512M reached: the kernel ended 1 process (files in /run and "
+            "/dev/shm count as memory)");
 
     r = make(exited(2));
     r->usage.pids_refused = 5;

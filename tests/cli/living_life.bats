@@ -359,6 +359,36 @@ paused_forks() {
 }
 @test "pause: programs that start programs all the time" { both paused_forks; }
 
+# ---- what the kernel ended ----------------------------------------------------------------------
+
+# Each program is told of what happened while it ran: also one that got by, and no later one.
+ended_meanwhile() {
+    create --memory 64M
+    carrel exec --json "$id" -c 'tail /dev/zero; exit 0'
+    holds 'r["ok"] and r["reason"] == "exited" and r["usage"]["oom_kills"] == 1'
+    carrel exec --json "$id" -c 'exit 3'
+    holds 'r["reason"] == "exited" and r["usage"]["oom_kills"] == 0'
+    carrel exec --json "$id" -c 'tail /dev/zero || exit 9'
+    holds 'r["exit_code"] == 9 and r["reason"] == "memory_limit" and r["usage"]["oom_kills"] == 1'
+    holds '"(files in /run and /dev/shm count as memory)" in r["message"]'
+    detach "$id" -c 'tail /dev/zero; exit 0'
+    until_true has_ended
+    carrel attach --json "$id" "$n"
+    holds 'r["ok"] and r["usage"]["oom_kills"] == 1'
+    says 'r["usage"]["oom_kills"] == 3'
+}
+@test "exec: the memory limit is the reason for those alone that met it" {
+    both with_cgroup ended_meanwhile
+}
+
+# Nobody counts there: that is no zero.
+not_counted() {
+    create
+    carrel exec --json "$id" -c 'exit 3'
+    holds 'r["usage"]["oom_kills"] is None and r["reason"] == "exited"'
+}
+@test "exec: kills that nobody counts are unknown" { both without_cgroup not_counted; }
+
 # ---- update -------------------------------------------------------------------------------------
 
 updated() {
