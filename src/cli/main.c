@@ -62,12 +62,23 @@ static const struct {
     { "version", cmd_version, "print the version" },
 };
 
+/* Whoever wrote the message has escaped what is not ours; the backslashes in it stay. */
 int fail_with(int status, const struct carrel_error *err)
 {
-    char shown[2 * sizeof(err->message)];
+    char shown[4 * sizeof(err->message)]; /* enough for all of it */
+    const char *text = err->message;
+    size_t at = 0;
 
-    (void)fprintf(stderr, "carrel: %s\n",
-            str_escape(err->message, strlen(err->message), shown, sizeof(shown)));
+    shown[0] = '\0';
+    while (*text) {
+        size_t len = strcspn(text, "\\");
+        at += strlen(str_escape(text, len, shown + at, sizeof(shown) - at));
+        text += len;
+        if (*text)
+            shown[at++] = *text++;
+        shown[at] = '\0';
+    }
+    (void)fprintf(stderr, "carrel: %s\n", shown);
     return status;
 }
 

@@ -49,7 +49,7 @@ int name_check_id(const char *id, const char *what, struct carrel_error *err)
 
     if (!wrong)
         return 0;
-    return err_set(err, -EINVAL, "%s id '%s' cannot be used: %s", what,
+    return err_set(err, -EINVAL, "%s '%s' cannot be used: %s", what,
             str_escape(id, strlen(id), shown, sizeof(shown)), wrong);
 }
 

@@ -26,7 +26,7 @@ TEST(an_id_that_could_be_anything_but_an_id_is_refused)
     for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++)
         CHECK_EQ(name_check_id(ids[i], "run", &err), -EINVAL);
     CHECK_EQ(name_check_id("a\nb", "run", &err), -EINVAL);
-    CHECK_STR(err.message, "run id 'a\\x0ab' cannot be used: only letters, digits, '.', '_' "
+    CHECK_STR(err.message, "run 'a\\x0ab' cannot be used: only letters, digits, '.', '_' "
                            "and '-' are allowed");
 }
 

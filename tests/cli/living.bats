@@ -52,6 +52,8 @@ create_refused() {
         carrel create --name "$name"
         is_one_error 125 'carrel: *name*'
     done
+    carrel create --name $'a\nb'
+    [ "$err" = "carrel: name 'a\x0ab' cannot be used: only letters, digits, '.', '_' and '-' are allowed" ]
     for label in a =b 'a b=c' '' "a=$(printf 'x%.0s' $(seq 300))"; do
         carrel create --label "$label"
         is_one_error 125 "carrel: label '*' is not NAME=VALUE of at most 255 bytes"
