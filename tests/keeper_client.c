@@ -305,9 +305,11 @@ static void garbage(void)
     is_told(sock, &message, 6, "signal to nobody",
             "no process 0 is running; 'carrel ps' shows them");
     message = (struct keeper_message){ .kind = KEEPER_RENEW, .lease_ms = UINT64_MAX - 1 };
-    is_told(sock, &message, 6, "an endless lease", "no such time");
+    is_told(sock, &message, 6, "an endless lease",
+            "a lease or an idle time has 106751 days at most");
     message = (struct keeper_message){ .kind = KEEPER_RENEW, .idle_ms = UINT64_MAX / 2 };
-    is_told(sock, &message, 6, "an endless idle time", "no such time");
+    is_told(sock, &message, 6, "an endless idle time",
+            "a lease or an idle time has 106751 days at most");
 }
 
 /* --- what cannot be --- */

@@ -22,7 +22,7 @@ struct carrel_run_options;
 struct keeper_message;
 struct registry_entry;
 
-#define KEEPER_MAX_MS (UINT64_MAX / 4 / 1000000) /* longer is no time: it would overflow */
+#define KEEPER_MAX_MS (INT64_MAX / 1000000) /* as str_parse_duration(); it would overflow */
 #define KEEPER_MAX_CLIENTS 512
 #define KEEPER_MAX_PROCESSES 1024     /* running, or ended and not yet attached to */
 #define KEEPER_MAX_ENDED 64           /* of the latter */

@@ -189,7 +189,8 @@ static int renew(struct keeper *keeper, struct ask *ask, struct carrel_error *er
 
     if ((request->lease_ms != KEEPER_NO_TIME && request->lease_ms > KEEPER_MAX_MS) ||
             (request->idle_ms != KEEPER_NO_TIME && request->idle_ms > KEEPER_MAX_MS))
-        return err_set(err, -EINVAL, "no such time");
+        return err_set(err, -EINVAL, "a lease or an idle time has %ju days at most",
+                (uintmax_t)(KEEPER_MAX_MS / (24 * 3600 * 1000)));
     if (request->lease_ms == KEEPER_NO_TIME)
         end = 0;
     else if (request->lease_ms)

@@ -292,6 +292,12 @@ renewed() {
     says '500000 < r["lease_ms"] <= 600000 and r["idle_ms"] is None'
     carrel renew --lease none --idle 1h "$id"
     says 'r["lease_ms"] is None and r["idle_ms"] == 3600000'
+    # What create takes, renew takes.
+    carrel renew --lease 100000d --idle 100000d "$id"
+    [ "$status:$out:$err" = 0:: ]
+    says 'r["lease_ms"] > 99999 * 86400000 and r["idle_ms"] == 100000 * 86400000'
+    carrel renew --lease 200000d "$id"
+    is_one_error 125 "carrel: --lease: '200000d' is longer than any time"
     carrel renew --lease -1 "$id"
     is_one_error 125 'carrel: --lease: *'
     carrel renew --idle none --lease 300ms "$id"
