@@ -277,13 +277,29 @@ static void report_failure(const char *word, const struct carrel_error *err)
     (void)fail_with(STATUS_FAILED, &named);
 }
 
+/* A word that was given twice means one sandbox, which ends once. */
+static size_t drop_repeated(char **words, size_t n)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        size_t j = 0;
+        while (j < kept && strcmp(words[j], words[i]) != 0)
+            j++;
+        if (j == kept)
+            words[kept++] = words[i];
+    }
+    return kept;
+}
+
 static int destroy_these(const struct living_args *args, struct carrel_error *err)
 {
     AUTO(buf_finish) struct buf summary = BUF_INIT(1U << 20);
-    bool is_one = args->n_words == 1;
+    const size_t n = drop_repeated(args->words, args->n_words);
+    bool is_one = n == 1;
     const struct living_end end = {
         .words = (const char *const *)args->words,
-        .n = args->n_words,
+        .n = n,
         .is_force = args->is_force,
         .summary = &summary,
         .failed = is_one ? NULL : report_failure,

@@ -139,6 +139,16 @@ names() {
 }
 @test "a name can be used again, and an old handle never reaches the new one" { both names; }
 
+twice() {
+    create --name box
+    carrel destroy box box
+    [ "$status:$out:$err" = 0:: ]
+    until_true nothing_left
+    carrel destroy box box
+    is_one_error 125 "carrel: no living sandbox 'box'*"
+}
+@test "destroy: a name that is given twice is one sandbox" { both twice; }
+
 # ---- exec ---------------------------------------------------------------------------------------
 
 streams() {
