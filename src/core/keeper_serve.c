@@ -173,10 +173,25 @@ static int inspect(struct keeper *keeper, struct ask *ask, struct carrel_error *
     return give_text(ask, &text, err);
 }
 
+/* What others see of it, before the answer: whoever asked may look next. The rest comes with
+ * the next round. */
+static void show(const struct keeper *keeper)
+{
+    struct registry_status status;
+
+    if (registry_get_status(keeper->entry, &status, NULL) < 0)
+        return;
+    status.state = keeper->is_paused ? REGISTRY_PAUSED : REGISTRY_RUNNING;
+    status.lease_end_ns = keeper->lease_end_ns;
+    status.idle_ms = keeper->idle_ms;
+    (void)registry_set_status(keeper->entry, &status, NULL); /* that round tries again */
+}
+
 static int note(
         struct keeper *keeper, const char *event, const char *detail, struct carrel_error *err)
 {
     keeper->is_changed = true;
+    show(keeper);
     return evidence_note(&keeper->stage.evidence, event, detail, err);
 }
 

@@ -319,7 +319,7 @@ paused() {
     carrel pause "$id"
     [ "$status:$out:$err" = 0:: ]
     says 'r["state"] == "paused" and r["paused_by"] in ("freezer", "signals")'
-    until_true listed_as paused
+    listed_as paused # it was published before it was answered
     carrel pause "$id"
     [ "$status" -eq 0 ]
     carrel exec "$id" -- true
@@ -333,7 +333,7 @@ paused() {
     carrel resume "$id"
     [ "$status:$out:$err" = 0:: ]
     says 'r["state"] == "running"'
-    until_true listed_as running
+    listed_as running
     until_true ticking "$(ticks | tail -n 1)"
     carrel resume "$id"
     [ "$status" -eq 0 ]
@@ -345,6 +345,25 @@ paused() {
 listed_as() { me "$CARREL" list --json | grep -q "\"state\":\"$1\""; }
 ticking() { [ "$(ticks | tail -n 1)" -gt "$1" ]; }
 @test "pause: nothing runs until resume; a paused sandbox can be destroyed" { both paused; }
+
+# The next look is never at what was before.
+seen_at_once() {
+    local i
+    create --lease 1h
+    for i in 1 2 3 4 5; do
+        carrel pause "$id"
+        listed_as paused
+        carrel resume "$id"
+        listed_as running
+        carrel renew --lease 10m "$id"
+        carrel list --json
+        holds '0 < r["sandboxes"][0]["lease_ms"] <= 600000'
+        carrel renew "$id"
+        carrel list --json
+        holds 'r["sandboxes"][0]["lease_ms"] > 3000000'
+    done
+}
+@test "pause, resume, renew: what was answered is what list shows" { both seen_at_once; }
 
 # A parent that waits for its vfork cannot be woken to be frozen: the freezer has to ask again.
 paused_forks() {
