@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#define LONGEST UINT64_C(999999) /* of what a table shows; no time has more days */
+
 const char *span_text(uint64_t seconds, char text[static SPAN_MAX])
 {
     static const struct {
@@ -19,7 +21,7 @@ const char *span_text(uint64_t seconds, char text[static SPAN_MAX])
 
     while (seconds >= steps[i].upto && i < ARRAY_LEN(steps) - 1)
         i++;
-    (void)snprintf(
-            text, SPAN_MAX, "%" PRIu64 "%c", seconds / steps[i].unit % 100000, steps[i].letter);
+    const uint64_t n = seconds / steps[i].unit;
+    (void)snprintf(text, SPAN_MAX, "%" PRIu64 "%c", n < LONGEST ? n : LONGEST, steps[i].letter);
     return text;
 }

@@ -293,9 +293,11 @@ renewed() {
     carrel renew --lease none --idle 1h "$id"
     says 'r["lease_ms"] is None and r["idle_ms"] == 3600000'
     # What create takes, renew takes.
-    carrel renew --lease 100000d --idle 100000d "$id"
+    carrel renew --lease 106000d --idle 106000d "$id"
     [ "$status:$out:$err" = 0:: ]
-    says 'r["lease_ms"] > 99999 * 86400000 and r["idle_ms"] == 100000 * 86400000'
+    says 'r["lease_ms"] > 105999 * 86400000 and r["idle_ms"] == 106000 * 86400000'
+    carrel list
+    [[ $out == *" 105999d "* ]]
     carrel renew --lease 200000d "$id"
     is_one_error 125 "carrel: --lease: '200000d' is longer than any time"
     carrel renew --lease -1 "$id"
