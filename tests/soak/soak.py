@@ -4,12 +4,16 @@ usage: soak.py [--seconds N] [--seed N] [--clients N] [--carrel FILE] [--name TE
 
 Each client makes, uses, forks, pauses, kills and destroys sandboxes in an order that the seed
 decides; keepers and inits are killed with SIGKILL on the way. A command may say that the sandbox
-is gone, paused or busy; anything else it fails with is a failure here. When time is up the rest is
-destroyed, `carrel cleanup` runs, and no process, mount, cgroup, registry entry, layer or descriptor
-may be left that was not there before.
+is gone, paused or busy; anything else it fails with is a failure here. Two sandboxes live from the
+beginning to the end and are used by all clients; one of them is forked as well. Their keepers, and
+the init that is never made anew, must not end with more descriptors than after their first use.
+When time is up all are destroyed, `carrel cleanup` runs, and no process, mount, cgroup, registry
+entry or layer may be left that was not there before.
 
 It runs in a mount namespace with a /run/carrel of its own, so that other sandboxes are not
-disturbed. Prints TAP without a plan: its tests are numbered from --first on, and are CHECKS.
+disturbed, and below a process that adopts whatever loses its parent: all that descends from that
+one is ours, keepers and inits too, which carry nothing of us in their environment. Prints TAP
+without a plan: its tests are numbered from --first on, and are as many as `checks` in tests/soak/run.
 """
 
 import argparse
@@ -17,6 +21,7 @@ import ctypes
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -37,9 +42,10 @@ class Soak:
         self.state = state
         self.lock = threading.Lock()
         self.ids = []
+        self.lasting = {}  # what stays for all the time -> keeper, init, descriptors of both
         self.counts = {}
         self.failures = []
-        self.end = time.monotonic() + args.seconds
+        self.end = 0
         self.env = dict(os.environ, XDG_STATE_HOME=state, LC_ALL="C")
         self.env.pop("CARREL_POLICY", None)
 
@@ -137,13 +143,7 @@ class Soak:
         keeper = int(found.group(1))
         target = keeper
         if rng.random() < 0.5:
-            try:
-                with open(f"/proc/{keeper}/task/{keeper}/children", encoding="ascii") as file:
-                    children = file.read().split()
-            except OSError:
-                return
-            if children:
-                target = int(children[0])
+            target = init_of(keeper) or keeper
         try:
             with open(f"/proc/{target}/comm", encoding="utf-8", errors="replace") as file:
                 if not file.read().startswith("carrel"):
@@ -165,8 +165,48 @@ class Soak:
         client.send_signal(rng.choice([signal.SIGKILL, signal.SIGTERM]))
         client.wait()
 
+    # --- what lives for all the time ---
+
+    WAYS = ["execute", "detach", "write", "cancel", "look", "fork", "pause"]
+
+    def settle(self, name):
+        """Makes it, and takes every way to use it once: what is kept for the next use is there then."""
+        self.carrel("create", "--name", name, "--lease", f"{int(self.args.seconds) + 900}s", may_fail=False)
+        _, out = self.carrel("inspect", name, may_fail=False)
+        keeper = int(re.search(rb'"pid":(\d+)', out).group(1))
+        for way in self.WAYS:
+            self.use(random.Random(way), name, way)
+        init = init_of(keeper)
+        self.lasting[name] = (keeper, init, descriptors(keeper), descriptors(init))
+
+    def use(self, rng, name, way):
+        if way == "pause":  # never without resume: nobody could use it from then on
+            self.carrel("pause", name)
+            self.carrel("resume", name)
+        elif way != "fork":
+            getattr(self, way)(rng, name)
+        elif name == "forked":
+            status, out = self.carrel("fork", name)
+            if status == 0:
+                self.carrel("destroy", out.decode().strip())
+
+    def last(self, rng, _):
+        self.use(rng, rng.choice(list(self.lasting)), rng.choice(self.WAYS))
+
+    def more_descriptors(self):
+        """Those of the lasting that have more than in the beginning, or are others or gone."""
+        more = []
+        for name, (keeper, init, *before) in self.lasting.items():
+            now = init_of(keeper)
+            counts = [descriptors(keeper), descriptors(now)]
+            if min(counts) < 0 or (now != init and name != "forked"):
+                more.append(f"{name}: not there as in the beginning: init {init}, {now}; descriptors {before}, {counts}")
+            elif counts[0] > before[0] or counts[1] > before[1]:
+                more.append(f"{name}: keeper and init had {before} descriptors, have {counts}")
+        return more
+
     STEPS = [("execute", 30), ("detach", 8), ("write", 10), ("fork", 4), ("pause", 5), ("look", 6),
-             ("renew", 4), ("kill", 4), ("destroy", 12), ("cancel", 6)]
+             ("renew", 4), ("kill", 4), ("destroy", 12), ("cancel", 6), ("last", 12)]
 
     def client(self, number):
         rng = random.Random(self.args.seed * 1000003 + number)
@@ -217,22 +257,46 @@ def cgroups(lock):
     return found
 
 
-def ours(marker):
-    """Processes that have our state directory in their environment, or are keepers of it."""
-    left = []
+def ours():
+    """All that descends from the process above us, but for ourselves and the dead."""
+    above = os.getppid()
+    parents, names = {}, {}
     for pid in filter(str.isdigit, os.listdir("/proc")):
-        if int(pid) == os.getpid():
-            continue
         try:
-            with open(f"/proc/{pid}/environ", "rb") as file:
-                if marker.encode() in file.read():
-                    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as stat:
-                        text = stat.read()
-                    if not text.rpartition(")")[2].split()[0] == "Z":
-                        left.append(text.split(" (")[0] + " " + text.split("(")[1].split(")")[0])
+            with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+                head, _, tail = file.read().rpartition(")")
         except OSError:
             continue
-    return left
+        if tail.split()[0] not in "ZX":
+            names[int(pid)] = head
+        parents[int(pid)] = int(tail.split()[1])
+    family = {above}
+    while True:
+        found = {pid for pid, parent in parents.items() if parent in family} - family
+        if not found:
+            return [names[pid] for pid in sorted(family - {above, os.getpid()}) if pid in names]
+        family |= found
+
+
+def init_of(keeper):
+    """A keeper's only child; 0 if it has none."""
+    try:
+        with open(f"/proc/{keeper}/task/{keeper}/children", encoding="ascii") as file:
+            return int((file.read().split() + ["0"])[0])
+    except OSError:
+        return 0
+
+
+def descriptors(pid):
+    """How many it has, but for layers: a keeper holds those that its forks have sealed. An ordinary
+    user may count those of an init, but not look at them. -1: it is gone, or has just closed one."""
+    folder = f"/proc/{pid}/fd"
+    try:
+        return sum("/carrel/layers/" not in os.readlink(f"{folder}/{name}") for name in os.listdir(folder))
+    except PermissionError:
+        return os.stat(folder).st_size
+    except OSError:
+        return -1
 
 
 def entries(path):
@@ -250,6 +314,28 @@ def wait_for(check, seconds=20):
     return check()
 
 
+def adopt(work, run):
+    """Does the work in a child, and is the parent of everybody below who loses his own."""
+    libc = ctypes.CDLL(None)
+    set_child_subreaper, set_pdeathsig = 36, 1
+    libc.prctl(set_child_subreaper, 1)
+    child = os.fork()
+    if child == 0:
+        libc.prctl(set_pdeathsig, signal.SIGTERM)
+        status = 1
+        try:
+            status = work()
+        finally:
+            sys.stdout.flush()
+            os._exit(status)
+    while True:
+        pid, status = os.wait()
+        if pid == child:
+            if os.geteuid() != 0:
+                shutil.rmtree(run)
+            return os.waitstatus_to_exitcode(status)
+
+
 def main():
     here = os.path.dirname(os.path.abspath(__file__))
     parser = argparse.ArgumentParser(description="soak of living sandboxes")
@@ -263,6 +349,10 @@ def main():
     args.carrel = os.path.realpath(args.carrel)
 
     run = private_run()
+    return adopt(lambda: soak_in(args, run), run)
+
+
+def soak_in(args, run):
     mounts = open("/proc/self/mountinfo", encoding="utf-8").read().count("\n")
     number = args.first - 1
 
@@ -277,6 +367,9 @@ def main():
     good = True
     with tempfile.TemporaryDirectory(prefix="carrel-soak.") as state:
         soak = Soak(args, state)
+        soak.settle("used")
+        soak.settle("forked")
+        soak.end = time.monotonic() + args.seconds
         threads = [threading.Thread(target=soak.client, args=(i,)) for i in range(args.clients)]
         for thread in threads:
             thread.start()
@@ -285,8 +378,15 @@ def main():
         print("# seed", args.seed, " ".join(f"{k}:{v}" for k, v in sorted(soak.counts.items())))
         good &= check("every command did what it should, or said that the sandbox is gone", soak.failures)
         soak.failures.clear()
+        good &= check("what was used for all the time has no more descriptors than in the beginning",
+                      wait_for(soak.more_descriptors))
+        keeper, init, *_ = soak.lasting["used"]
+        seen = ours()
+        good &= check("keepers and inits are seen while they live", [
+            name for name in (f"{keeper} (carrel-keeper", f"{init} (carrel-init") if name not in seen])
         soak.carrel("destroy", "--all")
-        wait_for(lambda: ours(state))  # keepers that were ending anyway hold their layers until then
+        # Before cleanup: whoever lost keeper or init ends without anybody's help.
+        good &= check("no process is left that only cleanup would end", wait_for(ours))
         for name in entries(state + "/carrel/snapshots"):
             # Killed while it was made again: its files were kept, and the name says so.
             if name.startswith("lost-S-"):
@@ -295,7 +395,7 @@ def main():
         lock = os.stat(os.path.join(run, "lock" if os.geteuid() == 0 else "carrel/lock"))
         registry = os.path.join(run, "sandboxes" if os.geteuid() == 0 else "carrel/sandboxes")
         good &= check("all of them can be destroyed, and cleaned up after", soak.failures)
-        good &= check("no process is left", wait_for(lambda: ours(state)))
+        good &= check("no process is left", wait_for(ours))
         good &= check("no cgroup is left", wait_for(lambda: cgroups(lock)))
         good &= check("no entry of the registry is left", entries(registry + "/status") + entries(registry + "/names")
                       + [name for name in entries(registry) if name.startswith("S-")])
