@@ -72,7 +72,7 @@ living_stubborn() {
     within 15 at_home --env "$mark" -- /attacks/75-stubborn attack leave >/dev/null 2>&1 || status=$?
     [ "$status" -eq 0 ] || echo "SUCCEEDED living-leave status $status"
     [ -n "$(marked "$mark")" ] || echo "OTHER living-leave nothing was left to be ended"
-    ended_soon "$mark" living-stubborn
+    destroyed "$mark" living-stubborn
     end_marked
 }
 

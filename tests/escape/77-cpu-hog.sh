@@ -44,7 +44,7 @@ living_latency() {
     else
         echo "SUCCEEDED slows-its-sandbox"
     fi
-    ended_soon "MARK=none-$$" hog-is-ended
+    destroyed "MARK=none-$$" hog-is-ended
 }
 
 more() {

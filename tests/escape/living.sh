@@ -12,12 +12,15 @@ ask() {
 settle() { id=$(ask create --timeout "$limit" --mount "$A:/attacks:ro" "${options[@]}" "$@" 2>"$T/.create") || cat "$T/.create"; }
 at_home() { ask exec --quiet "$id" "$@"; }
 
-# ended_soon MARK WHAT: destroy returns in time, and nothing that has the mark is left.
-ended_soon() {
+# destroyed MARK WHAT: destroy does not hang, and when it returns nothing that has the mark is left. How
+# long it took is in $T/.took, for people: it depends on what else this machine does.
+destroyed() {
+    local begin=${EPOCHREALTIME/./}
     if ! within 10 ask destroy "$id"; then
-        echo "SUCCEEDED $2 destroy failed, or took its time"
+        echo "SUCCEEDED $2 destroy failed, or hung"
         ask destroy --force "$id" || true
     fi
+    echo "$(((${EPOCHREALTIME/./} - begin) / 1000)) ms" >"$T/.took"
     if [ -n "$(marked "$1")" ]; then
         echo "SUCCEEDED $2 something is left"
     else
