@@ -1,8 +1,10 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# A program exchanges a directory and a link to the host as fast as it can, while a hundred thousand
-# file operations go through that name.
+# A program exchanges a directory and a link to the host as fast as it can, while file operations go
+# through that name: a hundred thousand for the first identity, twenty thousand for the second, since
+# each call waits its turn behind the program, and where others work a hundred thousand take a minute.
 calls=100000
-[ "$who" = root ] || ! is_root_suite || calls=20000 # the same door, once more
+[ "$who" = root ] || ! is_root_suite || calls=20000
+title="24 swap storm, $calls calls"
 swap='import ctypes
 libc = ctypes.CDLL(None)
 print("READY", flush=True)
@@ -54,6 +56,7 @@ attack() {
     stop swap
     echo "$said"
     [[ $said =~ CALLS\ ([0-9]+)\ REACHED\ ([0-9]+) ]] || return 1
+    [ "${BASH_REMATCH[1]}" -ge "$calls" ] || return 1
     # Both were met: the directory, and the link.
     [ "${BASH_REMATCH[2]}" -gt 0 ] && [ "${BASH_REMATCH[2]}" -lt "${BASH_REMATCH[1]}" ] || return 1
     if [[ $said == *READ* ]] || [ "$(cat "$T/outside/file")" != secret ] ||

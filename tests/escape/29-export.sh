@@ -1,6 +1,8 @@
 # shellcheck shell=bash disable=SC2034,SC2154
 # A tree that is to do harm where it is unpacked: links, set-uid bits, things that are no files,
-# files of any size and number, names that speak to terminals and to programs.
+# a sparse file of 1 TiB, more files than the limit, names that speak to terminals and to programs.
+# The limit is set to 299 for a directory of 300: that of the default, 1048576, is the same number
+# in the same place, and to make so many files takes longer than all the rest.
 prepare() {
     me mkdir "$T/work" "$T/outside"
     echo secret | me tee "$T/outside/file" >/dev/null
