@@ -37,6 +37,9 @@ void apply_outcome_finish(struct apply_outcome *outcome);
  * next call or apply_recover() puts everything back (or, if only cleaning up was left,
  * finishes).
  *
+ * A file that is there keeps its permission bits, but for the executable one where the result
+ * changes that; a new one has what git gives under the caller's umask.
+ *
  * Runs no hook, and no filter or driver on what the run made: files are written as they are in
  * the repository, without line-end conversion or smudging. git takes such files for unchanged.
  * -EBUSY: a merge or rebase of the user's is not finished, or git holds the index.

@@ -255,6 +255,36 @@ static const char *judge_one(struct apply_job *job, size_t i, bool *is_item)
     return NULL;
 }
 
+/*
+ * A file that is there stays as private, or as shared, as its owner made it: git knows of one
+ * bit only, and that counts where the result changes it. What git says decides, not the file:
+ * under core.fileMode=false its bit means nothing. Set-user-id was given to the old content.
+ */
+static mode_t mode_to_keep(const struct delta *change, mode_t was)
+{
+    mode_t mode = was & 0777;
+
+    if (change->old.mode == change->new.mode || change->old.mode == DELTA_LINK)
+        return mode;
+    return change->new.mode & 0100 ? mode | (mode & 0444) >> 2 : mode & ~(mode_t)0111;
+}
+
+static struct swap_item to_item(const struct apply_job *job, size_t i)
+{
+    const struct delta *change = &job->changes.items[i];
+    const struct apply_look *look = &job->looks[i];
+
+    return (struct swap_item){
+        .path = change->path,
+        .kind = change->new.mode ? SWAP_PUT : SWAP_REMOVE,
+        .is_there = look->kind == SURVEY_FILE,
+        .was = look->st,
+        .keeps_mode = look->kind == SURVEY_FILE &&S_ISREG(look->st.st_mode) &&
+                      change->new.mode && change->new.mode != DELTA_LINK,
+        .mode = mode_to_keep(change, look->st.st_mode),
+    };
+}
+
 int apply_judge(struct apply_job *job, struct carrel_error *err)
 {
     int r = look_around(job, err);
@@ -266,12 +296,7 @@ int apply_judge(struct apply_job *job, struct carrel_error *err)
         if (why)
             r = apply_add_conflict(job->out, change->path, why, err);
         else if (is_item)
-            job->items[job->n_items++] = (struct swap_item){
-                .path = change->path,
-                .kind = change->new.mode ? SWAP_PUT : SWAP_REMOVE,
-                .is_there = job->looks[i].kind == SURVEY_FILE,
-                .was = job->looks[i].st,
-            };
+            job->items[job->n_items++] = to_item(job, i);
     }
     if (r == 0 && job->sparse.is_short)
         r = err_set_errno(err, -ENOMEM, "apply");

@@ -3,8 +3,10 @@
 #include "workspace/git_fixture.h"
 #include "workspace/swap.h"
 #include <errno.h>
+#include <grp.h>
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/wait.h>
 
 static struct carrel_error err;
 static struct apply_outcome outcome;
@@ -90,6 +92,87 @@ TEST(files_get_the_result_and_nothing_is_committed)
     CHECK_EQ(apply(repo, APPLY_FILES), 0); /* once more: all is there already */
     CHECK_EQ(outcome.n_files, 0);
     CHECK_EQ(outcome.n_conflicts, 0);
+}
+
+/* Permission bits of paths in user/. */
+static const char *modes_of(const char *paths)
+{
+    return printed("cd user; stat -c %%a %s | paste -sd' '", paths);
+}
+
+TEST(a_file_that_is_there_keeps_who_may_read_it)
+{
+    for (enum apply_how how = APPLY_FILES; how <= APPLY_CHERRY_PICK; how++) {
+        SET_UP();
+        SHELL("cd user; chmod 600 a; chmod 640 dir/b; chmod 700 tool; chmod 444 dir/sub/c;"
+              "cd ../run; echo r >> a; echo r >> dir/b; echo r >> tool; echo r >> dir/sub/c");
+        deliver();
+        CHECK_EQ(apply(repo, how), 0);
+        CHECK_EQ(outcome.n_files, 4);
+        CHECK_STR(modes_of("a dir/b tool dir/sub/c"), "600 640 700 444");
+    }
+}
+
+TEST(of_a_mode_the_executable_bit_is_the_results_where_it_changed_that)
+{
+    SET_UP();
+    SHELL("cd user; chmod 600 a; chmod 640 dir/b; chmod 711 tool;"
+          "cd ../run; chmod +x a dir/b; chmod -x tool");
+    deliver();
+    CHECK_EQ(apply(repo, APPLY_FILES), 0);
+    CHECK_EQ(outcome.n_files, 3);
+    CHECK_STR(modes_of("a dir/b tool"), "700 750 600");
+}
+
+TEST(an_executable_bit_that_git_does_not_look_at_stays)
+{
+    SET_UP();
+    SHELL("cd user; git config core.fileMode false; chmod 755 a; cd ../run; echo r >> a");
+    deliver();
+    CHECK_EQ(apply(repo, APPLY_FILES), 0);
+    CHECK_STR(modes_of("a"), "755");
+}
+
+TEST(a_new_file_has_what_the_umask_leaves)
+{
+    SET_UP();
+    SHELL("cd run; echo n > n; mkdir d; echo x > d/x; chmod +x d/x; rm link; echo f > link");
+    deliver();
+    mode_t old = umask(027);
+    int r = apply(repo, APPLY_FILES);
+    (void)umask(old);
+    CHECK_EQ(r, 0);
+    CHECK_STR(modes_of("n d d/x link"), "640 750 750 640");
+}
+
+/* Only root can give files away, and only root can meet a group that it is not in. */
+TEST(owner_and_group_stay_and_another_group_gets_no_more_than_anybody)
+{
+    struct stat st;
+
+    if (geteuid() != 0)
+        SKIP("needs root");
+    SET_UP();
+    SHELL("cd run; echo r >> a; echo r >> tool");
+    deliver();
+    SHELL("chown -R 1234:1234 .; cd user; chown 1234:2345 a tool; chmod 640 a; chmod 775 tool");
+    pid_t child = fork();
+    if (child == 0) {
+        bool is_user = setgroups(0, NULL) == 0 && setgid(1234) == 0 && setuid(1234) == 0;
+        _exit(is_user && apply(repo, APPLY_FILES) == 0 && outcome.n_files == 2 ? 0 : 1);
+    }
+    int status = -1;
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK_EQ(status, 0);
+    CHECK_STR(modes_of("a tool"), "600 755");
+
+    SHELL("cd user; git config --global safe.directory '*'; git checkout -q a; chmod 640 a;"
+          "chown 1234:2345 a");
+    CHECK_EQ(apply(repo, APPLY_FILES), 0);
+    CHECK_EQ(stat("user/a", &st), 0);
+    CHECK_EQ(st.st_uid, 1234);
+    CHECK_EQ(st.st_gid, 2345);
+    CHECK_EQ(st.st_mode & 07777, 0640);
 }
 
 TEST(a_file_becomes_a_directory_and_a_directory_a_file)

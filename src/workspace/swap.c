@@ -402,13 +402,54 @@ static bool is_stale(int code)
            code == -EISDIR || code == -ENOTEMPTY || code == -ELOOP || code == -EXDEV;
 }
 
+/*
+ * Before it goes in, so that a private file is readable to others at no moment. Where the group
+ * cannot be kept (only root gives files away), the group that the file gets instead must not
+ * have more than anybody.
+ */
+static int keep_mode(int new, const struct swap_item *item)
+{
+    mode_t mode = item->mode;
+    const char *name;
+    AUTO(fd_close) int parent = beneath_parent(new, item->path, &name);
+    if (parent < 0)
+        return parent;
+    struct stat st;
+    AUTO(fd_close) int fd = openat(parent, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return -errno;
+
+    if (st.st_gid != item->was.st_gid && fchown(fd, (uid_t)-1, item->was.st_gid) < 0)
+        mode &= (mode & 0007) << 3 | 0707;
+    if (st.st_uid != item->was.st_uid)
+        (void)fchown(fd, item->was.st_uid, (gid_t)-1); /* else the caller's, as git's are */
+    return fchmod(fd, mode) < 0 ? -errno : 0;
+}
+
+static int keep_modes(
+        struct swap *swap, const struct swap_item *items, size_t n, struct carrel_error *err)
+{
+    AUTO(fd_close) int new = openat(swap->stage, "new", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (new < 0)
+        return err_set_errno(err, -errno, "open the new files");
+    for (size_t i = 0; i < n; i++) {
+        int r = items[i].keeps_mode ? keep_mode(new, &items[i]) : 0;
+        if (r < 0)
+            return err_set_errno(err, r, "keep the permissions of '%s'", items[i].path);
+    }
+    return 0;
+}
+
 int swap_exchange(struct swap *swap, const struct swap_item *items, size_t n,
         const char *commit, size_t *culprit, struct carrel_error *err)
 {
     AUTO(free) size_t *order = swap_journal_order(items, n);
     if (!order && n > 0)
         return err_set_errno(err, -ENOMEM, "apply");
-    int r = swap_journal_write(swap->path, swap->stage, items, order, n, commit, err);
+    int r = keep_modes(swap, items, n, err);
+    if (r < 0)
+        return r;
+    r = swap_journal_write(swap->path, swap->stage, items, order, n, commit, err);
     if (r < 0)
         return r;
     swap->is_begun = true;

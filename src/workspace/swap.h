@@ -44,6 +44,8 @@ struct swap_item {
     enum swap_kind kind;
     bool is_there;   /* the work tree has a file or link there ... */
     struct stat was; /* ... that was this one when it was decided upon */
+    bool keeps_mode; /* the new file gets `mode`, and the owner and group of the old one */
+    mode_t mode;     /* permission bits */
 };
 
 /*

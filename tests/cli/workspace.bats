@@ -667,6 +667,7 @@ folder() {
     me mkdir -p plain/sub
     echo one >"$T/plain/sub/a"
     echo old >"$T/plain/gone"
+    chmod 600 "$T/plain/sub/a"
     [ "$who" = root ] || chown -R "$(me id -u)" "$T/plain"
     carrel run --workdir plain --cow --run r1 -c 'echo two >>sub/a; rm gone; echo new >b; ls -A'
     [ "$status" -eq 0 ]
@@ -681,6 +682,7 @@ folder() {
     carrel workspace apply r1
     [ "$status" -eq 0 ]
     [ "$(cat "$T/plain/sub/a")" = $'one\ntwo' ]
+    [ "$(stat -c %a "$T/plain/sub/a")" = 600 ]
     [ ! -e "$T/plain/gone" ]
     [ "$(cat "$T/plain/b")" = new ]
     carrel run --workdir plain --cow --run r2 --on-success discard -c 'rm -rf sub'
