@@ -34,8 +34,8 @@ struct verb {
 static const struct verb verbs[] = {
     { "list", "", "the workspaces of this repository, or of all",
             "Columns: run, task, state, base commit, age, branch. States: running; kept (its\n"
-            "work is here and nowhere else); committed (on its branch); interrupted (its\n"
-            "carrel was killed; nothing is lost); creating.",
+            "work is here and nowhere else); applied (in your files, too); committed (on its\n"
+            "branch); interrupted (its carrel was killed; nothing is lost); creating.",
             0, 0, BIT(OPTION_ALL) | BIT(OPTION_JSON), verb_list, NULL },
     { "show", .help = "all that is known of one, and what it changed", ONE_NAME,
             .options = BIT(OPTION_JSON), .run = verb_show },

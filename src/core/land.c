@@ -83,6 +83,52 @@ int land_commit(struct workplace *place, const char *message, const char *seal,
     return 0;
 }
 
+/* The files of the snapshot, whatever it is called. */
+static int find_tree(const struct workplace *place, char tree[static OID_MAX])
+{
+    char quarantine[PATH_MAX];
+    char name[OID_MAX + 8];
+    AUTO(buf_finish) struct buf out = BUF_INIT(OID_MAX + 1);
+    struct git_io io = GIT_IO_INIT;
+
+    int r = quarantine_path(place, quarantine, NULL);
+    if (r < 0)
+        return r;
+    struct git git = harvest_git(place->repo, quarantine);
+    (void)snprintf(name, sizeof(name), "%s^{tree}", place->ws->snapshot);
+    io.output = &out;
+    r = git_expect(&git, GIT_ARGS("rev-parse", "--verify", "-q", name), &io, NULL);
+    if (r < 0)
+        return r;
+    if (!out.data || !name_is_oid(out.data))
+        return -EPROTO;
+    memcpy(tree, out.data, out.len + 1);
+    return 0;
+}
+
+/* What fails here only makes carrel more careful: the work counts as nowhere else. */
+static void note_applied(struct workplace *place)
+{
+    struct workspace *ws = place->ws;
+
+    if (find_tree(place, ws->applied_tree) < 0)
+        return;
+    memcpy(ws->applied, ws->snapshot, sizeof(ws->applied));
+    (void)workspace_save(ws, NULL);
+}
+
+void land_recognise(struct workplace *place)
+{
+    struct workspace *ws = place->ws;
+    char tree[OID_MAX];
+
+    if (!ws->applied[0] || !ws->snapshot[0] || strcmp(ws->applied, ws->snapshot) == 0 ||
+            find_tree(place, tree) < 0 || strcmp(tree, ws->applied_tree) != 0)
+        return;
+    memcpy(ws->applied, ws->snapshot, sizeof(ws->applied));
+    (void)workspace_save(ws, NULL); /* as above */
+}
+
 int land_apply(struct workplace *place, enum apply_how how, const char *seal,
         struct apply_outcome *out, struct carrel_error *err)
 {
@@ -104,5 +150,9 @@ int land_apply(struct workplace *place, enum apply_how how, const char *seal,
     if (r == 0)
         r = apply_result(place->repo, how == APPLY_FILES ? quarantine : NULL, ws->base,
                 ws->snapshot, how, out, err);
-    return r < 0 ? err_wrap(err, r, "apply run '%s'", ws->run) : 0;
+    if (r < 0)
+        return err_wrap(err, r, "apply run '%s'", ws->run);
+    if (how == APPLY_FILES && out->n_conflicts == 0)
+        note_applied(place);
+    return 0;
 }

@@ -14,6 +14,10 @@ struct workplace;
 int land_commit(struct workplace *place, const char *message, const char *seal,
         char commit[static OID_MAX], struct carrel_error *err);
 
-/* Brings the changes into the user's work tree; see apply.h. Merges commit first. */
+/* Brings the changes into the user's work tree; see apply.h. Merges commit first. What reached
+ * the files whole is recorded as applied. */
 int land_apply(struct workplace *place, enum apply_how how, const char *seal,
         struct apply_outcome *out, struct carrel_error *err);
+
+/* After a new picture: if its files are those that were applied, it still is. */
+void land_recognise(struct workplace *place);

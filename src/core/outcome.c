@@ -104,8 +104,10 @@ int outcome_reach(struct workplace *place, struct runtime *runtime,
         return r;
     outcome->oddities = ptr_steal(&picture.oddities);
     outcome->n_oddities = picture.n_oddities;
-    if (action != CARREL_DISCARD && !outcome->is_unread)
+    if (action != CARREL_DISCARD && !outcome->is_unread) {
+        land_recognise(place);
         r = sum_up(place, outcome, err);
+    }
     if (r == 0 && action != CARREL_DISCARD)
         r = workspace_end_use(ws, picture.is_changed || outcome->is_unread, err);
     if (r == 0)

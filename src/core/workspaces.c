@@ -24,6 +24,12 @@
 #include <time.h>
 #include <unistd.h>
 
+/* As it is now, all of it is in the user's files; or was, when they said apply. */
+static bool is_applied(const struct workspace *ws)
+{
+    return ws->applied[0] && strcmp(ws->applied, ws->snapshot) == 0;
+}
+
 const char *workspaces_state(const struct workspace *ws)
 {
     if (ws->lock < 0 && workspace_is_in_use(ws)) /* else it is we who look at it */
@@ -36,7 +42,7 @@ const char *workspaces_state(const struct workspace *ws)
     case WORKSPACE_FINISHED:
         break;
     }
-    return ws->is_published ? "committed" : "kept";
+    return ws->is_published ? "committed" : is_applied(ws) ? "applied" : "kept";
 }
 
 void workspace_list_free(struct workspace_list *list)
@@ -136,6 +142,8 @@ static int hold_place(const char *name, struct workplace **out, struct oddity **
             r = picture_take(place, runtime, UINT64_MAX, &picture, err);
         if (r == 0)
             r = workspace_end_use(place->ws, false, err);
+        if (r == 0)
+            land_recognise(place);
     }
     if (r == 0 && oddities) {
         *oddities = ptr_steal(&picture.oddities);
@@ -292,7 +300,11 @@ int workspaces_apply(const char *name, enum apply_how how, struct apply_outcome 
     return afterwards_end(place->ws, events[how], &evidence, err);
 }
 
-/* True when everything the run made is on its branch, or it made nothing. */
+/*
+ * True when everything the run made is on its branch, or it made nothing. Files that it was
+ * applied to are enough for who discards it by name; a prune of many asks nobody, and files
+ * that are not committed are soon reset.
+ */
 static bool is_safe_to_drop(const struct workspace *ws)
 {
     return ws->is_published || strcmp(ws->snapshot, ws->base) == 0;
@@ -310,7 +322,7 @@ int workspaces_discard(const char *name, bool force, struct carrel_error *err)
         if (r < 0)
             return err_wrap(
                     err, r, "what run '%s' changed is not known (--force discards it)", name);
-        if (!is_safe_to_drop(place->ws))
+        if (!is_safe_to_drop(place->ws) && !is_applied(place->ws))
             return err_set(err, -ENOTEMPTY,
                     "run '%s' has work that is nowhere else; commit or apply it, or discard it "
                     "with --force",

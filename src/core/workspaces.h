@@ -13,8 +13,8 @@
 
 struct carrel_error;
 
-/* "running" "kept" (harvested or not, work only here) "committed" (on its branch) "interrupted"
- * (its carrel was killed) "creating" */
+/* "running" "kept" (harvested or not, work only here) "applied" (whole in the user's files)
+ * "committed" (on its branch) "interrupted" (its carrel was killed) "creating" */
 const char *workspaces_state(const struct workspace *ws);
 
 struct workspace_list {

@@ -17,6 +17,8 @@ static struct workspace *sample(void)
     (void)snprintf(ws->run, sizeof(ws->run), "R-1");
     (void)snprintf(ws->branch, sizeof(ws->branch), "task-T-1-run-R-1");
     (void)snprintf(ws->base, sizeof(ws->base), "0123456789012345678901234567890123456789");
+    (void)snprintf(ws->applied, sizeof(ws->applied), "ab");
+    (void)snprintf(ws->applied_tree, sizeof(ws->applied_tree), "cd");
     (void)snprintf(ws->note, sizeof(ws->note), "the machine stopped");
     ws->repo = strdup("/a\nb\\c/.git");
     ws->top = strdup("/a\nb\\c");
@@ -41,6 +43,8 @@ TEST(what_was_written_is_read_again)
     CHECK_STR(back->top, "/a\nb\\c");
     CHECK_STR(back->note, "the machine stopped");
     CHECK_STR(back->tip, "");
+    CHECK_STR(back->applied, "ab");
+    CHECK_STR(back->applied_tree, "cd");
     CHECK_EQ(back->phase, WORKSPACE_FINISHED);
     CHECK_EQ(back->mode, WORKSPACE_FUSE);
     CHECK(back->is_user_locked && back->is_published && !back->is_opened && !back->is_folder);

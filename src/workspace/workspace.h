@@ -46,8 +46,10 @@ struct workspace {
     char base[OID_MAX];
     char tip[OID_MAX];      /* of the run's own commits, harvested; empty: none yet */
     char snapshot[OID_MAX]; /* tip plus uncommitted work, harvested; empty: none yet */
-    char setup[OID_MAX];    /* key of the setup layer; empty: none */
-    char *layers;           /* sealed layers that it lies on, see stack.h; NULL: none */
+    char applied[OID_MAX];  /* the snapshot that is whole in the user's files; empty: none */
+    char applied_tree[OID_MAX]; /* its files: a later look gives the same ones another id */
+    char setup[OID_MAX];        /* key of the setup layer; empty: none */
+    char *layers;               /* sealed layers that it lies on, see stack.h; NULL: none */
     enum workspace_phase phase;
     enum workspace_mode mode;
     bool is_folder;      /* no git inside: a copy-on-write folder */

@@ -520,6 +520,47 @@ discards() {
 }
 @test "discard refuses to lose work, removes the rest, and leaves no trace" { both discards; }
 
+five_lines() { # as docs/workspaces.md and the manual page have them
+    new_repo
+    agent fix-42
+    in_repo workspace diff fix-42
+    in_repo workspace apply fix-42
+    [ "$status" -eq 0 ]
+    in_repo workspace list
+    [[ "$out" == *" applied "* ]]
+    in_repo workspace show fix-42 # looks again: the same files, another snapshot
+    [[ "$out" == *applied* ]]
+    in_repo workspace prune
+    [ "$out" = "nothing to prune" ]
+    in_repo workspace discard fix-42
+    [ "$status" -eq 0 ]
+    [ "$(cat "$T/repo/new.txt")" = new ]
+    [ -z "$(g branch --list 'task-*')" ]
+}
+@test "what was applied whole can be discarded" { both five_lines; }
+
+applied_and_then() {
+    new_repo
+    agent r1 --on-success apply
+    in_repo workspace resume r1 -c 'echo more >more'
+    [ "$status" -eq 0 ]
+    in_repo workspace list
+    [[ "$out" == *" kept "* ]]
+    in_repo workspace discard r1
+    is_one_error 125 "carrel: *r1*nowhere else*"
+    in_repo workspace resume r1 -c 'rm more'
+    in_repo workspace list
+    [[ "$out" == *" applied "* ]]
+    # what is in the way is not applied
+    agent r2
+    me sh -c 'echo mine >repo/a.txt'
+    in_repo workspace apply r2
+    [ "$status" -eq 1 ]
+    in_repo workspace discard r2
+    is_one_error 125 "carrel: *r2*nowhere else*"
+}
+@test "work that came after an apply is nowhere else" { both applied_and_then; }
+
 locks() {
     new_repo
     in_repo run --workspace --task t --run r1 -- true
