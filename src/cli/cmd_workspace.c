@@ -72,8 +72,9 @@ static const struct verb verbs[] = {
             .more = "Conflicts are listed, nothing is changed and the exit status is 1.",
             .options = BIT(OPTION_JSON), .run = verb_cherry_pick },
     { "discard", "[NAME...]", "remove workspaces; refused when work would be lost",
-            "The branch stays if it has commits of the run's and --force is not given.", 0,
-            SIZE_MAX, BIT(OPTION_FORCE) | BIT(OPTION_JSON), verb_discard, NULL },
+            "The branch stays if work was put on it that no other branch has, also with "
+            "--force.",
+            0, SIZE_MAX, BIT(OPTION_FORCE) | BIT(OPTION_JSON), verb_discard, NULL },
     { "open", .help = "give it a directory where your own git works; prints it", ONE_NAME,
             .more = "Its work is put on its branch first, and that branch is checked out "
                     "there.\n"

@@ -51,7 +51,7 @@ static int act(struct workplace *place, enum carrel_outcome_action action, const
     case CARREL_KEEP:
         return 0;
     case CARREL_DISCARD:
-        r = workplace_discard(place, true, err);
+        r = workplace_discard(place, err);
         outcome->state = "discarded";
         return r;
     case CARREL_COMMIT:

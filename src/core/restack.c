@@ -265,12 +265,11 @@ int restack_names(struct layer_names *names, void *state, struct carrel_error *e
     return workspace_each(state, NULL, add_layers, &naming, err);
 }
 
-int restack_discard(
-        const char *state, struct workspace *ws, bool force, struct carrel_error *err)
+int restack_discard(const char *state, struct workspace *ws, struct carrel_error *err)
 {
     bool has_layers = ws->layers != NULL;
 
-    int r = workspace_discard(state, ws, force, err);
+    int r = workspace_discard(state, ws, err);
     if (r == 0 && has_layers)
         (void)sweep_layers(state, NULL); /* else `carrel cleanup` does */
     return r;

@@ -47,5 +47,4 @@ struct layer_names;
 int restack_names(struct layer_names *names, void *state, struct carrel_error *err);
 
 /* workspace_discard(), and the layers that only this workspace had. */
-int restack_discard(
-        const char *state, struct workspace *ws, bool force, struct carrel_error *err);
+int restack_discard(const char *state, struct workspace *ws, struct carrel_error *err);

@@ -201,7 +201,7 @@ int stage_drop(struct stage *stage, int code)
         return code;
     sandbox_free(ptr_steal(&stage->box));
     if (!stage->options->workspace->resume)
-        (void)workplace_discard(stage->place, true, NULL); /* else swept */
+        (void)workplace_discard(stage->place, NULL); /* else swept */
     workplace_free(ptr_steal(&stage->place));
     return code;
 }

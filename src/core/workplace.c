@@ -95,7 +95,7 @@ static int open_new(
     if (r == 0)
         r = workplace_mount_monitor(place, o->program, err);
     if (r < 0 && place->ws) /* the first failure is the one to report */
-        (void)workplace_discard(place, true, NULL);
+        (void)workplace_discard(place, NULL);
     return r;
 }
 
@@ -205,7 +205,7 @@ static int finish_fork(struct workplace *place, int code, struct carrel_error *e
     int r = code == 0 ? workplace_make_mounts(place, err) : code;
 
     if (r < 0 && place->ws) /* the first failure is the one to report */
-        (void)workplace_discard(place, true, NULL);
+        (void)workplace_discard(place, NULL);
     return r;
 }
 
@@ -257,14 +257,14 @@ int workplace_open(const struct workplace_request *request, struct workplace **o
     return 0;
 }
 
-int workplace_discard(struct workplace *place, bool force, struct carrel_error *err)
+int workplace_discard(struct workplace *place, struct carrel_error *err)
 {
     int r = place->is_fuse ? fuse_unmount(place->ws, err) : 0;
 
     if (r < 0)
         return r;
     place->is_fuse = false;
-    return restack_discard(place->state, place->ws, force, err);
+    return restack_discard(place->state, place->ws, err);
 }
 
 void workplace_free(struct workplace *place)

@@ -36,7 +36,7 @@ void workplace_free(struct workplace *place);
 DEFINE_AUTO(struct workplace *, workplace_free)
 
 /* Discards its workspace, whatever of it is mounted. See workspace_discard(). */
-int workplace_discard(struct workplace *place, bool force, struct carrel_error *err);
+int workplace_discard(struct workplace *place, struct carrel_error *err);
 
 /* What a workspace is made for. */
 struct workplace_request {

@@ -328,13 +328,13 @@ int workspaces_discard(const char *name, bool force, struct carrel_error *err)
                     "with --force",
                     name);
         r = afterwards_discard(place->ws, err);
-        return r < 0 ? r : workplace_discard(place, false, err);
+        return r < 0 ? r : workplace_discard(place, err);
     }
     if (r == 0)
         r = hold(name, &ws, err);
     if (r == 0)
         r = afterwards_discard(ws, err);
-    return r < 0 ? r : restack_discard(state, ws, force, err);
+    return r < 0 ? r : restack_discard(state, ws, err);
 }
 
 int workspaces_open(

@@ -187,7 +187,7 @@ TEST(a_folder_gets_no_git)
     CHECK(found->is_folder);
     CHECK_STR(found->top, request.repo->top);
     CHECK_STR(found->branch, "");
-    CHECK_EQ(workspace_discard(fx.state, ws, false, &fx.err), 0);
+    CHECK_EQ(workspace_discard(fx.state, ws, &fx.err), 0);
     CHECK(!fixture_has(&fx, "state/workspaces/T"));
     fixture_finish(&fx);
 }

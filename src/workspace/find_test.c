@@ -165,7 +165,7 @@ TEST(a_damaged_record_is_shown_as_such_and_can_be_discarded)
     CHECK_EQ(workspace_repo(found, &repo, &fx.err), -EBADMSG);
     CHECK_EQ(workspace_sweep(fx.state, &fx.err), 0);
     CHECK(fixture_has(&fx, "state/workspaces/T/R"));
-    CHECK_EQ(workspace_discard(fx.state, found, false, &fx.err), 0);
+    CHECK_EQ(workspace_discard(fx.state, found, &fx.err), 0);
     CHECK(!fixture_has(&fx, "state/workspaces/T"));
     fixture_finish(&fx);
 }

@@ -102,7 +102,6 @@ const char *place_end_name(enum place_end end)
     static const char *const names[] = {
         [PLACE_UNDONE] = "undone",
         [PLACE_DISCARDED] = "discarded",
-        [PLACE_FORCED] = "forced",
         [PLACE_FILES] = "files",
     };
     return names[end];

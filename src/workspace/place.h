@@ -46,10 +46,9 @@ int place_unique(char name[static PLACE_NAME_MAX], struct carrel_error *err);
 enum place_end {
     PLACE_UNDONE,    /* half made: its branch goes if at base */
     PLACE_DISCARDED, /* its branch goes if nothing is lost by that */
-    PLACE_FORCED,    /* its branch goes with the work on it */
     PLACE_FILES,     /* the repository knows nothing of it any more: only files are left */
 };
-const char *place_end_name(enum place_end end); /* "undone" "discarded" "forced" "files" */
+const char *place_end_name(enum place_end end); /* "undone" "discarded" "files" */
 
 /* "<task>/<run>" as a path below the place, to be given to openat and the like. */
 #define PLACE_ID_MAX 160

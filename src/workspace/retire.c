@@ -49,14 +49,12 @@ static bool is_elsewhere(const struct repo *repo, const char *ref, const char *o
     return false;
 }
 
-/* What was forced before a crash was forced of the commits that were known then. */
-static bool is_known_tip(const struct workspace *ws, const char *at)
-{
-    return strcmp(at, ws->tip) == 0 || strcmp(at, ws->snapshot) == 0;
-}
-
-static int decide(const struct repo *repo, const struct workspace *ws, const char *trashed,
-        enum place_end end, struct fate *fate, struct carrel_error *err)
+/*
+ * A branch that is not at base was moved there by somebody who wanted to have the work, so it
+ * goes only where another ref has it.
+ */
+static int decide(const struct repo *repo, const struct workspace *ws, enum place_end end,
+        struct fate *fate, struct carrel_error *err)
 {
     char at[OID_MAX];
 
@@ -70,8 +68,6 @@ static int decide(const struct repo *repo, const struct workspace *ws, const cha
     bool goes = strcmp(at, ws->base) == 0;
     if (!goes && end == PLACE_DISCARDED)
         goes = is_elsewhere(repo, fate->ref, at);
-    if (!goes && end == PLACE_FORCED)
-        goes = !trashed || is_known_tip(ws, at);
     if (goes)
         memcpy(fate->at, at, sizeof(at));
     return 0;
@@ -204,7 +200,7 @@ int retire(const struct place *place, const struct workspace *ws, const char *tr
         if (r == -ENOENT)
             r = 0; /* the repository is gone, and what it knew with it */
         else if (r == 0)
-            r = decide(repo, ws, trashed, end, &fate, err);
+            r = decide(repo, ws, end, &fate, err);
         if (r == 0 && repo && end == PLACE_UNDONE)
             r = break_lock(repo, &fate);
     }
@@ -249,7 +245,7 @@ int retire_orphan(const struct place *place, const struct repo *repo, const char
         return r;
     if (is_taken(place, ws) || admin_owner(repo, ws) != OWNER_US)
         return 0;
-    r = decide(repo, ws, NULL, PLACE_DISCARDED, &fate, err);
+    r = decide(repo, ws, PLACE_DISCARDED, &fate, err);
     if (r < 0)
         return r;
     AUTO(fd_close) int gate = place_close_gate(place, LOCK_EX | LOCK_NB, err);
@@ -261,8 +257,7 @@ int retire_orphan(const struct place *place, const struct repo *repo, const char
     return r < 0 ? r : 1;
 }
 
-int workspace_discard(
-        const char *state, struct workspace *ws, bool force, struct carrel_error *err)
+int workspace_discard(const char *state, struct workspace *ws, struct carrel_error *err)
 {
     AUTO(place_finish) struct place place = PLACE_INIT;
     char opened[PATH_MAX];
@@ -282,5 +277,5 @@ int workspace_discard(
         return err_set(err, -EBUSY,
                 "workspace '%s/%s' is open at '%s': close it first (carrel workspace close %s)",
                 ws->task, ws->run, opened, ws->run);
-    return retire(&place, ws, NULL, force ? PLACE_FORCED : PLACE_DISCARDED, err);
+    return retire(&place, ws, NULL, PLACE_DISCARDED, err);
 }

@@ -38,19 +38,17 @@ static void check_gone(void)
     CHECK_EQ(rmdir(path), 0); /* empty */
 }
 
-enum force { NO_FORCE = false, FORCE = true };
-
 /* It goes, and nothing of it is left but perhaps the branch. */
-static void check_discarded(enum force force)
+static void check_discarded(void)
 {
-    CHECK_EQ(workspace_discard(fx.state, ws, force, &fx.err), 0);
+    CHECK_EQ(workspace_discard(fx.state, ws, &fx.err), 0);
     check_gone();
 }
 
 TEST(a_discarded_workspace_leaves_nothing)
 {
     begin();
-    check_discarded(NO_FORCE);
+    check_discarded();
     CHECK(!fixture_has_branch(&fx, "task-T-run-R", NULL));
     end();
 }
@@ -62,7 +60,7 @@ TEST(a_branch_with_work_stays)
     begin();
     add_work(work);
     ws->is_published = true;
-    check_discarded(NO_FORCE);
+    check_discarded();
     CHECK(fixture_has_branch(&fx, "task-T-run-R", work));
     end();
 }
@@ -74,18 +72,7 @@ TEST(a_branch_whose_work_was_merged_goes)
     begin();
     add_work(work);
     fixture_git(&fx, GIT_WORDS("merge", "-q", "--ff-only", work), NULL);
-    check_discarded(NO_FORCE);
-    CHECK(!fixture_has_branch(&fx, "task-T-run-R", NULL));
-    end();
-}
-
-TEST(force_takes_the_work_too)
-{
-    char work[OID_MAX];
-
-    begin();
-    add_work(work);
-    check_discarded(FORCE);
+    check_discarded();
     CHECK(!fixture_has_branch(&fx, "task-T-run-R", NULL));
     end();
 }
@@ -94,7 +81,7 @@ TEST(a_branch_that_the_user_has_checked_out_stays_even_so)
 {
     begin();
     fixture_git(&fx, GIT_WORDS("symbolic-ref", "HEAD", "refs/heads/task-T-run-R"), NULL);
-    check_discarded(FORCE);
+    check_discarded();
     CHECK(fixture_has_branch(&fx, "task-T-run-R", fx.base));
     end();
 }
@@ -105,10 +92,10 @@ TEST(a_packed_branch_goes_too_and_one_deleted_by_hand_is_no_trouble)
     AUTO(workspace_free) struct workspace *one = fixture_create(&fx, "T", "R1");
     AUTO(workspace_free) struct workspace *two = fixture_create(&fx, "T", "R2");
     fixture_git(&fx, GIT_WORDS("pack-refs", "--all"), NULL);
-    CHECK_EQ(workspace_discard(fx.state, one, false, &fx.err), 0);
+    CHECK_EQ(workspace_discard(fx.state, one, &fx.err), 0);
     CHECK(!fixture_has_branch(&fx, "task-T-run-R1", NULL));
     fixture_git(&fx, GIT_WORDS("update-ref", "-d", "refs/heads/task-T-run-R2"), NULL);
-    CHECK_EQ(workspace_discard(fx.state, two, false, &fx.err), 0);
+    CHECK_EQ(workspace_discard(fx.state, two, &fx.err), 0);
     check_gone();
     fixture_finish(&fx);
 }
@@ -119,13 +106,13 @@ TEST(locked_opened_and_used_ones_are_refused_and_stay)
 
     begin();
     CHECK_EQ(workspace_find(fx.state, "R", &other, &fx.err), 0);
-    CHECK_EQ(workspace_discard(fx.state, other, true, &fx.err), -EBUSY);
+    CHECK_EQ(workspace_discard(fx.state, other, &fx.err), -EBUSY);
     ws->is_user_locked = true;
-    CHECK_EQ(workspace_discard(fx.state, ws, true, &fx.err), -EBUSY);
+    CHECK_EQ(workspace_discard(fx.state, ws, &fx.err), -EBUSY);
     CHECK(strstr(fx.err.message, "carrel workspace unlock R"));
     ws->is_user_locked = false;
     ws->is_opened = true;
-    CHECK_EQ(workspace_discard(fx.state, ws, true, &fx.err), -EBUSY);
+    CHECK_EQ(workspace_discard(fx.state, ws, &fx.err), -EBUSY);
     CHECK(strstr(fx.err.message, "carrel workspace close R"));
     CHECK(fixture_has(&fx, "state/workspaces/T/R/meta"));
     CHECK(fixture_has_branch(&fx, "task-T-run-R", fx.base));
@@ -138,11 +125,11 @@ TEST(one_that_is_being_removed_is_not_removed_twice)
     begin();
     int other = open(ws->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     CHECK_EQ(flock(other, LOCK_EX | LOCK_NB), 0);
-    CHECK_EQ(workspace_discard(fx.state, ws, true, &fx.err), -EWOULDBLOCK);
+    CHECK_EQ(workspace_discard(fx.state, ws, &fx.err), -EWOULDBLOCK);
     CHECK(fixture_has(&fx, "state/workspaces/T/R/meta"));
     CHECK(fixture_has_branch(&fx, "task-T-run-R", fx.base));
     fd_close(other);
-    check_discarded(FORCE);
+    check_discarded();
     end();
 }
 
@@ -152,10 +139,10 @@ TEST(what_was_discarded_meanwhile_cannot_be_locked)
 
     begin();
     CHECK_EQ(workspace_find(fx.state, "R", &late, &fx.err), 0);
-    CHECK_EQ(workspace_discard(fx.state, ws, false, &fx.err), 0);
+    CHECK_EQ(workspace_discard(fx.state, ws, &fx.err), 0);
     workspace_free(ptr_steal(&ws));
     ws = fixture_create(&fx, "T", "R"); /* another one by that name */
-    CHECK_EQ(workspace_discard(fx.state, late, true, &fx.err), -ENOENT);
+    CHECK_EQ(workspace_discard(fx.state, late, &fx.err), -ENOENT);
     CHECK(fixture_has(&fx, "state/workspaces/T/R/meta"));
     end();
 }
@@ -170,7 +157,7 @@ TEST(shut_directories_and_whiteouts_go)
     CHECK_EQ(fchmodat(ws->dir, "upper/shut/in", 0, 0), 0);
     CHECK_EQ(fchmodat(ws->dir, "upper/shut", 0, 0), 0);
     CHECK_EQ(mkdirat(ws->dir, "work/work", 0), 0);
-    check_discarded(NO_FORCE);
+    check_discarded();
     end();
 }
 
@@ -178,7 +165,7 @@ TEST(without_its_repository_a_workspace_can_still_go)
 {
     begin();
     fixture_remove(&fx, ".", "repo");
-    CHECK_EQ(workspace_discard(fx.state, ws, false, &fx.err), 0);
+    CHECK_EQ(workspace_discard(fx.state, ws, &fx.err), 0);
     CHECK(!fixture_has(&fx, "state/workspaces/T"));
     end();
 }
@@ -196,7 +183,7 @@ TEST(many_can_go_at_once)
     }
     for (int i = 0; i < MANY; i++) {
         if (fork() == 0) {
-            CHECK_EQ(workspace_discard(fx.state, all[i], false, &fx.err), 0);
+            CHECK_EQ(workspace_discard(fx.state, all[i], &fx.err), 0);
             _exit(0);
         }
     }

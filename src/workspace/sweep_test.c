@@ -168,15 +168,7 @@ static void discard_one(struct fixture *fx)
     AUTO(workspace_free) struct workspace *ws = NULL;
 
     CHECK_EQ(workspace_find(fx->state, "T/R", &ws, &fx->err), 0);
-    CHECK_EQ(workspace_discard(fx->state, ws, false, &fx->err), 0);
-}
-
-static void force_one(struct fixture *fx)
-{
-    AUTO(workspace_free) struct workspace *ws = NULL;
-
-    CHECK_EQ(workspace_find(fx->state, "T/R", &ws, &fx->err), 0);
-    CHECK_EQ(workspace_discard(fx->state, ws, true, &fx->err), 0);
+    CHECK_EQ(workspace_discard(fx->state, ws, &fx->err), 0);
 }
 
 static void sweep(struct fixture *fx)
@@ -206,7 +198,7 @@ TEST(a_creation_killed_anywhere_is_undone)
             /* Killed when all was done: it is a workspace like any other. */
             CHECK_EQ(ws->phase, WORKSPACE_READY);
             CHECK(fixture_has_branch(&fx, ws->branch, fx.base));
-            CHECK_EQ(workspace_discard(fx.state, ws, false, &fx.err), 0);
+            CHECK_EQ(workspace_discard(fx.state, ws, &fx.err), 0);
         }
         picture(&fx, &after);
         CHECK_STR(after.data, before.data);
@@ -217,7 +209,7 @@ TEST(a_creation_killed_anywhere_is_undone)
     fixture_finish(&fx);
 }
 
-static void check_discard(void (*act)(struct fixture *fx), bool has_work)
+static void check_discard(bool has_work)
 {
     AUTO(buf_finish) struct buf before = BUF_INIT(1 << 20);
     struct fixture fx;
@@ -246,16 +238,16 @@ static void check_discard(void (*act)(struct fixture *fx), bool has_work)
         }
         workspace_free(ptr_steal(&ws));
 
-        is_killed = kill_at(&fx, act, nth++);
+        is_killed = kill_at(&fx, discard_one, nth++);
         sweep(&fx);
         if (workspace_find(fx.state, "T/R", &ws, NULL) == 0) {
             CHECK(is_killed);
             CHECK(fixture_has(&fx, "state/workspaces/T/R/upper/shut"));
             CHECK(fixture_has(&fx, "repo/.git/worktrees/carrel-T+R/locked"));
             CHECK(fixture_has_branch(&fx, ws->branch, has_work ? work : fx.base));
-            CHECK_EQ(workspace_discard(fx.state, ws, act == force_one, &fx.err), 0);
+            CHECK_EQ(workspace_discard(fx.state, ws, &fx.err), 0);
         }
-        if (has_work && act != force_one) {
+        if (has_work) {
             CHECK(fixture_has_branch(&fx, "task-T-run-R", work));
             fixture_git(&fx, GIT_WORDS("update-ref", "-d", "refs/heads/task-T-run-R"), NULL);
         }
@@ -269,17 +261,12 @@ static void check_discard(void (*act)(struct fixture *fx), bool has_work)
 
 TEST(a_discard_killed_anywhere_is_finished_or_never_was)
 {
-    check_discard(discard_one, false);
+    check_discard(false);
 }
 
 TEST(a_discard_killed_anywhere_keeps_a_branch_with_work)
 {
-    check_discard(discard_one, true);
-}
-
-TEST(a_forced_discard_killed_anywhere_takes_the_work_or_never_was)
-{
-    check_discard(force_one, true);
+    check_discard(true);
 }
 
 static void sweep_once(struct fixture *fx)
@@ -425,20 +412,19 @@ static void move_to_trash(struct fixture *fx, const char *name)
     CHECK_EQ(rename(from, to), 0);
 }
 
-/* "Forced" was said of the commits that were known then. */
-TEST(work_that_came_after_a_forced_discard_was_killed_stays)
+TEST(work_that_came_after_a_discard_was_killed_stays)
 {
     struct fixture fx;
     char work[OID_MAX];
 
     fixture_init(&fx);
     workspace_free(fixture_create(&fx, "T", "R"));
-    move_to_trash(&fx, "0123.forced");
+    move_to_trash(&fx, "0123.discarded");
     fixture_ask(&fx, GIT_WORDS("commit-tree", "-p", fx.base, "-m", "w", "HEAD^{tree}"), work,
             OID_MAX);
     fixture_git(&fx, GIT_WORDS("update-ref", "refs/heads/task-T-run-R", work), NULL);
     CHECK_EQ(workspace_sweep(fx.state, &fx.err), 1);
-    CHECK(!fixture_has(&fx, "state/workspaces/.trash/0123.forced"));
+    CHECK(!fixture_has(&fx, "state/workspaces/.trash/0123.discarded"));
     CHECK(!fixture_has(&fx, "repo/.git/worktrees/carrel-T+R"));
     CHECK(fixture_has_branch(&fx, "task-T-run-R", work));
     fixture_finish(&fx);
@@ -451,15 +437,15 @@ TEST(trash_that_a_living_process_removes_is_left_to_it)
 
     fixture_init(&fx);
     workspace_free(fixture_create(&fx, "T", "R"));
-    move_to_trash(&fx, "0123.forced");
-    (void)snprintf(path, sizeof(path), "%s/workspaces/.trash/0123.forced", fx.state);
+    move_to_trash(&fx, "0123.discarded");
+    (void)snprintf(path, sizeof(path), "%s/workspaces/.trash/0123.discarded", fx.state);
     int other = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     CHECK_EQ(flock(other, LOCK_EX | LOCK_NB), 0);
     CHECK_EQ(workspace_sweep(fx.state, &fx.err), 0);
-    CHECK(fixture_has(&fx, "state/workspaces/.trash/0123.forced/meta"));
+    CHECK(fixture_has(&fx, "state/workspaces/.trash/0123.discarded/meta"));
     fd_close(other);
     CHECK_EQ(workspace_sweep(fx.state, &fx.err), 1);
-    CHECK(!fixture_has(&fx, "state/workspaces/.trash/0123.forced"));
+    CHECK(!fixture_has(&fx, "state/workspaces/.trash/0123.discarded"));
     fixture_finish(&fx);
 }
 

@@ -123,12 +123,11 @@ int workspace_repo(const struct workspace *ws, struct repo **out, struct carrel_
 
 /*
  * Removes it: the directory gets a trash name, then admin dir and branch go, then the files.
- * The branch goes if it is still at base or another ref reaches its commit, or with `force`;
- * never while some worktree has it checked out. -EBUSY when locked by the user, opened or in
+ * The branch goes if it is still at base or another ref reaches its commit; never while some
+ * worktree has it checked out. -EBUSY when locked by the user, opened or in
  * use. `ws` stays to be freed, and is of no other use.
  */
-int workspace_discard(
-        const char *state, struct workspace *ws, bool force, struct carrel_error *err);
+int workspace_discard(const char *state, struct workspace *ws, struct carrel_error *err);
 
 /* Finishes or undoes what crashes left: half-made workspaces, admin dirs without a workspace,
  * trash, stale opened mounts. Changed work is never removed. Returns how many things. */

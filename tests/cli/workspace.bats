@@ -520,6 +520,26 @@ discards() {
 }
 @test "discard refuses to lose work, removes the rest, and leaves no trace" { both discards; }
 
+published() {
+    new_repo
+    agent r1
+    in_repo workspace commit r1
+    tip=$(g rev-parse task-t-run-r1)
+    in_repo workspace discard --force r1
+    [ "$status" -eq 0 ]
+    [ "$(g rev-parse task-t-run-r1)" = "$tip" ]
+    g branch -qD task-t-run-r1
+    # nor does a run that goes on there and fails take it
+    agent r2 --on-success commit
+    tip=$(g rev-parse task-t-run-r2)
+    in_repo workspace resume r2 --on-failure discard -c 'echo more >more; false'
+    [ "$status" -eq 1 ]
+    in_repo workspace list
+    [ -z "$out" ]
+    [ "$(g rev-parse task-t-run-r2)" = "$tip" ]
+}
+@test "a branch that work was put on stays, also with --force" { both published; }
+
 five_lines() { # as docs/workspaces.md and the manual page have them
     new_repo
     agent fix-42

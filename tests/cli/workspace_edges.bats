@@ -374,6 +374,7 @@ committed_then_refused() {
     [ "$out" = two ]
     in_repo workspace discard r1 --force
     [ "$status" -eq 0 ]
+    g branch -qD task-t-run-r1 # that is another matter
     no_trace
 }
 @test "work that was added to a committed run and refused is not lost" { both committed_then_refused; }
