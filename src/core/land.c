@@ -10,6 +10,23 @@
 #include <limits.h>
 #include <stdio.h>
 
+/*
+ * Words for a commit that is on the branch already make another one of it. Whoever has the old
+ * one in a branch of theirs would have the work twice then.
+ */
+static int may_reword(const struct workplace *place, const char *branch, const char *message,
+        struct carrel_error *err)
+{
+    const struct workspace *ws = place->ws;
+
+    if (!message || strcmp(ws->snapshot, ws->tip) == 0)
+        return 0;
+    if (!ref_others_have(place->repo, branch, ws->snapshot))
+        return 1;
+    return err_set(
+            err, -EEXIST, "its work is committed and another branch has it: the message stays");
+}
+
 /* The snapshot again, with the caller's words and the seal of the run's journal. */
 static int reword(struct workplace *place, const char *quarantine, const char *message,
         const char *seal, struct carrel_error *err)
@@ -67,7 +84,10 @@ int land_commit(struct workplace *place, const char *message, const char *seal,
         r = ref_read(place->repo, branch, old, err);
     if (r < 0)
         return err_wrap(err, r, "commit run '%s'", ws->run);
-    if (strcmp(old, ws->snapshot) != 0) {
+    bool is_there = strcmp(old, ws->snapshot) == 0;
+    if (is_there)
+        r = may_reword(place, branch, message, err);
+    if (!is_there || r > 0) {
         r = reword(place, quarantine, message, seal, err);
         if (r == 0)
             r = harvest_publish(

@@ -24,6 +24,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define CONTAINS_MAX 65536
+#define CONTAINS_TIMEOUT_MS 120000
 #define SYMREF_DEPTH 5    /* as git */
 #define LOCK_WAIT_MS 3000 /* for another's lock: it is held for the time of a few writes */
 #define STALE_LOCK_S 10
@@ -466,4 +468,26 @@ int ref_delete(
         return r;
     r = why_refused(repo, name, old, err);
     return r == 1 ? 0 : r;
+}
+
+bool ref_others_have(const struct repo *repo, const char *name, const char *oid)
+{
+    AUTO(buf_finish) struct buf answer = BUF_INIT(CONTAINS_MAX);
+    char contains[sizeof("--contains=") + OID_MAX];
+    struct git git = repo_git(repo);
+    struct git_io io = GIT_IO_INIT;
+
+    (void)snprintf(contains, sizeof(contains), "--contains=%s", oid);
+    io.output = &answer;
+    io.timeout_ms = CONTAINS_TIMEOUT_MS;
+    int r = git_run(&git,
+            GIT_ARGS("for-each-ref", "--count=2", "--format=%(refname)", contains), &io, NULL);
+    if (r != 0 || answer.len == 0)
+        return false;
+    char *rest = answer.data;
+    for (const char *line; (line = strsep(&rest, "\n")) != NULL;) {
+        if (line[0] && strcmp(line, name) != 0)
+            return true;
+    }
+    return false;
 }

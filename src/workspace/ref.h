@@ -43,6 +43,9 @@ int ref_move(const struct repo *repo, const char *name, const char *oid, const c
 int ref_delete(
         const struct repo *repo, const char *name, const char *old, struct carrel_error *err);
 
+/* Whether another ref than `name` leads to the commit. False when that cannot be found out. */
+bool ref_others_have(const struct repo *repo, const char *name, const char *oid);
+
 /*
  * Adds to `packed` a packed-refs file with every branch, tag and remote branch of the
  * repository but those of runs (name_is_run_branch), sorted as git wants it. Symbolic ones are

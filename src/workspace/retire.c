@@ -16,8 +16,6 @@
 
 #define HEADS "refs/heads/"
 #define REF_MAX (sizeof(HEADS) + NAME_BRANCH_MAX)
-#define MAX_ANSWER 65536
-#define TIMEOUT_MS 120000
 
 /* What becomes of the branch, decided before the gate is closed since git may have to be asked.
  */
@@ -25,29 +23,6 @@ struct fate {
     char ref[REF_MAX];
     char at[OID_MAX]; /* it goes if it is still there; empty: it stays */
 };
-
-/* Whether a ref other than `ref` leads to `oid`. False when that cannot be found out. */
-static bool is_elsewhere(const struct repo *repo, const char *ref, const char *oid)
-{
-    AUTO(buf_finish) struct buf answer = BUF_INIT(MAX_ANSWER);
-    char contains[sizeof("--contains=") + OID_MAX];
-    struct git git = repo_git(repo);
-    struct git_io io = GIT_IO_INIT;
-
-    (void)snprintf(contains, sizeof(contains), "--contains=%s", oid);
-    io.output = &answer;
-    io.timeout_ms = TIMEOUT_MS;
-    int r = git_run(&git,
-            GIT_ARGS("for-each-ref", "--count=2", "--format=%(refname)", contains), &io, NULL);
-    if (r != 0 || answer.len == 0)
-        return false;
-    char *rest = answer.data;
-    for (const char *line; (line = strsep(&rest, "\n")) != NULL;) {
-        if (line[0] && strcmp(line, ref) != 0)
-            return true;
-    }
-    return false;
-}
 
 /*
  * A branch that is not at base was moved there by somebody who wanted to have the work, so it
@@ -67,7 +42,7 @@ static int decide(const struct repo *repo, const struct workspace *ws, enum plac
         return r;
     bool goes = strcmp(at, ws->base) == 0;
     if (!goes && end == PLACE_DISCARDED)
-        goes = is_elsewhere(repo, fate->ref, at);
+        goes = ref_others_have(repo, fate->ref, at);
     if (goes)
         memcpy(fate->at, at, sizeof(at));
     return 0;

@@ -558,6 +558,24 @@ words() {
     agent r2
     in_repo workspace commit r2 -m "my words"
     [ "$(g log --format=%s "$base"..task-t-run-r2)" = $'my words\nagent: shout' ]
+    # also where a squash has put it on the branch before
+    agent r3
+    in_repo workspace apply --squash r3
+    [ "$status" -eq 0 ]
+    g reset -q --hard
+    in_repo workspace commit r3 -m "left over"
+    [ "$status" -eq 0 ]
+    [ "$(g log --format=%s "$base"..task-t-run-r3)" = $'left over\nagent: shout' ]
+    [ "$(g show -s --format=%T task-t-run-r3)" = "$(g show -s --format=%T task-t-run-r2)" ]
+    in_repo workspace commit r3 # without words it stays
+    [ "$(g log -1 --format=%s task-t-run-r3)" = "left over" ]
+    in_repo workspace list
+    [[ "$out" == *"r3 "*" committed "* ]]
+    # not where somebody has it already
+    in_repo workspace merge r3
+    in_repo workspace commit r3 -m "other words"
+    is_one_error 125 "carrel: commit run 'r3': *another branch has it*"
+    [ "$(g log -1 --format=%s task-t-run-r3)" = "left over" ]
 }
 @test "commit -m is about what the run did not commit itself" { both words; }
 
