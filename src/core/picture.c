@@ -2,6 +2,7 @@
 #include "core/picture.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/str.h"
 #include "base/tree.h"
 #include "core/carry.h"
 #include "core/inner.h"
@@ -9,6 +10,7 @@
 #include "core/quarantine.h"
 #include "core/workplace.h"
 #include "layer/layer.h"
+#include "workspace/changes.h"
 #include "workspace/git.h"
 #include "workspace/private.h"
 #include "workspace/renew.h"
@@ -45,25 +47,98 @@ void picture_finish(struct picture *picture)
 
 /*
  * The program of the sandbox that looks from inside. $all: also what is not committed. Answers
- * with a line "tip snapshot" and a pack of both over the base. A branch that the run removed is
- * as if it had never committed.
+ * with a line "tip snapshot" and a pack of both over the base; before that, with a line for
+ * each repository in the tree. Or with "said" and git's complaint. A branch that the run
+ * removed is as if it had never committed.
+ *
+ * git takes a directory that has a repository for a submodule, or fails where that has no
+ * commit, unless the index has something below it. So it is given an entry of a file that is
+ * not there, under a name that nobody could foresee; a submodule that only the run's index has
+ * is dropped from it. What is in the directory then counts as elsewhere: files, without the
+ * .git.
  */
 static const char inside_line[] =
-        "exec 2>/dev/null; cd /workspace || exit 1; "
+        "exec 2>/tmp/said; cd /workspace || exit 1; "
+        "s() { LC_ALL=C sed \"$@\"; }; "
+        "fail() { "
+        "  why=$(s -n -e '/^fatal: /{p;q}' -e '/^error: /{p;q}' /tmp/said); "
+        "  printf 'said %.300s\\n' \"${why:-$(head -n 1 /tmp/said)}\"; exit 1; "
+        "}; "
+        "look() { git -c core.hooksPath=/dev/null -c core.fsmonitor=false "
+        "  -c core.untrackedCache=false \"$@\"; }; "
+        "forget() { git update-index --force-remove -z --stdin; }; "
+        "links() { s -nz 's/^160000 [a-f0-9 cmoit]*\\t//p' | LC_ALL=C sort -z; }; "
         "tip=$(git rev-parse -q --verify \"refs/heads/$branch^{commit}\") || tip=$base; "
         "snapshot=$tip; "
         "if [ \"$all\" = 1 ]; then "
-        "  cp \"$(git rev-parse --git-dir)/index\" /tmp/index && export "
-        "GIT_INDEX_FILE=/tmp/index; "
-        "  git -c core.hooksPath=/dev/null -c core.fsmonitor=false add -A . || exit 1; "
-        "  tree=$(git write-tree) || exit 1; "
+        "  cp \"$(git rev-parse --git-dir)/index\" /tmp/index; "
+        "  export GIT_INDEX_FILE=/tmp/index; "
+        "  git ls-tree -r -z --full-tree \"$tip\" >/tmp/tree || fail; "
+        "  git ls-files -s -z >/tmp/staged || fail; "
+        "  links </tmp/tree >/tmp/had; links </tmp/staged >/tmp/has; "
+        "  if [ -s /tmp/has ]; then "
+        "    LC_ALL=C comm -z -23 /tmp/has /tmp/had | forget || fail; "
+        "  fi; "
+        "  none=$(git hash-object --stdin </dev/null) || fail; "
+        "  name=.none-$(date +%s%N); : >/tmp/names; "
+        "  while look ls-files -o -z --exclude-standard >/tmp/other || fail; "
+        "    s -nz 's|/$||p' /tmp/other >/tmp/inside; [ -s /tmp/inside ]; do "
+        "    tr '\\n\\0' '?\\n' </tmp/inside | LC_ALL=C cut -b -4000 | "
+        "      s 's|.*|repository &/.git|'; "
+        "    s -z \"s|$|/$name|\" /tmp/inside >>/tmp/names; "
+        "    s -z \"s|.*|100644 $none\\t&/$name|\" /tmp/inside | "
+        "      git update-index -z --index-info || fail; "
+        "  done; "
+        "  look add -A . || fail; forget </tmp/names || fail; "
+        "  tree=$(git write-tree) || fail; "
         "  if [ \"$tree\" != \"$(git rev-parse \"$tip^{tree}\")\" ]; then "
-        "    snapshot=$(echo \"$message\" | git commit-tree -p \"$tip\" \"$tree\") || exit 1; "
+        "    snapshot=$(echo \"$message\" | git commit-tree -p \"$tip\" \"$tree\") || fail; "
         "  fi; "
         "fi; "
         "echo \"$tip $snapshot\"; "
         "printf '%s\\n^%s\\n' \"$snapshot\" \"$base\" | "
         "git pack-objects --revs --thin --stdout --delta-base-offset -q";
+
+#define REPOSITORY "repository "
+#define SAID "said "
+
+/* Where there was no walk it is the only one who tells. */
+static int note_repository(struct taking *t, const char *path, struct carrel_error *err)
+{
+    const struct upper_limits limits = UPPER_LIMITS_INIT;
+    struct change_list list = {
+        .all = t->changes, .limits = &limits, .oddities_room = t->changes.n_oddities
+    };
+
+    if (t->place->ws->mode == WORKSPACE_OVERLAY)
+        return 0;
+    int r = changes_add_oddity(&list, path, ODDITY_REPOSITORY, err);
+    t->changes = list.all;
+    return r;
+}
+
+/* Lines of the run's making: what they are good for is checked by whoever uses them. */
+static int read_answer(struct taking *t, struct inner *inner, char *line, size_t size,
+        struct carrel_error *err)
+{
+    char shown[256];
+    int r;
+
+    while ((r = inner_read_line(inner, line, size, err)) == 0) {
+        if (strncmp(line, REPOSITORY, strlen(REPOSITORY)) == 0)
+            r = note_repository(t, line + strlen(REPOSITORY), err);
+        else if (strncmp(line, SAID, strlen(SAID)) == 0)
+            r = err_set(err, -EIO, "git in the sandbox said '%s'",
+                    str_escape(line + strlen(SAID), strlen(line + strlen(SAID)), shown,
+                            sizeof(shown)));
+        else
+            break;
+        if (r < 0)
+            return r;
+    }
+    changes_sort(&t->changes);
+    return r;
+}
 
 static int look_from_inside(struct taking *t, bool has_all, struct carrel_error *err)
 {
@@ -71,7 +146,7 @@ static int look_from_inside(struct taking *t, bool has_all, struct carrel_error 
     AUTO(inner_finish) struct inner inner = INNER_INIT;
     char branch[NAME_BRANCH_MAX + 16];
     char base[OID_MAX + 16];
-    char line[2 * OID_MAX + 4];
+    char line[PATH_MAX + sizeof(REPOSITORY)];
 
     (void)snprintf(branch, sizeof(branch), "branch=%s", ws->branch);
     (void)snprintf(base, sizeof(base), "base=%s", ws->base);
@@ -90,7 +165,7 @@ static int look_from_inside(struct taking *t, bool has_all, struct carrel_error 
     if (r == 0)
         r = inner_start(&spec, INSIDE_TIMEOUT_MS, &inner, err);
     if (r == 0)
-        r = inner_read_line(&inner, line, sizeof(line), err);
+        r = read_answer(t, &inner, line, sizeof(line), err);
     if (r < 0)
         return r;
     char *space = strchr(line, ' ');

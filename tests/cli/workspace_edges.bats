@@ -647,6 +647,70 @@ bare_repository() {
 }
 @test "a bare repository can be worked on, and has nothing to apply to" { both bare_repository; }
 
+# ---- repositories inside ------------------------------------------------------------------------
+
+inside=$(
+    cat <<'END'
+set -e
+git init -q bare && echo f >bare/f && echo l >bare/l.log # no commit in it
+git init -q bare/deep && echo d >bare/deep/d
+git init -q full && echo c >full/c
+git -C full add c && git -C full -c user.name=a -c user.email=a@b commit -qm c
+git clone -q full staged && git add staged 2>/dev/null
+odd=$(printf 'o\n\377') && git init -q "$odd" && echo o >"$odd/o"
+echo x >x.bin
+END
+)
+repositories_inside() {
+    local tree rules
+    new_repo
+    for tree in overlay copy; do
+        # where no filter has a say git is not asked, and the answer must be the same
+        for rules in '' '*.bin filter=lfs'; do
+            g rm -q --cached --ignore-unmatch .gitattributes
+            me sh -c "echo '$rules' >repo/.gitattributes"
+            g add -A
+            g commit -qm rules
+            in_repo run --workspace --tree "$tree" --task t --run r1 -c "$inside"
+            [ "$status" -eq 0 ]
+            in_repo workspace status r1
+            [ "$(grep -v '^!!' <<<"$out")" = '.A bare/deep/d
+.A bare/f
+.A full/c
+.A o\x0a\xff/o
+.A staged/c
+.A x.bin' ]
+            grep -qxF '!! bare/.git  (a git repository inside, left out)' <<<"$out"
+            grep -qxF '!! bare/deep/.git  (a git repository inside, left out)' <<<"$out"
+            [ "$(grep -c '^!!.*/\.git  (a git repository inside, left out)$' <<<"$out")" -eq 5 ]
+            in_repo workspace commit r1
+            [ "$status" -eq 0 ]
+            [ "$(g ls-tree -r task-t-run-r1 | grep -c -e ^160000 -e none)" -eq 0 ]
+            in_repo workspace discard r1
+            g branch -qD task-t-run-r1
+        done
+    done
+}
+@test "repositories inside are left out, whoever looks" { both repositories_inside; }
+
+complaint() {
+    new_repo
+    me sh -c 'echo "*.bin filter=f" >repo/.gitattributes'
+    g add -A
+    g commit -qm rules
+    in_repo run --workspace --run r1 -c '
+        git config filter.f.clean false && git config filter.f.required true && echo x >x.bin'
+    [ "$status" -eq 125 ]
+    [[ "$err" == *"carrel: "*"git in the sandbox said 'error: external filter 'false' failed 1'"* ]]
+    in_repo run --workspace --run r2 -c '
+        printf "#!/bin/sh\nprintf \"fatal: \\033[31m%%0900d\" 7 >&2\n" >/workspace/f && chmod +x f &&
+        git config filter.f.clean "/workspace/f; false" && git config filter.f.required true && echo x >x.bin'
+    [ "$status" -eq 125 ]
+    [[ "$err" == *"git in the sandbox said 'fatal: \\x"*"1b[31m0000"* && "$err" != *$'\e'* ]]
+    [ "$(wc -l <<<"$err")" -eq 1 ]
+}
+@test "what git complained of inside is said" { both complaint; }
+
 # ---- submodules ---------------------------------------------------------------------------------
 
 submodules() {
