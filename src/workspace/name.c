@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 static bool is_alnum(char c)
 {
@@ -39,6 +40,8 @@ static const char *complaint(const char *id, size_t len)
         return "it ends in '.lock'";
     if (len == 4 && memcmp(id, "runs", 4) == 0)
         return "'runs' is the name of a directory of carrel";
+    if (len == 4 && strncasecmp(id, "HEAD", 4) == 0)
+        return "git would take it for the commit that is checked out";
     return NULL;
 }
 

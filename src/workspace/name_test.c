@@ -10,7 +10,8 @@ static struct carrel_error err;
 TEST(ordinary_ids_are_accepted)
 {
     static const char *const ids[] = { "T-123", "R-456", "a", "0", "x.y_z-1", "lock", "run",
-        "runs1", "a.b.c", "0123456789012345678901234567890123456789012345678901234567890123" };
+        "runs1", "HEADS", "HEAD-1", "a.b.c",
+        "0123456789012345678901234567890123456789012345678901234567890123" };
 
     for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++)
         CHECK_EQ(name_check_id(ids[i], "task", &err), 0);
@@ -19,8 +20,8 @@ TEST(ordinary_ids_are_accepted)
 TEST(an_id_that_could_be_anything_but_an_id_is_refused)
 {
     static const char *const ids[] = { "", ".", "..", "-x", "_x", ".x", "a/b", "a..b", "a.",
-        "a.lock", "runs", "a b", "a\nb", "a:b", "a~b", "a^b", "a\\b", "a*", "a?", "a[", "@{",
-        "\xc3\xa4", "a\x7f",
+        "a.lock", "runs", "HEAD", "head", "Head", "a b", "a\nb", "a:b", "a~b", "a^b", "a\\b",
+        "a*", "a?", "a[", "@{", "\xc3\xa4", "a\x7f",
         "01234567890123456789012345678901234567890123456789012345678901234" };
 
     for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++)

@@ -2,7 +2,8 @@
 # Names that are options, revisions, paths, or look like other names.
 names() {
     printf '%s\n' '--upload-pack=x' '-f' 'a..b' '@{' '@' '-' '.' '..' 'x.lock' 'x.' '.x' 'a/b' 'a b' 'a~1' 'a^' 'a:b' \
-        'a?b' 'a*' 'a[b' 'a\b' 'runs' "$(printf 'n%.0s' {1..300})" 'аbc' $'a\u200bb' $'a\tb' 'refs/heads/main' '../../x' \
+        'a?b' 'a*' 'a[b' 'a\b' 'runs' HEAD head \
+        hEaD "$(printf 'n%.0s' {1..300})" 'аbc' $'a\u200bb' $'a\tb' 'refs/heads/main' '../../x' \
         $'a\x7f' "a'b" 'a"b' 'a$b' 'a;b' 'a|b'
 }
 plant='$EVIL/upload-pack'
@@ -38,7 +39,7 @@ attack() {
             fi
         done
         # As a base it is a revision, and some of these are good ones.
-        case $name in @ | refs/heads/main | a~1 | a^) continue ;; esac
+        case $name in @ | HEAD | refs/heads/main | a~1 | a^) continue ;; esac
         status=0
         output=$(carrel run --quiet --repo "$R" --base "$name" --task ok --run ok -- true 2>&1) || status=$?
         refused_well "base" || return 1
