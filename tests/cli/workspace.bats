@@ -46,6 +46,7 @@ summary() {
     agent r3 --json
     [ -z "$err" ]
     holds 'r["ok"] and r["run"] == "r3" and r["task"] == "t"'
+    holds 'r["held_by"]["disk"] == "watch"'
 }
 @test "the end of a run says what changed and what to do with it; not with --quiet or --json" {
     both summary
