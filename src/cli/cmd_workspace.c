@@ -66,10 +66,14 @@ static const struct verb verbs[] = {
             .options = BIT(OPTION_SQUASH) | BIT(OPTION_MERGE) | BIT(OPTION_JSON),
             .run = verb_apply },
     { "merge", .help = "merge its branch into yours", ONE_NAME,
-            .more = "Conflicts are listed, nothing is changed and the exit status is 1.",
+            .more = "Its work is put on its branch first. Conflicts are listed, nothing of "
+                    "yours\n"
+                    "is changed then and the exit status is 1.",
             .options = BIT(OPTION_JSON), .run = verb_merge },
     { "cherry-pick", .help = "put each of its commits on top of yours", ONE_NAME,
-            .more = "Conflicts are listed, nothing is changed and the exit status is 1.",
+            .more = "Its work is put on its branch first. Conflicts are listed, nothing of "
+                    "yours\n"
+                    "is changed then and the exit status is 1.",
             .options = BIT(OPTION_JSON), .run = verb_cherry_pick },
     { "discard", "[NAME...]", "remove workspaces; refused when work would be lost",
             "The branch stays if work was put on it that no other branch has, also with "

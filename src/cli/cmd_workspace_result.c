@@ -58,7 +58,9 @@ static int print_outcome_json(const char *name, const struct apply_outcome *outc
     return report_print_json(&text, status);
 }
 
-static int print_conflicts(const char *name, const struct apply_outcome *outcome)
+/* All but the plain apply have put the work on its branch by then, as they say they do. */
+static int print_conflicts(
+        const char *name, enum apply_how how, const struct apply_outcome *outcome)
 {
     for (size_t i = 0; i < outcome->n_conflicts; i++) {
         workspace_put(outcome->conflicts[i].path);
@@ -66,9 +68,13 @@ static int print_conflicts(const char *name, const struct apply_outcome *outcome
     }
     int status = report_finish(STATUS_CONFLICT);
     (void)fprintf(stderr,
-            "carrel: %zu conflict%s, and nothing was changed; commit or move your own changes "
+            "carrel: %zu conflict%s, and %s; commit or move your own changes "
             "to these paths, or take the work another way: 'carrel workspace patch %s'\n",
-            outcome->n_conflicts, outcome->n_conflicts == 1 ? "" : "s", name);
+            outcome->n_conflicts, outcome->n_conflicts == 1 ? "" : "s",
+            how == APPLY_FILES ? "nothing was changed"
+                               : "the work is on its own branch now, but nothing of yours was "
+                                 "changed",
+            name);
     return status;
 }
 
@@ -116,7 +122,7 @@ static int apply(const struct workspace_args *args, enum apply_how how)
     if (args->is_json) {
         status = print_outcome_json(name, &outcome, status);
     } else if (status == STATUS_CONFLICT) {
-        status = print_conflicts(name, &outcome);
+        status = print_conflicts(name, how, &outcome);
     } else {
         print_outcome(name, how, &outcome);
         status = report_finish(0);

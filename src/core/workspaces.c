@@ -367,6 +367,8 @@ int workspaces_close(const char *name, struct carrel_error *err)
     AUTO(repo_free) struct repo *repo = NULL;
 
     int r = hold(name, &ws, err);
+    if (r == 0 && !ws->is_opened)
+        return err_set(err, -EINVAL, "workspace '%s' is not open", ws->run);
     if (r == 0)
         r = workspace_repo(ws, &repo, err);
     return r < 0 ? r : opened_close(ws, repo, err);

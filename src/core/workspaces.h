@@ -76,7 +76,8 @@ int workspaces_discard(const char *name, bool force, struct carrel_error *err);
  * `path` receives it. */
 int workspaces_open(
         const char *name, const char *at, char *path, size_t size, struct carrel_error *err);
-/* Takes that directory away; what was changed there is kept in the workspace. */
+/* Takes that directory away; what was changed there is kept in the workspace. -EINVAL: it is
+ * not open. */
 int workspaces_close(const char *name, struct carrel_error *err);
 /* Moves an opened directory. */
 int workspaces_move(const char *name, const char *to, struct carrel_error *err);

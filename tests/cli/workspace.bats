@@ -492,8 +492,10 @@ merge_conflict() {
     [[ "$out" == *"a.txt: "* ]]
     [ "$(g rev-parse HEAD)" = "$head" ]
     [ -z "$(g status --porcelain)" ]
+    [[ "$err" == "carrel: 1 conflict, and the work is on its own branch now, but nothing of yours was changed"* ]]
+    [ "$(g show task-t-run-r1:new.txt)" = new ]
 }
-@test "a merge with conflicts changes nothing and ends with 1" { both merge_conflict; }
+@test "a merge with conflicts changes nothing of the user's and ends with 1" { both merge_conflict; }
 
 # ---- keeping and removing -----------------------------------------------------------------------
 
@@ -682,6 +684,10 @@ shells() {
 opens() {
     new_repo
     agent r1
+    in_repo workspace close r1
+    is_one_error 125 "carrel: workspace 'r1' is not open"
+    in_repo workspace move r1 "$T/moved"
+    is_one_error 125 "carrel: workspace 'r1' is not open"
     in_repo workspace open r1
     [ "$status" -eq 0 ]
     local at=$out
