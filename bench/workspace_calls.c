@@ -65,7 +65,7 @@ static int measure(struct runtime *runtime, const char *repo, char *const *files
     if (workplace_open(&request, &place, &err) < 0)
         return fail("create");
     printf("create %" PRIu64 "\n", (clock_ns() - began) / 1000);
-    if (upper_usage(place->ws->dir, &bytes, &inodes, &err) < 0)
+    if (upper_usage(place->ws->dir, UINT64_MAX, &bytes, &inodes, &err) < 0)
         return fail("disk");
     printf("disk %" PRIu64 "\n", bytes);
 
@@ -73,7 +73,8 @@ static int measure(struct runtime *runtime, const char *repo, char *const *files
         if (change(place->ws, *files, round) < 0)
             return fail("change");
     began = clock_ns();
-    if (picture_take(place, runtime, UINT64_MAX, &picture, &err) < 0)
+    const struct picture_bounds bounds = { .max_bytes = UINT64_MAX, .disk_bytes = UINT64_MAX };
+    if (picture_take(place, runtime, &bounds, &picture, &err) < 0)
         return fail("commit");
     printf("commit %" PRIu64 "\n", (clock_ns() - began) / 1000);
     picture_finish(&picture);

@@ -14,8 +14,32 @@
 
 void inner_finish(struct inner inner)
 {
+    disk_watch_release(&inner.watch); /* its init needs processor time to end it */
     process_close(inner.process);
     sandbox_free(inner.box);
+}
+
+/* What the run may use, but for git's sake not less than `least`; never more than `most`. */
+static uint64_t bound(
+        const struct inner_spec *spec, enum limit limit, uint64_t least, uint64_t most)
+{
+    const uint64_t own = spec->limits ? spec->limits[limit] : most;
+
+    return own < least ? least : own > most ? most : own;
+}
+
+static int watch(struct inner *inner, const struct inner_spec *spec,
+        const struct sandbox_limits *limits, struct carrel_error *err)
+{
+    if (!spec->has_watch)
+        return 0;
+    int r = disk_watch_begin(&inner->watch, spec->watched, spec->max_bytes, err);
+    if (r < 0)
+        return r;
+    inner->watch.box = inner->box;
+    inner->watch.cpu_milli = limits->value[LIMIT_CPU];
+    disk_watch_start(&inner->watch);
+    return 0;
 }
 
 int inner_start(const struct inner_spec *spec, unsigned timeout_ms, struct inner *out,
@@ -36,15 +60,20 @@ int inner_start(const struct inner_spec *spec, unsigned timeout_ms, struct inner
         .has_user = spec->has_user,
         .uid = spec->uid,
         .gid = spec->gid,
+        .is_watched = spec->has_watch,
         .limits.value = {
-            [LIMIT_MEMORY] = UINT64_C(2) << 30,
-            [LIMIT_PIDS] = 512,
-            [LIMIT_CPU] = 4000,
+            [LIMIT_MEMORY] = bound(spec, LIMIT_MEMORY, UINT64_C(512) << 20, UINT64_C(2) << 30),
+            [LIMIT_PIDS] = bound(spec, LIMIT_PIDS, 64, 512),
+            [LIMIT_CPU] = bound(spec, LIMIT_CPU, 1000, 4000),
             [LIMIT_DISK] = spec->disk_bytes ? spec->disk_bytes : UINT64_C(1) << 30,
             [LIMIT_FILES] = 1024,
         },
     };
-    r = sandbox_begin(spec->runtime, &box, &inner.box, err);
+    /* Processor time is given out once the sandbox stands: making it takes some. */
+    r = spec->has_watch ? sandbox_create(spec->runtime, &box, &inner.box, err)
+                        : sandbox_begin(spec->runtime, &box, &inner.box, err);
+    if (r == 0)
+        r = watch(&inner, spec, &box.limits, err);
     if (r == 0)
         r = environment_make(inner.box, spec->env, false, &env, err);
     if (r < 0)
@@ -65,15 +94,23 @@ int inner_start(const struct inner_spec *spec, unsigned timeout_ms, struct inner
 
 static int await(struct inner *inner, int fd, struct carrel_error *err)
 {
-    struct pollfd watch = { .fd = fd, .events = POLLIN };
-    int n;
+    struct pollfd wait = { .fd = fd, .events = POLLIN };
 
-    do
-        n = poll(&watch, 1, clock_poll_ms(inner->deadline_ns));
-    while (n < 0 && errno == EINTR);
-    if (n == 0)
-        return err_set(err, -ETIMEDOUT, "git in the sandbox took too long");
-    return n < 0 ? err_set_errno(err, -errno, "poll") : 0;
+    for (;;) {
+        struct disk_watch *watch = &inner->watch;
+        bool is_watch = watch->next_ns < inner->deadline_ns;
+        int n = clock_poll(&wait, 1, is_watch ? watch->next_ns : inner->deadline_ns);
+        if (n < 0 && errno != EINTR)
+            return err_set_errno(err, -errno, "poll");
+        if (watch->n_dirs > 0 && clock_ns() >= watch->next_ns && disk_watch_is_over(watch))
+            return err_set(err, -EDQUOT,
+                    "git in the sandbox, or what it started, filled the "
+                    "disk");
+        if (n > 0)
+            return 0;
+        if (n == 0 && clock_ns() >= inner->deadline_ns)
+            return err_set(err, -ETIMEDOUT, "git in the sandbox took too long");
+    }
 }
 
 int inner_read_line(struct inner *inner, char *line, size_t size, struct carrel_error *err)

@@ -6,6 +6,7 @@
  */
 #pragma once
 #include "base/auto.h"
+#include "core/disk_watch.h"
 #include "runtime/runtime.h"
 
 struct carrel_error;
@@ -18,7 +19,12 @@ struct inner_spec {
     bool has_user;
     uid_t uid;
     gid_t gid;
-    uint64_t disk_bytes;    /* of its private space; 0: a default */
+    uint64_t disk_bytes; /* of its private space; 0: a default */
+    const uint64_t
+            *limits; /* of the run, one for each enum limit; NULL: as much as git needs */
+    int watched;     /* directory that it may write to, if has_watch */
+    bool has_watch;
+    uint64_t max_bytes;     /* that may be in there */
     const char *line;       /* for /bin/sh -c */
     const char *const *env; /* NULL-terminated "K=V", added to a minimal environment */
 };
@@ -26,6 +32,7 @@ struct inner_spec {
 struct inner {
     struct sandbox *box;
     struct process process; /* stdout_fd is the caller's to read; stderr is dropped */
+    struct disk_watch watch;
     uint64_t deadline_ns;
 };
 void inner_finish(struct inner inner);
@@ -33,13 +40,17 @@ DEFINE_AUTO(struct inner, inner_finish)
 #define INNER_INIT                                                                             \
     (struct inner)                                                                             \
     {                                                                                          \
-        .process = PROCESS_INIT                                                                \
+        .process = PROCESS_INIT, .watch = DISK_WATCH_INIT                                      \
     }
 
 int inner_start(const struct inner_spec *spec, unsigned timeout_ms, struct inner *out,
         struct carrel_error *err);
 
-/* Reads one line of output, without its newline; it must end within the deadline and `size`. */
+/*
+ * The directory that is watched is watched while one of these waits, and only then: -EDQUOT.
+ * The first reads one line of output, without its newline; it must end within the deadline and
+ * `size`.
+ */
 int inner_read_line(struct inner *inner, char *line, size_t size, struct carrel_error *err);
 
 /* Waits for the end. Returns the exit status; -ETIMEDOUT, and -EIO when it was killed. */

@@ -70,9 +70,23 @@ static int act(struct workplace *place, enum carrel_outcome_action action, const
     return err_set(err, -EINVAL, "unknown action %d", (int)action);
 }
 
+static int take_picture(struct workplace *place, struct runtime *runtime, uint64_t used,
+        const struct outcome_bounds *bounds, struct picture *out, struct carrel_error *err)
+{
+    const uint64_t disk_bytes = bounds->limits[LIMIT_DISK];
+    const struct picture_bounds picture = {
+        .max_bytes = used < disk_bytes ? disk_bytes - used : 0,
+        .disk_bytes = disk_bytes,
+        .limits = bounds->limits,
+        .timeout_ms = bounds->timeout_ms,
+    };
+
+    return picture_take(place, runtime, &picture, out, err);
+}
+
 int outcome_reach(struct workplace *place, struct runtime *runtime,
-        enum carrel_outcome_action action, const char *seal, uint64_t disk_bytes,
-        struct outcome **out, struct carrel_error *err)
+        enum carrel_outcome_action action, const char *seal,
+        const struct outcome_bounds *bounds, struct outcome **out, struct carrel_error *err)
 {
     struct workspace *ws = place->ws;
     struct picture picture = { 0 };
@@ -93,8 +107,7 @@ int outcome_reach(struct workplace *place, struct runtime *runtime,
     if (r == 0)
         r = upper_usage(ws->dir, UINT64_MAX, &used, &inodes, err);
     if (r == 0 && action != CARREL_DISCARD)
-        r = picture_take(
-                place, runtime, used < disk_bytes ? disk_bytes - used : 0, &picture, err);
+        r = take_picture(place, runtime, used, bounds, &picture, err);
     if (r == -EDQUOT || r == -EFBIG) {
         outcome->is_unread = true;
         action = CARREL_KEEP;

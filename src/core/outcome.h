@@ -31,14 +31,20 @@ struct outcome {
 void outcome_free(struct outcome *outcome);
 DEFINE_AUTO(struct outcome *, outcome_free)
 
+/* Those of the run. They hold for what its result makes necessary, too. */
+struct outcome_bounds {
+    const uint64_t *limits; /* one for each enum limit */
+    uint64_t timeout_ms;
+};
+
 /*
  * The sandbox is gone: takes the picture, sums it up, and does `action`. A commit of ours names
  * `seal`, the head of the run's journal (empty: none). The workspace and its objects stay
- * within `disk_bytes`. On failure the workspace is there and whole.
+ * within the disk limit. On failure the workspace is there and whole.
  */
 int outcome_reach(struct workplace *place, struct runtime *runtime,
-        enum carrel_outcome_action action, const char *seal, uint64_t disk_bytes,
-        struct outcome **out, struct carrel_error *err);
+        enum carrel_outcome_action action, const char *seal,
+        const struct outcome_bounds *bounds, struct outcome **out, struct carrel_error *err);
 
 /* As the result's "workspace" member. */
 void outcome_write_json(const struct outcome *outcome, const char *run, struct json *json);

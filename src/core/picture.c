@@ -23,7 +23,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define INSIDE_TIMEOUT_MS 300000U
+#define INSIDE_TIMEOUT_MS 300000U /* as long as the run at most, but not less than ... */
+#define INSIDE_LEAST_MS 30000U
 #define MAX_EXCLUDE (1U << 20)
 #define FLAT "flat" /* beside upper/, while we look */
 
@@ -35,7 +36,7 @@ struct taking {
     char tip[OID_MAX];
     char snapshot[OID_MAX];
     struct changes changes;
-    uint64_t max_bytes;
+    const struct picture_bounds *bounds;
     int upper; /* what was changed, of all layers */
 };
 
@@ -46,10 +47,11 @@ void picture_finish(struct picture *picture)
 }
 
 /*
- * The program of the sandbox that looks from inside. $all: also what is not committed. Answers
- * with a line "tip snapshot" and a pack of both over the base; before that, with a line for
- * each repository in the tree. Or with "said" and git's complaint. A branch that the run
- * removed is as if it had never committed.
+ * The programs of the sandboxes that look from inside. The first one commits what is not
+ * committed, and so must write to the workspace; it answers with a line for each repository in
+ * the tree and a line "tip snapshot", or with "said" and git's complaint. The second one only
+ * reads, and may not do otherwise; it answers with such a line and a pack of both over the
+ * base. A branch that the run removed is as if it had never committed.
  *
  * git takes a directory that has a repository for a submodule, or fails where that has no
  * commit, unless the index has something below it. So it is given an entry of a file that is
@@ -57,7 +59,7 @@ void picture_finish(struct picture *picture)
  * is dropped from it. What is in the directory then counts as elsewhere: files, without the
  * .git.
  */
-static const char inside_line[] =
+static const char commit_line[] =
         "exec 2>/tmp/said; cd /workspace || exit 1; "
         "s() { LC_ALL=C sed \"$@\"; }; "
         "fail() { "
@@ -70,7 +72,6 @@ static const char inside_line[] =
         "links() { s -nz 's/^160000 [a-f0-9 cmoit]*\\t//p' | LC_ALL=C sort -z; }; "
         "tip=$(git rev-parse -q --verify \"refs/heads/$branch^{commit}\") || tip=$base; "
         "snapshot=$tip; "
-        "if [ \"$all\" = 1 ]; then "
         "  cp \"$(git rev-parse --git-dir)/index\" /tmp/index; "
         "  export GIT_INDEX_FILE=/tmp/index; "
         "  git ls-tree -r -z --full-tree \"$tip\" >/tmp/tree || fail; "
@@ -94,6 +95,13 @@ static const char inside_line[] =
         "  if [ \"$tree\" != \"$(git rev-parse \"$tip^{tree}\")\" ]; then "
         "    snapshot=$(echo \"$message\" | git commit-tree -p \"$tip\" \"$tree\") || fail; "
         "  fi; "
+        "echo \"$tip $snapshot\"";
+
+static const char pack_line[] =
+        "exec 2>/dev/null; cd /workspace || exit 1; "
+        "if [ -z \"$snapshot\" ]; then "
+        "  tip=$(git rev-parse -q --verify \"refs/heads/$branch^{commit}\") || tip=$base; "
+        "  snapshot=$tip; "
         "fi; "
         "echo \"$tip $snapshot\"; "
         "printf '%s\\n^%s\\n' \"$snapshot\" \"$base\" | "
@@ -140,32 +148,12 @@ static int read_answer(struct taking *t, struct inner *inner, char *line, size_t
     return r;
 }
 
-static int look_from_inside(struct taking *t, bool has_all, struct carrel_error *err)
+/* Reads an answer to its end, the line "tip snapshot". */
+static int read_ids(struct taking *t, struct inner *inner, struct carrel_error *err)
 {
-    const struct workspace *ws = t->place->ws;
-    AUTO(inner_finish) struct inner inner = INNER_INIT;
-    char branch[NAME_BRANCH_MAX + 16];
-    char base[OID_MAX + 16];
     char line[PATH_MAX + sizeof(REPOSITORY)];
 
-    (void)snprintf(branch, sizeof(branch), "branch=%s", ws->branch);
-    (void)snprintf(base, sizeof(base), "base=%s", ws->base);
-    static const char message[] = "message=" HARVEST_MESSAGE;
-    const char *const env[] = { branch, base, has_all ? "all=1" : "all=0", message,
-        "GIT_AUTHOR_NAME=carrel", "GIT_AUTHOR_EMAIL=carrel@localhost",
-        "GIT_COMMITTER_NAME=carrel", "GIT_COMMITTER_EMAIL=carrel@localhost", NULL };
-    const struct inner_spec spec = {
-        .runtime = t->runtime,
-        .mounts = t->place->mounts,
-        .n_mounts = t->place->n_mounts,
-        .line = inside_line,
-        .env = env,
-    };
-    int r = workspace_renew(t->place->ws, err); /* we may have looked before */
-    if (r == 0)
-        r = inner_start(&spec, INSIDE_TIMEOUT_MS, &inner, err);
-    if (r == 0)
-        r = read_answer(t, &inner, line, sizeof(line), err);
+    int r = read_answer(t, inner, line, sizeof(line), err);
     if (r < 0)
         return r;
     char *space = strchr(line, ' ');
@@ -175,8 +163,109 @@ static int look_from_inside(struct taking *t, bool has_all, struct carrel_error 
         return err_set(err, -EPROTO, "git in the sandbox gave a wrong answer");
     memcpy(t->tip, line, strlen(line) + 1); /* name_is_oid(): they fit */
     memcpy(t->snapshot, space + 1, strlen(space + 1) + 1);
-    r = harvest_take_pack(t->place->repo, t->quarantine, inner.process.stdout_fd, t->snapshot,
-            ws->base, &t->limits, err);
+    return 0;
+}
+
+static unsigned inside_ms(const struct picture_bounds *bounds)
+{
+    if (bounds->timeout_ms == 0 || bounds->timeout_ms > INSIDE_TIMEOUT_MS)
+        return INSIDE_TIMEOUT_MS;
+    return bounds->timeout_ms < INSIDE_LEAST_MS ? INSIDE_LEAST_MS
+                                                : (unsigned)bounds->timeout_ms;
+}
+
+/* What the first program gets of the run, and the second one, too. */
+struct inside {
+    char branch[NAME_BRANCH_MAX + 16];
+    char base[OID_MAX + 16];
+};
+
+static struct inside inside_of(const struct workspace *ws)
+{
+    struct inside inside;
+
+    (void)snprintf(inside.branch, sizeof(inside.branch), "branch=%s", ws->branch);
+    (void)snprintf(inside.base, sizeof(inside.base), "base=%s", ws->base);
+    return inside;
+}
+
+/* When it has answered it is over, and with it whatever the run's filters started. */
+static int commit_inside(struct taking *t, struct carrel_error *err)
+{
+    const struct inside inside = inside_of(t->place->ws);
+    AUTO(inner_finish) struct inner inner = INNER_INIT;
+    static const char message[] = "message=" HARVEST_MESSAGE;
+    const char *const env[] = { inside.branch, inside.base, message, "GIT_AUTHOR_NAME=carrel",
+        "GIT_AUTHOR_EMAIL=carrel@localhost", "GIT_COMMITTER_NAME=carrel",
+        "GIT_COMMITTER_EMAIL=carrel@localhost", NULL };
+    const struct inner_spec spec = {
+        .runtime = t->runtime,
+        .mounts = t->place->mounts,
+        .n_mounts = t->place->n_mounts,
+        .line = commit_line,
+        .env = env,
+        .limits = t->bounds->limits,
+        .watched = t->place->ws->dir,
+        .has_watch = true,
+        .max_bytes = t->bounds->disk_bytes,
+    };
+
+    int r = inner_start(&spec, inside_ms(t->bounds), &inner, err);
+    if (r == 0)
+        r = read_ids(t, &inner, err);
+    if (r == 0)
+        r = inner_wait(&inner, err);
+    return r > 0 ? err_set(err, -EIO, "git in the sandbox ended with status %d", r) : r;
+}
+
+/* Nothing of the host can be written to by it, so nobody has to watch while the pack is read.
+ */
+static int take_pack(struct taking *t, bool has_ids, struct carrel_error *err)
+{
+    const struct workspace *ws = t->place->ws;
+    const struct inside inside = inside_of(ws);
+    AUTO(inner_finish) struct inner inner = INNER_INIT;
+    AUTO(free)
+    struct sandbox_mount *mounts = calloc(t->place->n_mounts, sizeof(*mounts));
+    char tip[OID_MAX + 8];
+    char snapshot[OID_MAX + 16];
+
+    if (!mounts)
+        return err_set_errno(err, -ENOMEM, "mounts");
+    for (size_t i = 0; i < t->place->n_mounts; i++) {
+        mounts[i] = t->place->mounts[i];
+        mounts[i].access = ACCESS_READ_ONLY;
+    }
+    (void)snprintf(tip, sizeof(tip), "tip=%s", has_ids ? t->tip : "");
+    (void)snprintf(snapshot, sizeof(snapshot), "snapshot=%s", has_ids ? t->snapshot : "");
+    const char *const env[] = { inside.branch, inside.base, tip, snapshot, NULL };
+    const struct inner_spec spec = {
+        .runtime = t->runtime,
+        .mounts = mounts,
+        .n_mounts = t->place->n_mounts,
+        .line = pack_line,
+        .env = env,
+        .limits = t->bounds->limits,
+    };
+    int r = inner_start(&spec, inside_ms(t->bounds), &inner, err);
+    if (r == 0)
+        r = read_ids(t, &inner, err);
+    if (r == 0)
+        r = harvest_take_pack(t->place->repo, t->quarantine, inner.process.stdout_fd,
+                t->snapshot, ws->base, &t->limits, err);
+    return r;
+}
+
+static int look_from_inside(struct taking *t, bool has_all, struct carrel_error *err)
+{
+    int r = workspace_renew(t->place->ws, err); /* we may have looked before */
+
+    if (r == 0 && has_all)
+        r = commit_inside(t, err);
+    if (r == 0 && has_all)
+        r = workspace_renew(t->place->ws, err);
+    if (r == 0)
+        r = take_pack(t, has_all, err);
     return r < 0 ? r : carry_leave_out(t->place, t->quarantine, t->tip, t->snapshot, err);
 }
 
@@ -290,7 +379,7 @@ static int commit_outside(struct taking *t, struct carrel_error *err)
         .name = "carrel", .email = "carrel@localhost", .when_s = (int64_t)time(NULL)
     };
 
-    if (t->changes.bytes > t->max_bytes)
+    if (t->changes.bytes > t->bounds->max_bytes)
         return err_set(err, -EDQUOT, "the changes have %" PRIu64 " bytes", t->changes.bytes);
     if (t->changes.n == 0 && strcmp(t->tip, t->place->ws->base) == 0) {
         (void)snprintf(t->snapshot, sizeof(t->snapshot), "%s", t->tip);
@@ -341,17 +430,17 @@ static bool is_on_branch(const struct taking *t)
                    NULL) == 0;
 }
 
-int picture_take(struct workplace *place, struct runtime *runtime, uint64_t max_bytes,
-        struct picture *out, struct carrel_error *err)
+int picture_take(struct workplace *place, struct runtime *runtime,
+        const struct picture_bounds *bounds, struct picture *out, struct carrel_error *err)
 {
     struct workspace *ws = place->ws;
     struct taking t = {
         .place = place, .runtime = runtime, .limits = HARVEST_LIMITS_INIT, .upper = -1
     };
 
-    if (t.limits.max_pack_bytes > max_bytes)
-        t.limits.max_pack_bytes = max_bytes;
-    t.max_bytes = max_bytes;
+    if (t.limits.max_pack_bytes > bounds->max_bytes)
+        t.limits.max_pack_bytes = bounds->max_bytes;
+    t.bounds = bounds;
     int r = quarantine_path(place, t.quarantine, err);
     if (r < 0)
         return r;

@@ -22,10 +22,17 @@ struct picture {
 };
 void picture_finish(struct picture *picture);
 
+/* Where git must speak, programs of the run's choice may: filters, for one. */
+struct picture_bounds {
+    uint64_t max_bytes;     /* what is new may take so much once more, as objects */
+    uint64_t disk_bytes;    /* what may lie in the workspace meanwhile */
+    const uint64_t *limits; /* of the run, one for each enum limit; NULL: not known any more */
+    uint64_t timeout_ms;    /* of the run; 0: likewise */
+};
+
 /*
  * Takes the picture and writes it into the workspace's meta. The caller holds the lock.
- * -EDQUOT: what is new would take more than `max_bytes` once more, as objects; nothing was
- * taken.
+ * -EDQUOT: over one of the first two bounds; nothing was taken.
  */
-int picture_take(struct workplace *place, struct runtime *runtime, uint64_t max_bytes,
-        struct picture *out, struct carrel_error *err);
+int picture_take(struct workplace *place, struct runtime *runtime,
+        const struct picture_bounds *bounds, struct picture *out, struct carrel_error *err);

@@ -93,7 +93,7 @@ static int make_key(const struct workplace_request *q, const struct workplace *p
 
 /* Runs the command over the pristine tree; what it writes is in <dir>/upper. */
 static int run_setup(const struct workplace_request *q, const struct workplace *place,
-        const char *space, struct carrel_error *err)
+        const char *space, int dir, struct carrel_error *err)
 {
     AUTO(inner_finish) struct inner inner = INNER_INIT;
     AUTO(free) char *line = NULL;
@@ -116,6 +116,9 @@ static int run_setup(const struct workplace_request *q, const struct workplace *
         .gid = q->spec->gid,
         .disk_bytes = SETUP_DISK,
         .line = line,
+        .watched = dir,
+        .has_watch = true,
+        .max_bytes = SETUP_DISK,
     };
     int r = inner_start(&spec, SETUP_TIMEOUT_MS, &inner, err);
     if (r == 0)
@@ -197,7 +200,7 @@ static int make_layer(const struct workplace_request *q, const struct workplace 
         if (mkdirat(space, parts[i], 0755) < 0)
             r = err_set_errno(err, -errno, "create '%s/%s'", path, parts[i]);
     if (r == 0)
-        r = run_setup(q, place, path, err);
+        r = run_setup(q, place, path, space, err);
     if (r == 0)
         r = check_layer(place, space, err);
     if (r == 0)

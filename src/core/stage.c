@@ -241,9 +241,10 @@ int stage_end_place(struct stage *stage, struct carrel_error *err)
     int r = action == CARREL_COMMIT
                     ? evidence_seal(&stage->evidence, reason_name(result->reason), err)
                     : 0;
+    const struct outcome_bounds bounds = { result->limits, result->timeout_ms };
     if (r == 0)
-        r = outcome_reach(stage->place, stage->runtime, action, stage->evidence.seal,
-                result->limits[LIMIT_DISK], &result->outcome, err);
+        r = outcome_reach(stage->place, stage->runtime, action, stage->evidence.seal, &bounds,
+                &result->outcome, err);
     if (r < 0)
         return r;
     outcome_write_text(result->outcome, result->run, &result->summary);

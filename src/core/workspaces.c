@@ -24,6 +24,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define LATER_DISK (UINT64_C(1) << 30)
+
 /* As it is now, all of it is in the user's files; or was, when they said apply. */
 static bool is_applied(const struct workspace *ws)
 {
@@ -118,6 +120,18 @@ static int hold(const char *name, struct workspace **out, struct carrel_error *e
     return 0;
 }
 
+/* Nobody knows the limits of the run any more; git in a sandbox gets some room all the same. */
+static int look_later(struct workplace *place, struct runtime *runtime, struct picture *out,
+        struct carrel_error *err)
+{
+    struct picture_bounds bounds = { .max_bytes = UINT64_MAX };
+    uint64_t inodes;
+
+    int r = upper_usage(place->ws->dir, UINT64_MAX, &bounds.disk_bytes, &inodes, err);
+    bounds.disk_bytes += LATER_DISK;
+    return r < 0 ? r : picture_take(place, runtime, &bounds, out, err);
+}
+
 /* That, with its repository and tree; and a picture, when its run was killed before one. */
 static int hold_place(const char *name, struct workplace **out, struct oddity **oddities,
         size_t *n_oddities, struct carrel_error *err)
@@ -139,7 +153,7 @@ static int hold_place(const char *name, struct workplace **out, struct oddity **
             (place->ws->phase != WORKSPACE_FINISHED || oddities)) {
         r = workspace_renew(place->ws, err);
         if (r == 0)
-            r = picture_take(place, runtime, UINT64_MAX, &picture, err);
+            r = look_later(place, runtime, &picture, err);
         if (r == 0)
             r = workspace_end_use(place->ws, false, err);
         if (r == 0)
