@@ -3,6 +3,7 @@
 #include "attack.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,6 +96,33 @@ static size_t take_sockets(size_t mib)
     return mib;
 }
 
+/* Loopback: what nobody reads waits in the kernel. One that takes no more ends it. */
+static size_t take_tcp(size_t mib)
+{
+    static char chunk[65536];
+    const int flags = SOCK_STREAM | SOCK_CLOEXEC;
+    struct sockaddr_in at = { .sin_family = AF_INET,
+        .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t len = sizeof(at);
+    size_t bytes = 0;
+    int listener = socket(AF_INET, flags, 0);
+    if (listener < 0 || bind(listener, (struct sockaddr *)&at, sizeof(at)) < 0 ||
+            listen(listener, 64) < 0 || getsockname(listener, (struct sockaddr *)&at, &len) < 0)
+        return 0;
+    while (bytes < mib * MIB) {
+        size_t before = bytes;
+        int near = socket(AF_INET, flags, 0);
+        if (near < 0 || connect(near, (struct sockaddr *)&at, sizeof(at)) < 0)
+            break;
+        int far = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+        for (ssize_t n; (n = send(near, chunk, sizeof(chunk), MSG_DONTWAIT)) > 0;)
+            bytes += (size_t)n;
+        if (far < 0 || bytes - before < sizeof(chunk))
+            break;
+    }
+    return bytes / MIB < mib ? bytes / MIB : mib;
+}
+
 /* Small objects that are easily forgotten: names of files, each in its own directory entry. */
 static size_t take_page_cache(size_t mib)
 {
@@ -115,6 +143,7 @@ static const struct kind {
     { "memfd", take_memfd },
     { "pipes", take_pipes },
     { "sockets", take_sockets },
+    { "tcp", take_tcp },
     { "page-cache", take_page_cache },
 };
 

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034,SC2154
 # Without carrel it stops at an amount that does no harm.
-kinds=(heap shared tmpfs memfd pipes sockets)
+kinds=(heap shared tmpfs memfd pipes sockets tcp)
 size() { if [ "$1" = pipes ]; then echo 48; else echo 96; fi; } # the kernel stops a user's pipes at 64
 
 prepare() {

@@ -1,7 +1,7 @@
 /*
  * Takes all of what the kernel counts per user or per machine: descriptors, descriptors in
- * flight, terminals, inotify instances. Where the count is shared with the host's user, a
- * sandbox can starve it.
+ * flight, terminals, inotify instances and watches. Where the count is shared with the host's
+ * user, a sandbox can starve it.
  */
 #include "attack.h"
 #include <errno.h>
@@ -31,6 +31,24 @@ static size_t take_inotify(size_t max)
     for (size_t n = 0; n < max; n++)
         if (inotify_init1(IN_CLOEXEC) < 0)
             return n;
+    return max;
+}
+
+/* One for each instance and file: so a few hundred files are enough. */
+static size_t take_watches(size_t max)
+{
+    char path[64];
+    int instance = -1;
+    for (size_t n = 0; n < max; n++) {
+        if (n % 1000 == 0)
+            instance = inotify_init1(IN_CLOEXEC);
+        (void)snprintf(path, sizeof(path), "/tmp/watched-%d-%zu", (int)getuid(), n % 1000);
+        int fd = n < 1000 ? open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600) : -1;
+        if (fd >= 0)
+            (void)close(fd);
+        if (inotify_add_watch(instance, path, IN_MODIFY) < 0)
+            return n;
+    }
     return max;
 }
 
@@ -95,6 +113,7 @@ static const struct kind {
 } kinds[] = {
     { "descriptors", take_descriptors },
     { "inotify", take_inotify },
+    { "watches", take_watches },
     { "terminals", take_terminals },
     { "in-flight", take_in_flight },
     { "epoll-nest", take_epoll_nest },

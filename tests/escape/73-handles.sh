@@ -9,7 +9,7 @@ prepare() {
 
 control() {
     local kind
-    for kind in descriptors inotify terminals in-flight; do
+    for kind in descriptors inotify watches terminals in-flight; do
         box -- /attacks/73-handles control "$kind"
     done
 }
@@ -26,6 +26,9 @@ bare() {
     local kind
     me bash -c 'ulimit -S -n "$(ulimit -H -n)"; exec "$1" attack descriptors 2000' - "$A/73-handles" || true
     me "$A/73-handles" attack terminals 200 || true
+    # They are root's, or the user's: a number that leaves enough, and is more than a sandbox gets.
+    me "$A/73-handles" attack watches 20000 || true
+    me bash -c 'rm -f /tmp/watched-"$(id -u)"-*'
     for kind in inotify in-flight; do
         start bare alone "$A/73-handles" hold "$kind" 100000 || continue
         if alone "$A/73-handles" control "$kind" >/dev/null; then
@@ -39,6 +42,7 @@ bare() {
 
 attack() {
     box -- /attacks/73-handles attack descriptors 20000
+    box -- /attacks/73-handles attack watches 20000
     box -- /attacks/73-handles attack epoll-nest 200
 }
 
