@@ -37,6 +37,29 @@ static const char *const usual_keys[] = { "package-lock.json", "npm-shrinkwrap.j
     "yarn.lock", "pnpm-lock.yaml", "bun.lock", "requirements.txt", "poetry.lock", "uv.lock",
     "Pipfile.lock", "Cargo.lock", "go.sum", "Gemfile.lock", "composer.lock", NULL };
 
+/* Whether the lines "MODE TYPE ID\tPATH", each with a NUL at its end, have that path. */
+static bool has_path(const struct buf *lines, const char *path)
+{
+    for (size_t at = 0; at < lines->len; at += strlen(lines->data + at) + 1) {
+        const char *tab = strchr(lines->data + at, '\t');
+        if (tab && strcmp(tab + 1, path) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int explain_missing(const char *const *keys, const struct buf *found, const char *commit,
+        struct carrel_error *err)
+{
+    char shown[128];
+
+    while (keys[1] && has_path(found, keys[0]))
+        keys++;
+    return err_set(err, -ENOENT,
+            "the file '%s' of --setup-key is not in commit %.12s; git ls-tree shows what is",
+            str_escape(keys[0], strlen(keys[0]), shown, sizeof(shown)), commit);
+}
+
 /* Ids of the key files in the commit; without any, the whole tree is the key. */
 static int read_keys(const struct workplace_request *q, const struct workplace *place,
         const char *commit, struct buf *text, struct carrel_error *err)
@@ -60,9 +83,7 @@ static int read_keys(const struct workplace_request *q, const struct workplace *
     for (size_t i = 0; i < text->len; i++)
         found += text->data[i] == '\0';
     if (q->options->setup_keys && found < n - 5)
-        return err_set(err, -ENOENT,
-                "a file named by --setup-key is not in commit %.12s; git ls-tree shows what is",
-                commit);
+        return explain_missing(keys, text, commit, err);
     if (found == 0)
         buf_add_str(text, place->checkout->tree);
     return 0;
@@ -126,7 +147,8 @@ static int run_setup(const struct workplace_request *q, const struct workplace *
     if (r <= 0)
         return r;
     (void)inner_read_line(&inner, words, sizeof(words), NULL);
-    return err_set(err, -EIO, "the setup command failed with status %d: %s", r, words);
+    return err_set(err, -EIO, "the setup command failed with status %d%s%s", r,
+            words[0] ? ": " : " and printed nothing", words);
 }
 
 /* What cannot be read may hide a change of what is tracked below it. */

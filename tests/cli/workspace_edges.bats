@@ -276,8 +276,10 @@ setup_unreadable() {
 
 setup_keys() {
     new_repo
-    in_repo run --setup 'echo 1 >made' --setup-key nothing.lock -- echo ran
-    is_one_error 125 "carrel: *--setup-key is not in commit*"
+    in_repo run --setup 'echo 1 >made' --setup-key a.txt --setup-key nothing.lock -- echo ran
+    is_one_error 125 "carrel: *'nothing.lock' of --setup-key is not in commit*"
+    in_repo run --setup false --setup-key a.txt -- echo ran
+    is_one_error 125 "carrel: *failed with status 1 and printed nothing*"
     [ -z "$out" ]
     no_trace
     in_repo run --setup 'echo 1 >made' --setup-key a.txt --on-success discard -- cat made
