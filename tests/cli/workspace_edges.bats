@@ -525,7 +525,7 @@ for i in range(15):
 open("0", "w").close()
 for i in range(1, 40000):
     os.link("0", str(i))'
-    in_repo run --workspace --run names --disk 32M --on-success apply -- python3 -c "$made"
+    in_repo run --workspace --run names --disk 256M --on-success apply -- python3 -c "$made"
     [ "$status" -eq 0 ]
     [[ "$err" == *"workspace names: kept, not read:"* ]]
     [ -z "$(g status --porcelain)" ]
