@@ -251,20 +251,16 @@ static int start(struct keeper *keeper, size_t client, const struct keeper_messa
     struct evidence *evidence = &keeper->stage.evidence;
     uint64_t timeout_ms =
             options->timeout_ms ? options->timeout_ms : keeper->stage.result->timeout_ms;
-
-    struct sandbox_usage usage = USAGE_INIT;
+    struct sandbox_usage usage;
 
     if (!process)
         return err_set(err, -EAGAIN, "%d processes are running already", KEEPER_MAX_PROCESSES);
-    (void)sandbox_usage(keeper->stage.box, &usage, NULL); /* unknown then */
     *process = (struct keeper_process){
         .number = ++keeper->n_starts,
         .client = (int)client,
         .is_detached = request->flags & KEEPER_DETACH,
         .begun_ns = clock_ns(),
         .deadline_ns = CLOCK_NEVER,
-        .oom_before = usage.oom_kills,
-        .pids_before = usage.pids_refused,
         .oom_kills = USAGE_UNKNOWN,
         .pids_refused = USAGE_UNKNOWN,
         .streams = PROCESS_INIT,
@@ -282,6 +278,10 @@ static int start(struct keeper *keeper, size_t client, const struct keeper_messa
         return r;
     }
     int sent = answer_started(keeper, client, process, &process->streams, timeout_ms);
+    /* While it loads: it meets no limit so early, and nobody waits for our asking. */
+    sandbox_refusals(keeper->stage.box, &usage);
+    process->oom_before = usage.oom_kills;
+    process->pids_before = usage.pids_refused;
     /* Who started it ends it in time, as a rule; it may be stopped, or not be there any more.
      */
     process->deadline_ns = clock_ns() + (timeout_ms + LATE_MS) * NS_PER_MS;
@@ -399,9 +399,9 @@ static uint64_t since(uint64_t before, uint64_t now)
  * programs at a time are told of both. */
 static void account(struct keeper *keeper, struct keeper_process *p)
 {
-    struct sandbox_usage usage = USAGE_INIT;
+    struct sandbox_usage usage;
 
-    (void)sandbox_usage(keeper->stage.box, &usage, NULL); /* unknown then */
+    sandbox_refusals(keeper->stage.box, &usage);
     p->oom_kills = since(p->oom_before, usage.oom_kills);
     p->pids_refused = since(p->pids_before, usage.pids_refused);
 }

@@ -498,6 +498,13 @@ int sandbox_usage(struct sandbox *box, struct sandbox_usage *usage, struct carre
     return 0;
 }
 
+void sandbox_refusals(struct sandbox *box, struct sandbox_usage *usage)
+{
+    *usage = USAGE_INIT;
+    if (box->ops->refusals && front_check_running(box, NULL) == 0)
+        box->ops->refusals(box, usage);
+}
+
 int sandbox_file(struct sandbox *box, const struct file_request *request,
         struct file_answer *answer, struct carrel_error *err)
 {

@@ -236,6 +236,7 @@ struct runtime_ops {
     int (*ready)(struct sandbox *box, struct carrel_error *err);
     /* Optional: NULL answers -ENOTSUP. */
     int (*usage)(struct sandbox *box, struct sandbox_usage *usage, struct carrel_error *err);
+    void (*refusals)(struct sandbox *box, struct sandbox_usage *usage); /* NULL: unknown */
     int (*file)(struct sandbox *box, const struct file_request *request,
             struct file_answer *answer, struct carrel_error *err);
     int (*pids)(struct sandbox *box, pid_t *pids, size_t max, struct carrel_error *err);
@@ -367,6 +368,9 @@ DEFINE_AUTO(struct sandbox *, sandbox_free)
 
 /* Figures while it runs. */
 int sandbox_usage(struct sandbox *box, struct sandbox_usage *usage, struct carrel_error *err);
+
+/* Of these only oom_kills and pids_refused, for who asks at each start; the rest is unknown. */
+void sandbox_refusals(struct sandbox *box, struct sandbox_usage *usage);
 
 /*
  * Opens a file as the sandbox's user sees it, resolved inside: the host never follows a path

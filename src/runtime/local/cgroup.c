@@ -359,20 +359,28 @@ static uint64_t read_keyed(
     return USAGE_UNKNOWN;
 }
 
+void cgroup_refusals(const struct cgroup *group, struct sandbox_usage *usage)
+{
+    bool is_v1 = group->version == CGROUP_V1;
+
+    if (group->version == CGROUP_NONE)
+        return;
+    usage->oom_kills = read_keyed(
+            group, CGROUP_MEMORY, is_v1 ? "memory.oom_control" : "memory.events", "oom_kill");
+    usage->pids_refused = read_keyed(group, is_v1 ? CGROUP_PIDS : 0, "pids.events", "max");
+}
+
 void cgroup_usage(const struct cgroup *group, struct sandbox_usage *usage)
 {
     bool is_v1 = group->version == CGROUP_V1;
-    size_t pids = is_v1 ? CGROUP_PIDS : 0;
 
     if (group->version == CGROUP_NONE)
         return;
     usage->peak_memory_bytes = read_number(
             group, CGROUP_MEMORY, is_v1 ? "memory.max_usage_in_bytes" : "memory.peak");
-    usage->oom_kills = read_keyed(
-            group, CGROUP_MEMORY, is_v1 ? "memory.oom_control" : "memory.events", "oom_kill");
-    uint64_t peak = read_number(group, pids, "pids.peak");
+    uint64_t peak = read_number(group, is_v1 ? CGROUP_PIDS : 0, "pids.peak");
     usage->peak_pids = peak == USAGE_UNKNOWN || peak == 0 ? peak : peak - 1; /* init */
-    usage->pids_refused = read_keyed(group, pids, "pids.events", "max");
+    cgroup_refusals(group, usage);
 }
 
 int cgroup_members(

@@ -59,6 +59,9 @@ int cgroup_open(const struct cgroup *group);
 
 void cgroup_usage(const struct cgroup *group, struct sandbox_usage *usage);
 
+/* Of that only what the kernel ended and refused. */
+void cgroup_refusals(const struct cgroup *group, struct sandbox_usage *usage);
+
 /* Lists the processes in the group, frozen or not. Returns how many; -E2BIG: more than `max`.
  */
 int cgroup_members(

@@ -263,6 +263,11 @@ static int local_usage(
     return 0;
 }
 
+static void local_refusals(struct sandbox *box, struct sandbox_usage *usage)
+{
+    cgroup_refusals(&local_of(box)->cgroup, usage);
+}
+
 /*
  * Lets init end the programs, so that it can say what they used. It has a moment for that; an
  * init that does not answer is killed all the same.
@@ -441,6 +446,7 @@ static const struct runtime_ops ops = {
     .end = local_end,
     .free = local_free,
     .usage = local_usage,
+    .refusals = local_refusals,
     .file = local_file,
     .pids = local_pids,
     .describe = local_describe,
