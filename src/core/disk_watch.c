@@ -19,7 +19,8 @@
 #define SMALL_US 5000U        /* ... and looks seldom: a portion may become as much */
 #define PACE_US 1000000U      /* without our word there is another one only then */
 #define CPU_PERIOD_US 100000U /* over which a limit of processor time counts otherwise */
-#define MAX_DOUBTS 3U         /* some pass: a process begins, a descriptor is on its way */
+#define ENOUGH_US 60000000U
+#define MAX_DOUBTS 3U /* some pass: a process begins, a descriptor is on its way */
 #define DOUBT_MS 1U
 
 /* Where processes see what is below the watched directories. */
@@ -49,10 +50,12 @@ static struct sandbox *box_of(const struct disk_watch *watch)
     return watch->box && !watch->box->is_stopped ? watch->box : NULL;
 }
 
-/* The processor time in which so much can be written, at most. */
+/* The processor time in which so much can be written, at most; a minute is as good as more. */
 static uint64_t cpu_us_for(uint64_t bytes)
 {
-    return bytes / (RATE_PER_MS / 1000);
+    const uint64_t cpu_us = bytes / (RATE_PER_MS / 1000);
+
+    return cpu_us < ENOUGH_US ? cpu_us : ENOUGH_US;
 }
 
 /* What cannot be given out is not; then programs are halted while we count. */

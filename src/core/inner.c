@@ -103,9 +103,8 @@ static int await(struct inner *inner, int fd, struct carrel_error *err)
         if (n < 0 && errno != EINTR)
             return err_set_errno(err, -errno, "poll");
         if (watch->n_dirs > 0 && clock_ns() >= watch->next_ns && disk_watch_is_over(watch))
-            return err_set(err, -EDQUOT,
-                    "git in the sandbox, or what it started, filled the "
-                    "disk");
+            return err_set(
+                    err, -EDQUOT, "git in the sandbox, or a program of its, filled the disk");
         if (n > 0)
             return 0;
         if (n == 0 && clock_ns() >= inner->deadline_ns)

@@ -79,6 +79,8 @@ static int start(struct run *run, struct carrel_error *err)
     };
     disk_watch_start(&run->stage.watch);
     r = sandbox_start(run->stage.box, &spec, &run->process, err);
+    if (r < 0)
+        disk_watch_release(&run->stage.watch);
     if (r == -ENOENT && !o->root &&
             !run->stage.root) /* what another root lacks, the host cannot lend */
         return hint_missing_program(o->argv[0], err);
