@@ -155,8 +155,8 @@ static int bear(const struct birth *birth, struct carrel_error *err)
     become_fork(birth);
 }
 
-int keeper_fork(struct keeper *keeper, const struct keeper_message *request,
-        const char *const *labels, struct carrel_error *err)
+static int bear_all(struct keeper *keeper, const struct keeper_message *request,
+        const char *const *labels, bool *has_copy, struct carrel_error *err)
 {
     AUTO(keeper_sealed_finish) struct keeper_sealed sealed = KEEPER_SEALED_INIT;
     AUTO(restack_origin_finish) struct restack_origin origin = { 0 };
@@ -166,6 +166,7 @@ int keeper_fork(struct keeper *keeper, const struct keeper_message *request,
     if (request->value < 1 || request->value > MAX_FORKS)
         return err_set(err, -EINVAL, "1 to %d forks at a time", MAX_FORKS);
     int r = keeper_seal(keeper, &sealed, err);
+    *has_copy = sealed.copy.dir >= 0 || sealed.place_copy.dir >= 0;
     if (r == 0 && place)
         r = restack_origin(place->ws, sealed.place_copy.dir >= 0 ? &sealed.place_copy : NULL,
                 &origin, err);
@@ -194,4 +195,16 @@ int keeper_fork(struct keeper *keeper, const struct keeper_message *request,
     fd_close(ends[1]);
     /* Of those that were born the client must hear; it counts the missing itself. */
     return sealed.is_used ? fd_steal(&read_end) : r;
+}
+
+/* Forks that failed before we let go of a copy could not take it along. */
+int keeper_fork(struct keeper *keeper, const struct keeper_message *request,
+        const char *const *labels, struct carrel_error *err)
+{
+    bool has_copy = false;
+
+    int r = bear_all(keeper, request, labels, &has_copy, err);
+    if (has_copy)
+        sweep_own_layers();
+    return r;
 }
