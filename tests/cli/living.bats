@@ -23,6 +23,35 @@ life() {
 }
 @test "a sandbox keeps its files from program to program, until it is destroyed" { both life; }
 
+no_core_dumps() {
+    ulimit -S -c unlimited
+    create
+    in_box 'grep "core file size" /proc/self/limits'
+    [[ "$out" =~ ^"Max core file size"\ +1\ +1\ +bytes ]] # at 0 a handler of the host's would run: core(5)
+    carrel exec "$id" -- /bin/sh -c 'ulimit -c unlimited; kill -SEGV $$'
+    [ "$status" -eq 139 ]
+    in_box 'ls -A'
+    [ "$out" = "" ]
+}
+@test "a program that crashes leaves no core, and starts no handler of the host's" { both no_core_dumps; }
+
+interfaces() {
+    create
+    in_box 'python3 -c "
+import socket
+held = []
+try:
+    while len(held) < 100:
+        held.append(socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0))
+except OSError as e:
+    print(len(held), e.strerror)
+del held[0]
+socket.if_nameindex()
+print(\"again\")"; ip -o link | wc -l'
+    [ "$out" = $'8 No buffer space available\nagain\n1' ]
+}
+@test "programs can ask for interfaces, and hold few sockets for that" { both interfaces; }
+
 create_forms() {
     carrel create --json --name box --label project=x --label "note=a \"b\""
     [ "$status" -eq 0 ]

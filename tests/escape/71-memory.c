@@ -3,7 +3,10 @@
 #include "attack.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
 #include <netinet/in.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,6 +126,36 @@ static size_t take_tcp(size_t mib)
     return bytes / MIB < mib ? bytes / MIB : mib;
 }
 
+/*
+ * Each refusal by the kernel repeats the whole request, and waits until somebody reads it. The
+ * kernel says itself how much it keeps for such a socket.
+ */
+static size_t take_netlink(size_t mib)
+{
+    static char request[60000];
+    const struct nlmsghdr header = { .nlmsg_len = sizeof(request),
+        .nlmsg_type = UINT16_MAX,
+        .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK };
+    const int most = 4 * MIB; /* the kernel takes what it allows of it, twice */
+    size_t bytes = 0;
+    memcpy(request, &header, sizeof(header));
+    while (bytes < mib * MIB) {
+        uint32_t memory[SK_MEMINFO_VARS] = { 0 };
+        socklen_t len = sizeof(memory);
+        int sock = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+        if (sock < 0)
+            return bytes / MIB;
+        (void)setsockopt(sock, SOL_SOCKET, SO_RCVBUF, &most, sizeof(most));
+        (void)setsockopt(sock, SOL_SOCKET, SO_SNDBUF, &most, sizeof(most));
+        for (int i = 0; i < 256 && send(sock, request, sizeof(request), 0) > 0; i++)
+            ;
+        if (getsockopt(sock, SOL_SOCKET, SO_MEMINFO, memory, &len) < 0)
+            cannot("SO_MEMINFO: %s", strerror(errno));
+        bytes += memory[SK_MEMINFO_RMEM_ALLOC];
+    }
+    return mib;
+}
+
 /* Small objects that are easily forgotten: names of files, each in its own directory entry. */
 static size_t take_page_cache(size_t mib)
 {
@@ -144,6 +177,7 @@ static const struct kind {
     { "pipes", take_pipes },
     { "sockets", take_sockets },
     { "tcp", take_tcp },
+    { "netlink", take_netlink },
     { "page-cache", take_page_cache },
 };
 
@@ -170,11 +204,12 @@ static void attack(char **args)
         failed(kind->name, why, NULL);
 }
 
-/* control KIND */
+/* control KIND MIB */
 static void control(char **args)
 {
     const struct kind *kind = find(args[0]);
-    works(kind->name, kind->take(4) == 4);
+    size_t mib = number(args[1]);
+    works(kind->name, kind->take(mib) == mib);
 }
 
 int main(int argc, char **argv)

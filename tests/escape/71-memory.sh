@@ -1,7 +1,8 @@
 # shellcheck shell=bash disable=SC2034,SC2154
 # Without carrel it stops at an amount that does no harm.
-kinds=(heap shared tmpfs memfd pipes sockets tcp)
+kinds=(heap shared tmpfs memfd pipes sockets tcp netlink)
 size() { if [ "$1" = pipes ]; then echo 48; else echo 96; fi; } # the kernel stops a user's pipes at 64
+fair() { if [ "$1" = netlink ]; then echo 1; else echo 4; fi; }   # what anybody may have
 
 prepare() {
     options=(--memory 32M --disk 32M)
@@ -11,7 +12,7 @@ prepare() {
     if [ "$holder" = cgroup ]; then
         held_kinds=("${kinds[@]}")
     else
-        held_kinds=(heap tmpfs)
+        held_kinds=(heap tmpfs netlink)
     fi
     all_attempts=no
 }
@@ -27,11 +28,11 @@ bare() {
 control() {
     local kind
     for kind in "${kinds[@]}"; do
-        box -- /attacks/71-memory control "$kind"
+        box -- /attacks/71-memory control "$kind" "$(fair "$kind")"
     done
 }
 
-# Killed for the limit, or refused by the call itself; either way it did not get the memory.
+# Killed for the limit, or refused by the call itself (netlink, of which nobody has many); either way it did not get the memory.
 bomb() {
     local kind=$1 result reason
     result=$(box --json -- /attacks/71-memory attack "$kind" "$(size "$kind")") || true

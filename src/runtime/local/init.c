@@ -15,6 +15,7 @@
 #include "runtime/local/init_files.h"
 #include "runtime/local/launch.h"
 #include "runtime/local/lease.h"
+#include "runtime/local/netlink.h"
 #include "runtime/local/plan.h"
 #include "runtime/local/setup.h"
 #include "runtime/local/sys.h"
@@ -59,6 +60,8 @@ struct init {
     int owner;
     int space_fd;
     int child_fd; /* signalfd for SIGCHLD */
+    int listener; /* where programs wait for a netlink socket; -1: none */
+    int netlink_most;
     uint32_t last_id;
     bool is_over;   /* a process that was to be the last has ended */
     bool is_alone;  /* as far as we know: no process but us */
@@ -457,6 +460,15 @@ static void serve(struct init *init)
         fd_close(fds[i]);
 }
 
+/* In a network namespace of its own a sandbox has all that there are; on the host's, a share.
+ */
+static int most_netlinks(const struct plan *plan)
+{
+    int n = plan->has_netns ? 0 : netlink_count();
+
+    return n < 0 ? 0 : n + (plan->has_netns ? NETLINK_MOST : NETLINK_MOST_MORE);
+}
+
 static int prepare(struct init *init, struct carrel_error *err)
 {
     sigset_t set;
@@ -535,6 +547,7 @@ static _Noreturn void run_loop(struct init *init)
             { .fd = init->owner, .events = POLLIN },
             { .fd = init->events, .events = has_backlog ? POLLOUT : 0 },
             { .fd = init->lease.timer, .events = POLLIN },
+            { .fd = init->listener, .events = POLLIN },
         };
         int n = poll(watch, ARRAY_LEN(watch), init->may_rest ? REST_MS : -1);
         if (n == 0)
@@ -548,6 +561,8 @@ static _Noreturn void run_loop(struct init *init)
             reap(init);
         if (init->is_over)
             end_with_last(init);
+        if (watch[5].revents)
+            netlink_answer(init->listener, init->netlink_most);
         if (watch[0].revents)
             serve(init);
         enum lease_state state = lease_check(&init->lease, init->n_running > 0);
@@ -571,11 +586,13 @@ _Noreturn void init_main(struct setup *setup)
     init.lease = LEASE_INIT;
     init.freezer = -1;
     setup->stack_end = init.stack + sizeof(init.stack);
+    init.netlink_most = most_netlinks(setup->plan); /* before the host's /proc is gone */
     int r = setup_run(setup, &err);
     init.sock = setup->sock;
     init.events = setup->events;
     init.owner = setup->owner;
     init.space_fd = setup->space_fd;
+    init.listener = setup->listener;
     if (r == 0)
         r = prepare(&init, &err);
     if (r < 0) {

@@ -274,8 +274,6 @@ struct plan plan_for_programs(const struct plan *plan)
         .has_range = plan->has_range,
         .is_init_apart = plan->is_init_apart,
         .stays = plan->stays,
-        .filters_init = plan->filters_init,
-        .is_watched = plan->is_watched,
         .n_rlimits = plan->n_rlimits,
         .user_name = plan->user_name,
     };
@@ -312,8 +310,6 @@ static bool bounds_each_file(const struct sandbox_spec *spec)
 
 static void plan_rlimits(struct plan *plan, const struct sandbox_spec *spec)
 {
-    /* Not 0: that would still start a core_pattern that is a program; see core(5). */
-    plan_add_rlimit(plan, RLIMIT_CORE, 1);
     plan_add_rlimit(plan, RLIMIT_NOFILE, spec->limits.value[LIMIT_FILES]);
     plan_add_rlimit(plan, RLIMIT_MEMLOCK, 64U << 10);
     plan_add_rlimit(plan, RLIMIT_MSGQUEUE, 800U << 10);
@@ -339,7 +335,7 @@ int plan_make(const struct sandbox_spec *spec, const struct host *host, struct p
     if (!plan->hostname)
         return err_set_errno(err, -ENOMEM, "plan");
     plan->has_netns = spec->network == NETWORK_NONE;
-    plan->stays = plan->filters_init = spec->stays;
+    plan->stays = spec->stays;
     plan->is_watched = spec->is_watched;
     plan->landlock = host->landlock;
     plan_space_size(plan, spec->limits.value[LIMIT_DISK]);

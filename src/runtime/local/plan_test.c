@@ -522,13 +522,3 @@ TEST(the_disk_limit_is_what_the_program_gets)
     CHECK_STR(plan->space_bytes, "67371008"); /* and 256K for the skeleton */
     CHECK_STR(plan->space_inodes, "8448");
 }
-
-TEST(core_dumps_are_off_for_handlers_too)
-{
-    struct sandbox_spec spec = spec_of();
-    struct host host = host_of(0);
-    AUTO(plan_free) struct plan *plan = make(&spec, &host);
-
-    CHECK_EQ(plan->rlimits[0].resource, RLIMIT_CORE);
-    CHECK_EQ(plan->rlimits[0].value, 1);
-}

@@ -1,7 +1,9 @@
-/* seccomp.c - loads the filter that seccomp_gen prepared when carrel was built. */
+/* seccomp.c - loads the filter that seccomp_gen prepared when carrel was built, and its rest.
+ */
 #include "runtime/local/seccomp.h"
 #include "base/auto.h"
 #include "base/err.h"
+#include "runtime/local/seccomp_rules.h"
 #include "seccomp_program.h"
 #include <errno.h>
 #include <linux/fs.h>
@@ -16,8 +18,12 @@ _Static_assert(
 /* The first part has looked at the architecture. */
 static const struct sock_filter rest_program[] = {
     BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 3, 0),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 4),
+    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1]) + 4),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SECCOMP_INIT_MARK, 1, 2),
     BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EINVAL),
     BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 };
 
@@ -45,8 +51,7 @@ static const struct {
     const struct sock_filter *code;
     size_t len;
 } programs[] = {
-    [SECCOMP_WHOLE] = { seccomp_program, ARRAY_LEN(seccomp_program) },
-    [SECCOMP_INIT] = { seccomp_init_program, ARRAY_LEN(seccomp_init_program) },
+    [SECCOMP_INIT] = { seccomp_program, ARRAY_LEN(seccomp_program) },
     [SECCOMP_REST] = { rest_program, ARRAY_LEN(rest_program) },
     [SECCOMP_WATCHED] = { watched_program, ARRAY_LEN(watched_program) },
 };
@@ -61,7 +66,8 @@ size_t seccomp_program_len(enum seccomp_part part)
     return programs[part].len;
 }
 
-static int install(enum seccomp_part part, struct carrel_error *err)
+/* Returns what the kernel does: 0, or with NEW_LISTENER a descriptor. */
+static int load(enum seccomp_part part, unsigned flags)
 {
     /* The kernel copies the program; its interface only lacks the const. */
     union {
@@ -74,31 +80,40 @@ static int install(enum seccomp_part part, struct carrel_error *err)
     };
 
     /*
-     * No flags. Not SECCOMP_FILTER_FLAG_SPEC_ALLOW: before Linux 5.16 it would take the
+     * Not SECCOMP_FILTER_FLAG_SPEC_ALLOW: before Linux 5.16 it would take the
      * mitigations of Spectre off a program that nobody has vouched for; since then a filter
      * does not turn them on anyway, and the flag changes nothing.
      */
-    if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0)
-        return err_set_errno(err, -errno, "install the seccomp filter");
-    return 0;
+    long r = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
+    return r < 0 ? -errno : (int)r;
 }
 
-int seccomp_install(struct carrel_error *err)
+static int check(int r, struct carrel_error *err)
 {
-    return install(SECCOMP_WHOLE, err);
+    return r < 0 ? err_set_errno(err, r, "install the seccomp filter") : r;
 }
 
-int seccomp_install_init(struct carrel_error *err)
+/*
+ * A process has one listener at most, and where carrel itself runs under somebody's filter that
+ * asks, it has one. Then nobody is asked by ours, and what it would ask for gets ENOSYS.
+ */
+int seccomp_install_init(int *listener, struct carrel_error *err)
 {
-    return install(SECCOMP_INIT, err);
+    int r = load(SECCOMP_INIT, SECCOMP_FILTER_FLAG_NEW_LISTENER);
+
+    *listener = r < 0 ? -1 : r;
+    if (r == -EBUSY)
+        r = load(SECCOMP_INIT, 0);
+    r = check(r, err);
+    return r < 0 ? r : 0;
 }
 
 int seccomp_install_rest(struct carrel_error *err)
 {
-    return install(SECCOMP_REST, err);
+    return check(load(SECCOMP_REST, 0), err);
 }
 
 int seccomp_install_watched(struct carrel_error *err)
 {
-    return install(SECCOMP_WATCHED, err);
+    return check(load(SECCOMP_WATCHED, 0), err);
 }

@@ -88,9 +88,6 @@ static int number_of(const char *name, const struct arch *arch)
     return known < 0 ? -1 : known; /* libseccomp numbers foreign calls downwards from -100 */
 }
 
-/* Whom a filter is for. */
-enum audience { FOR_PROGRAMS, FOR_INIT };
-
 static void take_group(const struct seccomp_group *group, const struct arch *arch,
         enum seccomp_rule rule_of[NUMBERS], bool is_taken[NUMBERS])
 {
@@ -120,8 +117,7 @@ static void add_range(struct range *ranges, size_t *n, uint32_t first, enum secc
 }
 
 /* Fills `ranges` with all 2^32 numbers, in order; returns how many there are. */
-static size_t make_ranges(
-        const struct arch *arch, enum audience audience, struct range ranges[NUMBERS + 3])
+static size_t make_ranges(const struct arch *arch, struct range ranges[NUMBERS + 3])
 {
     enum seccomp_rule rule_of[NUMBERS];
     bool is_taken[NUMBERS] = { false };
@@ -131,8 +127,7 @@ static size_t make_ranges(
         rule_of[i] = RULE_ABSENT;
     for (size_t i = 0; i < ARRAY_LEN(seccomp_groups); i++)
         take_group(&seccomp_groups[i], arch, rule_of, is_taken);
-    if (audience == FOR_INIT)
-        rule_of[number_of(SECCOMP_INIT_ALONE, arch)] = RULE_ALLOW;
+    rule_of[number_of(SECCOMP_INIT_ALONE, arch)] = RULE_ALLOW;
 
     for (uint32_t i = 0; i < NUMBERS; i++)
         add_range(ranges, &n, i, rule_of[i]);
@@ -225,10 +220,10 @@ static size_t emit_search(struct code *code, const struct range *ranges, size_t 
     return branch(code, BPF_JGE, ranges[half].first, upper, lower);
 }
 
-static void compile(const struct arch *arch, enum audience audience, struct code *code)
+static void compile(const struct arch *arch, struct code *code)
 {
     struct range ranges[NUMBERS + 3];
-    size_t n = make_ranges(arch, audience, ranges);
+    size_t n = make_ranges(arch, ranges);
 
     for (size_t i = 0; i < CHECK_COUNT; i++)
         code->place_of[i] = NOWHERE;
@@ -244,25 +239,23 @@ static void compile(const struct arch *arch, enum audience audience, struct code
 
 static void write_start(FILE *out, const struct arch *arch)
 {
-    fprintf(out, "/* The seccomp filters for %s. Made by seccomp_gen; do not edit. */\n",
+    fprintf(out, "/* The seccomp filter for %s. Made by seccomp_gen; do not edit. */\n",
             arch->name);
     fprintf(out, "#pragma once\n#include <linux/filter.h>\n\n");
     fprintf(out, "#if !(%s)\n#error \"this filter is for %s\"\n#endif\n", arch->guard,
             arch->name);
 }
 
-static void write_program(
-        FILE *out, const struct arch *arch, enum audience audience, const char *name)
+static void write_program(FILE *out, const struct arch *arch)
 {
-    static struct code code_of[2];
-    struct code *code = &code_of[audience];
+    static struct code code;
 
-    compile(arch, audience, code);
-    fprintf(out, "\nstatic const struct sock_filter %s[] = {\n", name);
-    for (size_t i = code->len; i-- > 0;) {
-        const struct sock_filter *insn = &code->insns[i];
+    compile(arch, &code);
+    fprintf(out, "\nstatic const struct sock_filter seccomp_program[] = {\n");
+    for (size_t i = code.len; i-- > 0;) {
+        const struct sock_filter *insn = &code.insns[i];
         fprintf(out, "    { 0x%02x, %u, %u, 0x%08x }, /* %zu */\n", insn->code, insn->jt,
-                insn->jf, insn->k, code->len - 1 - i);
+                insn->jf, insn->k, code.len - 1 - i);
     }
     fprintf(out, "};\n");
 }
@@ -283,8 +276,7 @@ int main(int argc, char **argv)
     if (!out)
         fail("open '%s': %s", argv[2], strerror(errno));
     write_start(out, arch);
-    write_program(out, arch, FOR_PROGRAMS, "seccomp_program");
-    write_program(out, arch, FOR_INIT, "seccomp_init_program");
+    write_program(out, arch);
     if (ferror(out) || fclose(out) != 0)
         fail("write '%s': %s", argv[2], strerror(errno));
     return 0;

@@ -7,6 +7,7 @@
  *   RULE_ALLOW   the kernel decides, as for any process without privileges;
  *   RULE_REFUSE  EPERM: a door that nothing in a sandbox has business with;
  *   RULE_ABSENT  ENOSYS: libraries then use the older call, which the filter can look into;
+ *   RULE_ASK     the call waits for init, which makes it in the program's stead or refuses;
  *   CHECK_...    it depends on an argument: see the second table.
  * Namespaces, missing capabilities and no_new_privs already stop most of what is refused here.
  * The filter stands in front of them, so that a mistake in the kernel behind a refused call is
@@ -38,6 +39,7 @@ enum seccomp_rule {
     RULE_NO_FAMILY,   /* EAFNOSUPPORT: what a kernel built without this family says */
     RULE_NO_PROTOCOL, /* EPROTONOSUPPORT: likewise */
     RULE_IGNORE,      /* succeeds and does nothing: what was asked for holds already */
+    RULE_ASK,         /* netlink.h */
     RULE_KILL,        /* the whole process: it speaks another system call table */
     RULE_COUNT,
 
@@ -71,6 +73,7 @@ enum seccomp_rule {
     CHECK_INET_TYPE,
     CHECK_INET_PROTOCOL,
     CHECK_NETLINK_PROTOCOL,
+    CHECK_NETLINK_WHOSE,
     CHECK_COUNT
 };
 
@@ -81,6 +84,7 @@ static const uint32_t seccomp_answers[RULE_COUNT] = {
     [RULE_NO_FAMILY] = SECCOMP_RET_ERRNO | EAFNOSUPPORT,
     [RULE_NO_PROTOCOL] = SECCOMP_RET_ERRNO | EPROTONOSUPPORT,
     [RULE_IGNORE] = SECCOMP_RET_ERRNO | 0,
+    [RULE_ASK] = SECCOMP_RET_USER_NOTIF,
     [RULE_KILL] = SECCOMP_RET_KILL_PROCESS,
 };
 
@@ -255,15 +259,17 @@ static const struct seccomp_number seccomp_numbers[] = {
 /* clang-format on */
 
 /*
+ * What init may do and its programs may not; a second filter, seccomp.c, takes it from them.
+ * init opens files for the host, and only this call can keep a path from leading astray. And it
+ * makes netlink sockets: with this in the half of the type's register that the kernel drops.
+ */
+#define SECCOMP_INIT_ALONE "openat2"
+#define SECCOMP_INIT_MARK UINT32_C(0x6361726c)
+
+/*
  * The x32 calls of x86_64: numbers with bit 30 set. Without bit 31: negative numbers are
  * nobody's calls, and the kernel answers ENOSYS to them.
  */
-/*
- * What init may do and its programs may not: it opens files for the host, and only this call
- * can keep a path from leading astray.
- */
-#define SECCOMP_INIT_ALONE "openat2"
-
 #define SECCOMP_X32_FIRST UINT32_C(0x40000000)
 #define SECCOMP_X32_LAST UINT32_C(0x7fffffff)
 
@@ -389,7 +395,9 @@ static const struct seccomp_check seccomp_checks[CHECK_COUNT] = {
         VALUES(5, 0, IPPROTO_TCP, IPPROTO_UDP, IPPROTO_ICMP, IPPROTO_ICMPV6),
         .if_in = RULE_ALLOW, .if_not = RULE_NO_PROTOCOL },
     [CHECK_NETLINK_PROTOCOL] = { .arg = 2, .mask = ANY_BIT, VALUES(1, NETLINK_ROUTE),
-        .if_in = RULE_ALLOW, .if_not = RULE_NO_PROTOCOL },
+        .if_in = CHECK_NETLINK_WHOSE, .if_not = RULE_NO_PROTOCOL },
+    [CHECK_NETLINK_WHOSE] = { .arg = 1, .half = HIGH_HALF, .mask = ANY_BIT,
+        VALUES(1, SECCOMP_INIT_MARK), .if_in = RULE_ALLOW, .if_not = RULE_ASK },
 };
 
 /* clang-format on */

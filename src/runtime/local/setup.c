@@ -22,6 +22,7 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -153,6 +154,26 @@ static int drop_privileges(struct setup *setup, struct carrel_error *err)
     return caps_keep(keep, err);
 }
 
+/*
+ * Programs inherit it, and neither they nor init can change it any more under the filter. Not
+ * 0: that would still start a core_pattern that is a program; see core(5). Raising a hard limit
+ * takes the host's root.
+ */
+static int forbid_core_dumps(struct setup *setup, struct carrel_error *err)
+{
+    struct rlimit limit;
+
+    (void)setup;
+    if (getrlimit(RLIMIT_CORE, &limit) < 0)
+        return err_set_errno(err, -errno, "read the core limit");
+    if (limit.rlim_max > 1)
+        limit.rlim_max = 1;
+    limit.rlim_cur = limit.rlim_max;
+    if (setrlimit(RLIMIT_CORE, &limit) < 0)
+        return err_set_errno(err, -errno, "forbid core dumps");
+    return 0;
+}
+
 static int hide_init(struct setup *setup, struct carrel_error *err)
 {
     (void)setup;
@@ -192,10 +213,8 @@ static int close_rest(struct setup *setup, struct carrel_error *err)
 
 static int filter_init(struct setup *setup, struct carrel_error *err)
 {
-    if (!setup->plan->filters_init)
-        return 0;
     int r = setup->plan->is_watched ? seccomp_install_watched(err) : 0;
-    return r < 0 ? r : seccomp_install_init(err);
+    return r < 0 ? r : seccomp_install_init(&setup->listener, err);
 }
 
 int setup_run(struct setup *setup, struct carrel_error *err)
@@ -210,12 +229,13 @@ int setup_run(struct setup *setup, struct carrel_error *err)
         build_root,       /* from here on the host's files have no path */
         join_cgroups,  /* the host had time to make them; the thread stays behind, and ends */
         confine_files, /* after the root: its rules name paths inside */
-        bound_privileges, /* takes no right that we have */
-        join_network,     /* as late as can be; from here on we are one thread */
-        drop_privileges,  /* after all that needs them */
-        hide_init,        /* before the first program could look; after the last set-uid call */
-        close_rest,       /* last but one: steps above use descriptors of the host */
-        filter_init,      /* last: it forbids most of the above */
+        bound_privileges,  /* takes no right that we have */
+        join_network,      /* as late as can be; from here on we are one thread */
+        drop_privileges,   /* after all that needs them */
+        forbid_core_dumps, /* before the filter, which keeps the limit as it is */
+        hide_init,   /* before the first program could look; after the last set-uid call */
+        close_rest,  /* last but one: steps above use descriptors of the host */
+        filter_init, /* last: it forbids most of the above */
     };
 
     for (size_t i = 0; i < ARRAY_LEN(steps); i++) {

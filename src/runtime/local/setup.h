@@ -19,6 +19,7 @@ struct setup {
     char *stack_end; /* of a stack for the thread that makes it */
     struct netmaker network;
     int space_fd; /* the private writable space; opened by setup */
+    int listener; /* where programs wait for init; opened by setup; -1: none */
 };
 
 /* Runs every step in order. The first one that fails ends it: there is no weaker sandbox. */
