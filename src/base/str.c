@@ -68,7 +68,7 @@ static int parse_milli(const char *text, const char **rest, uint64_t *milli)
 }
 
 struct unit {
-    const char *name;
+    char name[8];
     uint64_t factor;
 };
 

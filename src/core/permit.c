@@ -19,7 +19,7 @@ static bool is_written(const struct policy_value *value)
 enum unit { UNIT_COUNT, UNIT_SIZE, UNIT_TIME, UNIT_MILLI };
 static const struct amount {
     enum policy_key key;
-    const char *flag;
+    char flag[16];
     enum unit unit;
     size_t offset;
 } amounts[] = {

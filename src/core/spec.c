@@ -24,7 +24,7 @@ static int check_limits(const struct sandbox_limits *limits, struct carrel_error
 {
     static const struct {
         uint64_t least, most;
-        const char *text;
+        char text[32];
     } bounds[LIMIT_COUNT] = {
         [LIMIT_MEMORY] = { 4U << 20, UINT64_C(1) << 46, "from 4M to 64T" },
         [LIMIT_PIDS] = { 1, 4U << 20, "from 1 to 4194304" },

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 static const struct {
-    const char *path;
+    char path[32];
     mode_t mode;
 } places[] = {
     { IMAGE_BASE, S_IFDIR | 0755 },

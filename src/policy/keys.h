@@ -54,12 +54,13 @@ struct key_words {
     bool (*covers)(const char *allowed, const char *asked); /* NULL: the same text */
 };
 
+/* Small: it has pointers, so that every process has a table of its own. */
 struct key_row {
     const char *name;
-    enum key_kind kind;
-    enum key_order order;
-    enum key_bound bound;
-    enum key_repository repository;
+    enum key_kind kind : 8;
+    enum key_order order : 8;
+    enum key_bound bound : 8;
+    enum key_repository repository : 8;
     bool takes_bool;            /* a choice of two: false is the first, true the second */
     bool takes_zero;            /* an amount of which none makes sense */
     const char *const *choices; /* NULL-terminated */

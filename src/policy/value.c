@@ -23,7 +23,7 @@ static int unexpected(const char *text, const char *expected, struct carrel_erro
 bool value_parse_bool(const char *text, bool *out)
 {
     static const struct {
-        const char *word;
+        char word[8];
         bool value;
     } words[] = {
         { "true", true },

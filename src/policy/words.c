@@ -9,7 +9,7 @@
 #define DIGITS "0123456789"
 
 static const struct {
-    const char *name;
+    char name[16];
     enum policy_isolation isolation;
     bool is_remote;
 } runtimes[] = {

@@ -8,8 +8,8 @@
 #include <stdio.h>
 
 struct row {
-    const char *name;
-    const char *meaning;
+    char name[16];
+    char meaning[72];
 };
 
 static const struct row rows[PROTECT_COUNT] = {

@@ -18,7 +18,7 @@
 #define LAST "end" /* a record without it was cut short */
 
 struct key {
-    const char *name;
+    char name[16];
     size_t at;   /* offset in struct checkout_facts */
     size_t size; /* of the text; 0: a number */
 };

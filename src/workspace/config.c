@@ -6,8 +6,8 @@
 /* A setting that the user's configuration passes on; `name` is in lower case, as git lists it.
  */
 struct passed {
-    const char *section;
-    const char *name;
+    char section[16];
+    char name[24];
     bool has_sub;
     bool is_bool; /* may stand without a value */
 };

@@ -16,7 +16,7 @@
 enum kind { TEXT, HEAP_TEXT, FLAG, PHASE, MODE, SECONDS };
 
 struct key {
-    const char *name;
+    char name[16];
     enum kind kind;
     size_t at;   /* offset in struct workspace */
     size_t size; /* of the array, for TEXT */
