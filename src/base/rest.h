@@ -20,7 +20,8 @@ int rest_call(int (*call)(void *arg), void *arg);
 
 /*
  * Inside rest_call(), which must not return then: the stack outside goes, and with it the
- * arguments and the environment of the process, but for `environ` itself.
+ * arguments and the environment of the process, but for `environ` itself. So do the tables that
+ * only commands read: cli/layout.ld says which.
  */
 void rest_leave_stack(void);
 
@@ -37,9 +38,10 @@ void rest_trim_program(void);
 void rest_trim_own(char *stack, size_t size);
 
 /*
- * Goes on in `next`, which must not return, on `stack`, and gives up the stack so far and the
- * heap for good: nothing may be used afterwards that lies there, nor malloc() be called, nor
- * the arguments and the environment of the process looked at. Only in a static program without
- * threads, where nothing else can have its memory there; elsewhere just `next` is called.
+ * Goes on in `next`, which must not return, on `stack`, and gives up the stack so far, the
+ * tables of commands and the heap for good: nothing may be used afterwards that lies there, nor
+ * malloc() be called, nor the arguments and the environment of the process looked at. Only in a
+ * static program without threads, where nothing else can have its memory there; elsewhere just
+ * `next` is called.
  */
 _Noreturn void rest_move(char *stack, size_t size, void (*next)(void));
