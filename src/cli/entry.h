@@ -3,4 +3,4 @@
 #include <stdint.h>
 
 /* Called with what exec left on the stack, before anything else is. */
-void entry_place_heap(const uintptr_t *stack);
+void entry_prepare(uintptr_t *stack);
