@@ -16,6 +16,7 @@ void ground_free(struct ground *ground)
     layer_close(ground->top);
     for (size_t i = 0; i < ground->n_below; i++)
         layer_close(ground->below[i]);
+    free(ground->below);
     free(ground->lower);
     free(ground->state);
     free(ground);
@@ -48,11 +49,23 @@ static int stack(struct ground *ground, struct carrel_error *err)
     return 0;
 }
 
+static int make_room(struct ground *ground, size_t n, struct carrel_error *err)
+{
+    struct layer *below = reallocarray(ground->below, n, sizeof(*below));
+
+    if (!below)
+        return err_set_errno(err, -ENOMEM, "layers");
+    ground->below = below;
+    return 0;
+}
+
 int ground_seal(struct ground *ground, struct carrel_error *err)
 {
     struct layer fresh = LAYER_INIT;
 
-    int r = layer_shorten(ground->state, ground->below, &ground->n_below, ground->root, err);
+    int r = make_room(ground, ground->n_below + 1, err);
+    if (r == 0)
+        r = layer_shorten(ground->state, ground->below, &ground->n_below, ground->root, err);
     if (r == 0)
         r = layer_new(ground->state, &fresh, err);
     if (r < 0)
@@ -106,6 +119,8 @@ int ground_make(const struct ground_base *base, const char *const *root, struct 
     int r = find_state(&ground->state, err);
     if (r == 0)
         r = state_make(ground->state, err);
+    if (r == 0 && base && base->n > 0)
+        r = make_room(ground, base->n, err);
     for (size_t i = 0; r == 0 && base && i < base->n; i++) {
         r = layer_open(ground->state, base->ids[i], &ground->below[i], err);
         ground->n_below += r == 0;

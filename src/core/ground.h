@@ -20,7 +20,7 @@ struct ground_base {
 struct ground {
     char *state; /* the state directory */
     struct layer top;
-    struct layer below[LAYER_MAX_CHAIN]; /* sealed, topmost first */
+    struct layer *below; /* sealed, topmost first; of most sandboxes none */
     size_t n_below;
     const char *const *root; /* trees of an image below all of them; NULL: none. Not owned */
     const char **lower;

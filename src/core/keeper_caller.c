@@ -44,11 +44,11 @@ static int thin_environment(const struct stage *stage, struct carrel_error *err)
 {
     size_t n = 0;
 
-    while (environ && environ[n])
-        n++;
+    for (char **all = environ; all && *all; all++)
+        n += is_needed(stage, *all);
     char **kept = calloc(n + 1, sizeof(*kept)); /* as long as we live */
     bool is_short = !kept;
-    for (size_t i = 0, at = 0; !is_short && i < n; i++) {
+    for (size_t i = 0, at = 0; !is_short && at < n; i++) {
         if (!is_needed(stage, environ[i]))
             continue;
         kept[at] = strdup(environ[i]);
