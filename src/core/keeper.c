@@ -236,7 +236,7 @@ static void judge(struct keeper *keeper)
 {
     static const struct {
         enum carrel_reason reason;
-        const char *message;
+        char message[48];
     } ends[] = {
         [KEEPER_GOES_ON] = { CARREL_INFRASTRUCTURE, "The keeper of the sandbox failed" },
         [KEEPER_DESTROYED] = { CARREL_EXITED, "" },

@@ -26,8 +26,8 @@
  */
 static bool is_needed(const struct stage *stage, const char *variable)
 {
-    static const char *const own[] = { "HOME", "PATH", "USER", "LOGNAME", "TMPDIR", "TZ",
-        "LANG", "XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME" };
+    static const char own[][16] = { "HOME", "PATH", "USER", "LOGNAME", "TMPDIR", "TZ", "LANG",
+        "XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME" };
     size_t len = strcspn(variable, "=");
 
     if (stage->options->workspace ||

@@ -273,7 +273,7 @@ static int permit_environment(struct permit *permit, const struct policy *policy
 static enum carrel_outcome_action action_of(const struct policy_value *value)
 {
     static const struct {
-        const char *name;
+        char name[16];
         enum carrel_outcome_action action;
     } actions[] = { { "commit", CARREL_COMMIT }, { "apply", CARREL_APPLY },
         { "discard", CARREL_DISCARD } };
@@ -287,7 +287,7 @@ static enum carrel_outcome_action action_of(const struct policy_value *value)
 static enum carrel_tree tree_of(const struct policy_value *value)
 {
     static const struct {
-        const char *name;
+        char name[16];
         enum carrel_tree tree;
     } trees[] = { { "overlay", CARREL_TREE_OVERLAY }, { "fuse", CARREL_TREE_FUSE },
         { "copy", CARREL_TREE_COPY } };
@@ -311,7 +311,7 @@ static int check_workspace(const struct carrel_workspace_options *w,
         const struct policy *policy, struct carrel_error *err)
 {
     static const struct {
-        const char *flag;
+        char flag[24];
         uint64_t number; /* as the policy orders them */
     } actions[] = {
         [CARREL_DISCARD] = { "--on-success discard", 0 },

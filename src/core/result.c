@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <sys/wait.h>
 
-static const char *const reason_names[] = {
+static const char reason_names[][16] = {
     [CARREL_EXITED] = "exited",
     [CARREL_SIGNALED] = "signaled",
     [CARREL_TIMEOUT] = "timeout",

@@ -27,7 +27,7 @@ static struct runtime *const runtimes[] = {
 
 const char *isolation_name(enum isolation isolation)
 {
-    static const char *const names[] = {
+    static const char names[][16] = {
         [ISOLATION_NONE] = "none",
         [ISOLATION_KERNEL] = "kernel",
         [ISOLATION_VM] = "vm",
@@ -37,7 +37,7 @@ const char *isolation_name(enum isolation isolation)
     return names[isolation];
 }
 
-static const char *const limit_names[LIMIT_COUNT] = {
+static const char limit_names[LIMIT_COUNT][8] = {
     [LIMIT_MEMORY] = "memory",
     [LIMIT_PIDS] = "pids",
     [LIMIT_CPU] = "cpu",
@@ -53,7 +53,7 @@ const char *limit_name(enum limit limit)
 
 const char *limit_holder_name(enum limit_holder holder)
 {
-    static const char *const names[] = {
+    static const char names[][16] = {
         [HELD_BY_NOTHING] = "nothing",
         [HELD_BY_RLIMIT] = "rlimit",
         [HELD_BY_FILESYSTEM] = "filesystem",

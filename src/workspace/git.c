@@ -23,10 +23,11 @@
 
 #define SYSTEM_PATH "/usr/local/bin:/usr/bin:/bin"
 #define COMPLAINTS_MAX 4096
+#define SETTING_MAX 40 /* of those below, with the NUL */
 
 /* For both kinds: no hooks, nothing that goes on in the background, no surprise for a parser.
  */
-static const char *const always[] = {
+static const char always[][SETTING_MAX] = {
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.pager=cat",
@@ -40,7 +41,7 @@ static const char *const always[] = {
     "color.ui=never",
 };
 
-static const char *const scrubbed[] = {
+static const char scrubbed[][SETTING_MAX] = {
     /* What would start a program. */
     "core.sshCommand=false",
     "core.askPass=false",
@@ -70,7 +71,7 @@ static const char *const scrubbed[] = {
     "user.email=carrel@localhost",
 };
 
-static const char *const scrubbed_env[] = {
+static const char scrubbed_env[][SETTING_MAX] = {
     "HOME=/nonexistent",
     "LC_ALL=C",
     "GIT_CONFIG_NOSYSTEM=1",
@@ -93,7 +94,7 @@ static const char *const scrubbed_env[] = {
  * The GIT_* variables that GIT_AS_USER keeps: where the user's configuration is and how to
  * reach a server. All others speak of some other repository or change what git prints.
  */
-static const char *const user_env[] = {
+static const char user_env[][SETTING_MAX] = {
     "GIT_CONFIG_GLOBAL=",
     "GIT_CONFIG_SYSTEM=",
     "GIT_CONFIG_NOSYSTEM=",
@@ -159,7 +160,7 @@ static void words_add_pair(struct words *words, const char *key, const char *val
     words_take(words, word);
 }
 
-static void add_config(struct words *args, const char *const *settings, size_t n)
+static void add_config(struct words *args, const char (*settings)[SETTING_MAX], size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         words_add(args, "-c");

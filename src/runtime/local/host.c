@@ -24,7 +24,7 @@
  * without and that hold no secret; everything else in /etc is written by the plan or absent.
  * Each name is a mount, and mounts are most of what a start costs.
  */
-static const char *const host_names[] = {
+static const char host_names[][24] = {
     "usr",
     "bin",
     "sbin",
@@ -153,7 +153,7 @@ static int add_entry(struct host *host, int root, const char *path)
 /* Names at the top of another root that the sandbox makes itself. */
 static bool is_own_name(const char *name)
 {
-    static const char *const own[] = { ".", "..", "dev", "proc", "sys", "tmp", "run", "home",
+    static const char own[][16] = { ".", "..", "dev", "proc", "sys", "tmp", "run", "home",
         "workspace" };
 
     for (size_t i = 0; i < ARRAY_LEN(own); i++)

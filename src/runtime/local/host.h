@@ -48,7 +48,7 @@ int host_landlock_abi(void);
 
 /* What of /proc is hidden: the table, shared with the plan. */
 struct proc_mask {
-    const char *name;
+    char name[16];
     enum { MASK_FILE, MASK_DIR, MASK_READ_ONLY } kind;
 };
 extern const struct proc_mask proc_masks[];
