@@ -65,6 +65,38 @@ static int reword(struct workplace *place, const char *quarantine, const char *m
     return 0;
 }
 
+/*
+ * The branch is the run's, but the repository is the user's: what somebody else has put there
+ * is not ours to throw away. Where we put it last, or were about to when we were killed, is
+ * fine.
+ */
+static int check_branch(const struct workspace *ws, const char *at, struct carrel_error *err)
+{
+    const char *left = ws->branch_at[0] ? ws->branch_at : ws->base;
+
+    if (strcmp(at, left) == 0 || strcmp(at, ws->branch_to) == 0 ||
+            strcmp(at, ws->snapshot) == 0)
+        return 0;
+    return err_set(err, -ESTALE,
+            "somebody moved branch '%s' to %.12s, and this would lose it; keep that under "
+            "another "
+            "name and put the branch back: git branch NAME %s && git update-ref refs/heads/%s "
+            "%s",
+            ws->branch, at, ws->branch, ws->branch, left);
+}
+
+static int publish(struct workplace *place, const char *quarantine, const char *branch,
+        const char *old, struct carrel_error *err)
+{
+    struct workspace *ws = place->ws;
+
+    memcpy(ws->branch_to, ws->snapshot, sizeof(ws->branch_to));
+    int r = workspace_save(ws, err); /* before: else we would not know our own work again */
+    return r < 0 ? r
+                 : harvest_publish(place->repo, quarantine, branch, ws->snapshot, old,
+                           "carrel: run", err);
+}
+
 int land_commit(struct workplace *place, const char *message, const char *seal,
         char commit[static OID_MAX], struct carrel_error *err)
 {
@@ -82,6 +114,8 @@ int land_commit(struct workplace *place, const char *message, const char *seal,
     int r = quarantine_path(place, quarantine, err);
     if (r == 0)
         r = ref_read(place->repo, branch, old, err);
+    if (r == 0)
+        r = check_branch(ws, old, err);
     if (r < 0)
         return err_wrap(err, r, "commit run '%s'", ws->run);
     bool is_there = strcmp(old, ws->snapshot) == 0;
@@ -90,10 +124,11 @@ int land_commit(struct workplace *place, const char *message, const char *seal,
     if (!is_there || r > 0) {
         r = reword(place, quarantine, message, seal, err);
         if (r == 0)
-            r = harvest_publish(
-                    place->repo, quarantine, branch, ws->snapshot, old, "carrel: run", err);
+            r = publish(place, quarantine, branch, old, err);
     }
     if (r == 0) {
+        memcpy(ws->branch_at, ws->snapshot, sizeof(ws->branch_at));
+        ws->branch_to[0] = '\0';
         ws->is_published = true;
         r = workspace_save(ws, err);
     }

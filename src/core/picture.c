@@ -20,13 +20,17 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #define INSIDE_TIMEOUT_MS 300000U /* as long as the run at most, but not less than ... */
 #define INSIDE_LEAST_MS 30000U
 #define MAX_EXCLUDE (1U << 20)
-#define FLAT "flat" /* beside upper/, while we look */
+#define FLAT "flat"                        /* beside upper/, while we look */
+#define ODDITIES "oddities"                /* and what was found that is not in the picture */
+#define ODDITIES_MAX (2 * PATHS_MAX_BYTES) /* with their kinds */
 
 struct taking {
     struct workplace *place;
@@ -58,7 +62,15 @@ void picture_finish(struct picture *picture)
  * not there, under a name that nobody could foresee; a submodule that only the run's index has
  * is dropped from it. What is in the directory then counts as elsewhere: files, without the
  * .git.
+ *
+ * Filters of the run's choice are part of what git would commit, and run. What else git might
+ * start is not: it gets no say.
  */
+#define QUIET_GIT                                                                              \
+    "GIT_CONFIG_COUNT=3", "GIT_CONFIG_KEY_0=core.hooksPath", "GIT_CONFIG_VALUE_0=/dev/null",   \
+            "GIT_CONFIG_KEY_1=core.fsmonitor", "GIT_CONFIG_VALUE_1=false",                     \
+            "GIT_CONFIG_KEY_2=core.untrackedCache", "GIT_CONFIG_VALUE_2=false"
+
 static const char commit_line[] =
         "exec 2>/tmp/said; cd /workspace || exit 1; "
         "s() { LC_ALL=C sed \"$@\"; }; "
@@ -66,8 +78,6 @@ static const char commit_line[] =
         "  why=$(s -n -e '/^fatal: /{p;q}' -e '/^error: /{p;q}' /tmp/said); "
         "  printf 'said %.300s\\n' \"${why:-$(head -n 1 /tmp/said)}\"; exit 1; "
         "}; "
-        "look() { git -c core.hooksPath=/dev/null -c core.fsmonitor=false "
-        "  -c core.untrackedCache=false \"$@\"; }; "
         "forget() { git update-index --force-remove -z --stdin; }; "
         "links() { s -nz 's/^160000 [a-f0-9 cmoit]*\\t//p' | LC_ALL=C sort -z; }; "
         "tip=$(git rev-parse -q --verify \"refs/heads/$branch^{commit}\") || tip=$base; "
@@ -82,7 +92,7 @@ static const char commit_line[] =
         "fi; "
         "none=$(git hash-object --stdin </dev/null) || fail; "
         "name=.none-$(date +%s%N); : >/tmp/names; "
-        "while look ls-files -o -z --exclude-standard >/tmp/other || fail; "
+        "while git ls-files -o -z --exclude-standard >/tmp/other || fail; "
         "  s -nz 's|/$||p' /tmp/other >/tmp/inside; [ -s /tmp/inside ]; do "
         "  tr '\\n\\0' '?\\n' </tmp/inside | LC_ALL=C cut -b -4000 | "
         "    s 's|.*|repository &/.git|'; "
@@ -90,7 +100,7 @@ static const char commit_line[] =
         "  s -z \"s|.*|100644 $none\\t&/$name|\" /tmp/inside | "
         "    git update-index -z --index-info || fail; "
         "done; "
-        "look add -A . || fail; forget </tmp/names || fail; "
+        "git add -A . || fail; forget </tmp/names || fail; "
         "tree=$(git write-tree) || fail; "
         "if [ \"$tree\" != \"$(git rev-parse \"$tip^{tree}\")\" ]; then "
         "  snapshot=$(echo \"$message\" | git commit-tree -p \"$tip\" \"$tree\") || fail; "
@@ -195,9 +205,9 @@ static int commit_inside(struct taking *t, struct carrel_error *err)
     const struct inside inside = inside_of(t->place->ws);
     AUTO(inner_finish) struct inner inner = INNER_INIT;
     static const char message[] = "message=" HARVEST_MESSAGE;
-    const char *const env[] = { inside.branch, inside.base, message, "GIT_AUTHOR_NAME=carrel",
-        "GIT_AUTHOR_EMAIL=carrel@localhost", "GIT_COMMITTER_NAME=carrel",
-        "GIT_COMMITTER_EMAIL=carrel@localhost", NULL };
+    const char *const env[] = { QUIET_GIT, inside.branch, inside.base, message,
+        "GIT_AUTHOR_NAME=carrel", "GIT_AUTHOR_EMAIL=carrel@localhost",
+        "GIT_COMMITTER_NAME=carrel", "GIT_COMMITTER_EMAIL=carrel@localhost", NULL };
     const struct inner_spec spec = {
         .runtime = t->runtime,
         .mounts = t->place->mounts,
@@ -238,7 +248,7 @@ static int take_pack(struct taking *t, bool has_ids, struct carrel_error *err)
     }
     (void)snprintf(tip, sizeof(tip), "tip=%s", has_ids ? t->tip : "");
     (void)snprintf(snapshot, sizeof(snapshot), "snapshot=%s", has_ids ? t->snapshot : "");
-    const char *const env[] = { inside.branch, inside.base, tip, snapshot, NULL };
+    const char *const env[] = { QUIET_GIT, inside.branch, inside.base, tip, snapshot, NULL };
     const struct inner_spec spec = {
         .runtime = t->runtime,
         .mounts = mounts,
@@ -430,6 +440,51 @@ static bool is_on_branch(const struct taking *t)
                    NULL) == 0;
 }
 
+/* Each its kind and its path, with a NUL behind. */
+static int write_oddities(const struct taking *t, struct carrel_error *err)
+{
+    AUTO(buf_finish) struct buf text = BUF_INIT(ODDITIES_MAX);
+    char path[PATH_MAX];
+
+    for (size_t i = 0; i < t->changes.n_oddities; i++) {
+        const struct oddity *oddity = &t->changes.oddities[i];
+        buf_addf(&text, "%u ", (unsigned)oddity->kind);
+        buf_add(&text, oddity->path, strlen(oddity->path) + 1);
+    }
+    if (text.is_short)
+        return err_set_errno(err, -ENOMEM, "what was left out");
+    if (snprintf(path, sizeof(path), "%s/" ODDITIES, t->place->ws->path) >= (int)sizeof(path))
+        return err_set_errno(err, -ENAMETOOLONG, "'%s'", t->place->ws->path);
+    return fd_replace_file(path, text.data ? text.data : "", text.len, 0600, err);
+}
+
+int picture_oddities(
+        const struct workplace *place, struct picture *out, struct carrel_error *err)
+{
+    const struct upper_limits limits = UPPER_LIMITS_INIT;
+    struct change_list list = { .limits = &limits };
+    AUTO(buf_finish) struct buf text = BUF_INIT(ODDITIES_MAX);
+    struct stat st;
+
+    *out = (struct picture){ .is_changed = strcmp(place->ws->snapshot, place->ws->base) != 0 };
+    if (fstatat(place->ws->dir, ODDITIES, &st, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)
+        return 0; /* of an older carrel */
+    int r = fd_add_file(place->ws->dir, ODDITIES, &text, err);
+    for (size_t at = 0; r == 0 && at < text.len;) {
+        char *path;
+        unsigned long kind = strtoul(text.data + at, &path, 10);
+        if (kind > ODDITY_UNREADABLE || *path != ' ') {
+            r = err_set(err, -EBADMSG, "'%s/" ODDITIES "' is damaged", place->ws->path);
+            break;
+        }
+        r = changes_add_oddity(&list, path + 1, (enum oddity_kind)kind, err);
+        at = (size_t)(path + 1 - text.data) + strlen(path + 1) + 1;
+    }
+    out->oddities = ptr_steal(&list.all.oddities);
+    out->n_oddities = list.all.n_oddities;
+    return r;
+}
+
 int picture_take(struct workplace *place, struct runtime *runtime,
         const struct picture_bounds *bounds, struct picture *out, struct carrel_error *err)
 {
@@ -448,6 +503,8 @@ int picture_take(struct workplace *place, struct runtime *runtime,
     if (r == 0)
         r = ws->mode == WORKSPACE_OVERLAY ? take_overlay(&t, err)
                                           : look_from_inside(&t, true, err);
+    if (r == 0)
+        r = write_oddities(&t, err);
     if (r == 0 && !is_on_branch(&t)) {
         memcpy(ws->tip, t.tip, sizeof(ws->tip));
         memcpy(ws->snapshot, t.snapshot, sizeof(ws->snapshot));

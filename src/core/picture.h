@@ -33,6 +33,13 @@ struct picture_bounds {
 /*
  * Takes the picture and writes it into the workspace's meta. The caller holds the lock.
  * -EDQUOT: over one of the first two bounds; nothing was taken.
+ *
+ * Once after each run: where git speaks inside, filters of the run's choice can change the very
+ * files. Whoever looked at one picture must not be given another one when they take the work.
  */
 int picture_take(struct workplace *place, struct runtime *runtime,
         const struct picture_bounds *bounds, struct picture *out, struct carrel_error *err);
+
+/* What was beside the last picture. The caller finishes *out, also after a failure. */
+int picture_oddities(
+        const struct workplace *place, struct picture *out, struct carrel_error *err);

@@ -149,8 +149,10 @@ static int hold_place(const char *name, struct workplace **out, struct oddity **
         r = workplace_reopen(ptr_steal(&ws), &place, err);
     if (r == 0)
         r = runtime_find("local", &runtime, err);
-    if (r == 0 && !place->ws->is_opened && !place->ws->is_ahead &&
-            (place->ws->phase != WORKSPACE_FINISHED || oddities)) {
+    const bool is_whole = r == 0 && !place->ws->is_opened && !place->ws->is_ahead;
+    if (is_whole && oddities && place->ws->phase == WORKSPACE_FINISHED)
+        r = picture_oddities(place, &picture, err);
+    if (is_whole && place->ws->phase != WORKSPACE_FINISHED) {
         r = workspace_renew(place->ws, err);
         if (r == 0)
             r = look_later(place, runtime, &picture, err);
@@ -437,6 +439,7 @@ int workspaces_repair(const char *name, struct carrel_error *err)
     if (r == -ENOENT) {
         r = ref_create(repo, branch, ws->base, err);
         ws->is_published = false;
+        ws->branch_at[0] = ws->branch_to[0] = '\0';
         if (r == 0)
             r = workspace_save(ws, err);
         mended++;

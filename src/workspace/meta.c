@@ -37,6 +37,8 @@ static const struct key keys[] = {
     FIELD("base", TEXT, base),
     FIELD("tip", TEXT, tip),
     FIELD("snapshot", TEXT, snapshot),
+    FIELD("branch-at", TEXT, branch_at),
+    FIELD("branch-to", TEXT, branch_to),
     FIELD("applied", TEXT, applied),
     FIELD("applied-tree", TEXT, applied_tree),
     FIELD("setup", TEXT, setup),

@@ -374,6 +374,7 @@ int opened_close(struct workspace *ws, const struct repo *repo, struct carrel_er
         ws->is_ahead = ws->is_ahead || strcmp(ws->snapshot, commit) != 0;
         memcpy(ws->tip, commit, OID_MAX);
         memcpy(ws->snapshot, commit, OID_MAX);
+        memcpy(ws->branch_at, commit, OID_MAX);
         ws->is_published = true;
     }
     r = take_away(&view, err);

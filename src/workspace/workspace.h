@@ -44,9 +44,11 @@ struct workspace {
     char *repo;                   /* common dir of the repository; empty: none, or unknown */
     char *top;                    /* the user's work tree or folder at creation; NULL: bare */
     char base[OID_MAX];
-    char tip[OID_MAX];      /* of the run's own commits, harvested; empty: none yet */
-    char snapshot[OID_MAX]; /* tip plus uncommitted work, harvested; empty: none yet */
-    char applied[OID_MAX];  /* the snapshot that is whole in the user's files; empty: none */
+    char tip[OID_MAX];       /* of the run's own commits, harvested; empty: none yet */
+    char snapshot[OID_MAX];  /* tip plus uncommitted work, harvested; empty: none yet */
+    char branch_at[OID_MAX]; /* where we put the branch last; empty: at base */
+    char branch_to[OID_MAX]; /* and where it is to be next; empty: nowhere */
+    char applied[OID_MAX];   /* the snapshot that is whole in the user's files; empty: none */
     char applied_tree[OID_MAX]; /* its files: a later look gives the same ones another id */
     char setup[OID_MAX];        /* key of the setup layer; empty: none */
     char *layers;               /* sealed layers that it lies on, see stack.h; NULL: none */

@@ -351,6 +351,7 @@ refused_look() {
     new_repo
     in_repo run --workspace --task t --run r1 -c 'echo one >one'
     file=state/carrel/workspaces/t/r1/upper/one
+    me sed -i 's/^phase finished$/phase ready/' state/carrel/workspaces/t/r1/meta # as if it had been killed
     me /usr/bin/python3 -c 'import os, sys; os.setxattr(sys.argv[1], "user.overlay.redirect", b"x")' "$file"
     in_repo workspace status r1
     is_one_error 125 "carrel: *was refused*'one' has an overlay attribute that we never write*"
@@ -419,6 +420,57 @@ looked_at() {
 }
 is_later_than() { [ "$(date +%s)" -gt "$1" ]; }
 @test "a look at committed work does not make it uncommitted" { both looked_at; }
+
+# Filters and the monitor of a run may run at the harvest. What they do to the files later than that is nothing
+# that anybody takes.
+seen_is_taken() {
+    local seen look
+    new_repo
+    in_repo run --workspace --run evil -c '
+        echo fine >a.txt; echo notes >b.note; echo "*.note filter=x" >.gitattributes
+        git config core.fsmonitor "touch /workspace/by-monitor; false"
+        git config filter.x.clean "echo evil >/workspace/a.txt; cat"' # after a.txt was read
+    [ "$status" -eq 0 ]
+    in_repo workspace diff evil
+    seen=$out
+    grep -qxF '+fine' <<<"$seen"
+    ! grep -qF by-monitor <<<"$seen"
+    for look in show status log patch; do
+        in_repo workspace "$look" evil
+        [ "$status" -eq 0 ]
+    done
+    in_repo workspace diff evil
+    [ "$out" = "$seen" ]
+    in_repo workspace apply evil
+    [ "$status" -eq 0 ]
+    [ "$(cat "$T/repo/a.txt")" = fine ]
+    [ ! -e "$T/repo/by-monitor" ]
+}
+@test "what is taken is what was looked at, whatever the run has prepared" { both seen_is_taken; }
+
+others_commits() {
+    local theirs
+    new_repo
+    in_repo run --workspace --task t --run r1 -c 'echo mine >mine.txt'
+    [ "$status" -eq 0 ]
+    theirs=$(g commit-tree -p "$base" -m theirs "$base^{tree}")
+    g update-ref refs/heads/task-t-run-r1 "$theirs"
+    for verb in commit open merge; do
+        in_repo workspace "$verb" r1
+        is_one_error 125 "carrel: *somebody moved branch 'task-t-run-r1'*git branch NAME task-t-run-r1*"
+        [ "$(g rev-parse task-t-run-r1)" = "$theirs" ]
+    done
+    g branch keep task-t-run-r1
+    g update-ref refs/heads/task-t-run-r1 "$base"
+    in_repo workspace commit r1
+    [ "$status" -eq 0 ]
+    in_repo workspace resume r1 -c 'echo more >>mine.txt' # what we put there ourselves is no obstacle
+    in_repo workspace commit r1
+    [ "$status" -eq 0 ]
+    [ "$(g show task-t-run-r1:mine.txt)" = $'mine\nmore' ]
+    [ "$(g rev-parse keep)" = "$theirs" ]
+}
+@test "commits that somebody else put on the branch are not thrown away" { both others_commits; }
 
 committed_again() { # the same files, but in a commit of the run's own
     new_repo
