@@ -32,6 +32,36 @@ void turns_restore(uint64_t before)
         (void)set(before, 0);
 }
 
+bool turns_first(struct turns *before)
+{
+    struct sched_attr attr = { .size = sizeof(attr) };
+
+    if (syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0) < 0 ||
+            attr.sched_policy != SCHED_NORMAL)
+        return false;
+    *before = (struct turns){ attr.sched_runtime, attr.sched_flags, attr.sched_nice };
+    attr = (struct sched_attr){
+        .size = sizeof(attr),
+        .sched_policy = SCHED_FIFO,
+        .sched_priority = 1,
+        .sched_flags = SCHED_FLAG_RESET_ON_FORK,
+    };
+    return syscall(SYS_sched_setattr, 0, &attr, 0) == 0;
+}
+
+void turns_first_no_more(const struct turns *before)
+{
+    struct sched_attr attr = {
+        .size = sizeof(attr),
+        .sched_policy = SCHED_NORMAL,
+        .sched_flags = before->flags,
+        .sched_nice = before->nice,
+        .sched_runtime = before->slice_ns,
+    };
+
+    (void)syscall(SYS_sched_setattr, 0, &attr, 0);
+}
+
 void turns_hurry_alone(void)
 {
     (void)set(SHORT_NS, SCHED_FLAG_RESET_ON_FORK);

@@ -1,5 +1,6 @@
 #include "base/turns.h"
 #include "harness.h"
+#include <linux/sched.h>
 #include <linux/sched/types.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -57,6 +58,28 @@ TEST(what_hurries_alone_has_ordinary_children)
     pid_t pid = fork();
     if (pid == 0)
         look_at_child(before);
+    CHECK_EQ(waitpid(pid, &status, 0), pid);
+    CHECK_EQ(status, 0);
+}
+
+TEST(who_comes_first_gives_it_back_and_has_ordinary_children)
+{
+    const struct sched_attr before = now();
+    struct turns turns;
+    int status = -1;
+
+    if (!turns_first(&turns)) {
+        is_like(now(), before);
+        SKIP("this may not come before others (CAP_SYS_NICE)");
+    }
+    CHECK_EQ(now().sched_policy, SCHED_FIFO);
+    CHECK(!turns_first(&(struct turns){ 0 })); /* once is enough */
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(now().sched_policy != SCHED_NORMAL);
+    turns_first_no_more(&turns);
+    is_like(now(), before);
+    CHECK_EQ(now().sched_flags, before.sched_flags);
     CHECK_EQ(waitpid(pid, &status, 0), pid);
     CHECK_EQ(status, 0);
 }
