@@ -58,8 +58,9 @@ const char *limit_name(enum limit limit); /* "memory" ... */
 int limit_parse_set(const char *text, unsigned *set, struct carrel_error *err);
 
 /*
- * What holds a limit. NOTHING is only ever an answer to a limit that was not demanded. WATCH is
- * no runtime's answer: whoever made the sandbox looks, and ends it.
+ * What holds a limit. NOTHING is only ever an answer to a limit that was not demanded. WATCH
+ * and LOOKS are no runtime's answer: whoever made the sandbox looks, and ends it; in time, or
+ * as soon as it can, when a program may have passed the limit already.
  */
 enum limit_holder {
     HELD_BY_NOTHING,
@@ -67,6 +68,7 @@ enum limit_holder {
     HELD_BY_FILESYSTEM,
     HELD_BY_CGROUP,
     HELD_BY_WATCH,
+    HELD_BY_LOOKS,
 };
 const char *limit_holder_name(enum limit_holder holder); /* "nothing" "rlimit" ... */
 
@@ -103,9 +105,14 @@ struct sandbox_spec {
     uid_t uid;
     gid_t gid;
     struct sandbox_limits limits;
-    bool stays;       /* many programs will be started in it: what can be done once is */
-    bool is_watched;  /* the caller looks how much disk is used: nothing may take it at once */
-    uint64_t require; /* set of PROTECT_BITs that must be in force, or create refuses */
+    bool stays; /* many programs will be started in it: what can be done once is */
+    /*
+     * The caller looks how much disk is used: nothing may take it at once, and where the disk
+     * limit is demanded, the runtime must be able to hold programs up meanwhile (sandbox_pace).
+     */
+    bool is_watched;
+    unsigned max_processors; /* on which programs run at the same time; 0: on all we may use */
+    uint64_t require;        /* set of PROTECT_BITs that must be in force, or create refuses */
 };
 
 struct process_spec {

@@ -48,6 +48,7 @@ TEST(names_of_isolation_and_holders)
     CHECK_STR(limit_holder_name(HELD_BY_FILESYSTEM), "filesystem");
     CHECK_STR(limit_holder_name(HELD_BY_CGROUP), "cgroup");
     CHECK_STR(limit_holder_name(HELD_BY_WATCH), "watch");
+    CHECK_STR(limit_holder_name(HELD_BY_LOOKS), "looks");
 }
 
 TEST(runtimes_are_found_by_name)

@@ -96,7 +96,8 @@ struct plan {
 
     bool shares_skeleton; /* nothing will be created in the root but what the steps say */
     bool stays; /* for programs that are started later, by a process that is its owner alone */
-    bool is_watched; /* what is written lies on a disk that somebody watches */
+    bool is_watched;         /* what is written lies on a disk that somebody watches */
+    unsigned max_processors; /* 0: all that the caller has */
     bool has_netns;
     int landlock; /* ABI to use, 0: none */
     const char *hostname;

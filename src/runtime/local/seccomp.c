@@ -47,6 +47,13 @@ static const struct sock_filter watched_program[] = {
     BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 };
 
+static const struct sock_filter confined_program[] = {
+    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sched_setaffinity, 0, 1),
+    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+};
+
 static const struct {
     const struct sock_filter *code;
     size_t len;
@@ -54,6 +61,7 @@ static const struct {
     [SECCOMP_INIT] = { seccomp_program, ARRAY_LEN(seccomp_program) },
     [SECCOMP_REST] = { rest_program, ARRAY_LEN(rest_program) },
     [SECCOMP_WATCHED] = { watched_program, ARRAY_LEN(watched_program) },
+    [SECCOMP_CONFINED] = { confined_program, ARRAY_LEN(confined_program) },
 };
 
 const struct sock_filter *seccomp_program_code(enum seccomp_part part)
@@ -116,4 +124,9 @@ int seccomp_install_rest(struct carrel_error *err)
 int seccomp_install_watched(struct carrel_error *err)
 {
     return check(load(SECCOMP_WATCHED, 0), err);
+}
+
+int seccomp_install_confined(struct carrel_error *err)
+{
+    return check(load(SECCOMP_CONFINED, 0), err);
 }

@@ -27,7 +27,10 @@ int seccomp_install_rest(struct carrel_error *err);
  */
 int seccomp_install_watched(struct carrel_error *err);
 
+/* Likewise, where programs have some of the processors: they may not choose others. */
+int seccomp_install_confined(struct carrel_error *err);
+
 /* The prepared programs, for tests: the two parts, and what comes beside. */
-enum seccomp_part { SECCOMP_INIT, SECCOMP_REST, SECCOMP_WATCHED };
+enum seccomp_part { SECCOMP_INIT, SECCOMP_REST, SECCOMP_WATCHED, SECCOMP_CONFINED };
 const struct sock_filter *seccomp_program_code(enum seccomp_part part);
 size_t seccomp_program_len(enum seccomp_part part);

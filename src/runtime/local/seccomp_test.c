@@ -133,6 +133,24 @@ TEST(where_the_disk_is_watched_nothing_takes_space_at_once)
     CHECK_EQ(run_apart(make_watched_calls), 0);
 }
 
+static void choose_processors(void)
+{
+    cpu_set_t set;
+
+    CHECK_EQ(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+    CHECK_EQ(seccomp_install_confined(NULL), 0);
+    install();
+    CHECK_EQ(sched_getaffinity(0, sizeof(set), &set), 0);
+    errno = 0;
+    CHECK_EQ(sched_setaffinity(0, sizeof(set), &set), -1);
+    CHECK_EQ(errno, EPERM);
+}
+
+TEST(who_has_some_of_the_processors_cannot_choose_others)
+{
+    CHECK_EQ(run_apart(choose_processors), 0);
+}
+
 static void *add_one(void *number)
 {
     ++*(int *)number;
