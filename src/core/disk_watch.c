@@ -2,17 +2,23 @@
 #include "core/disk_watch.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/str.h"
 #include "core/nameless.h"
 #include "runtime/runtime.h"
 #include "workspace/private.h"
 #include "workspace/upper.h"
 #include <errno.h>
+#include <sched.h>
 #include <sys/statvfs.h>
 
 #define NS_PER_MS UINT64_C(1000000)
 #define BYTES_PER_INODE 4096U    /* a limit in bytes is also one in files, and in names */
 #define RATE_PER_MS (8U << 20)   /* more than a processor writes in that time */
-#define MARGIN_BYTES (32U << 20) /* it may take ten milliseconds until we get our turn */
+#define MARGIN_BYTES (32U << 20) /* what it may write until the program is really ended ... */
+#define FIRST_MARGIN_BYTES (16U << 20) /* ... by who comes first */
+#define MARGIN_PARTS 4U                /* of a limit: all processors together need one */
+#define LEAST_MARGINS 2U
+#define MOST_PROCESSORS 8U /* more of them write no more: memory is not faster */
 #define LONGEST_NS (100 * NS_PER_MS)
 #define SHORTEST_NS (NS_PER_MS / 4)
 #define PORTION_US 1000U      /* of processor time: the kernel knows no smaller one ... */
@@ -22,6 +28,9 @@
 #define ENOUGH_US 60000000U
 #define MAX_DOUBTS 3U /* some pass: a process begins, a descriptor is on its way */
 #define DOUBT_MS 1U
+#define LONG_COUNT_NS NS_PER_MS
+#define COUNTS_NS (50 * NS_PER_MS) /* of counting hold others up, ... */
+#define COUNTS_PARTS 4U            /* ... and this part of the time that passes */
 
 /* Where processes see what is below the watched directories. */
 static const char *const places[] = { PRIVATE_WORK_TREE, PRIVATE_GIT_DIR, PRIVATE_CHANGES,
@@ -63,35 +72,107 @@ static void pace(struct disk_watch *watch, uint64_t cpu_us, uint64_t period_us)
 {
     struct sandbox *box = box_of(watch);
 
-    if (watch->cpu_milli > 0 && box && sandbox_pace(box, cpu_us, period_us, NULL) < 0)
+    if (watch->cpu_milli == 0)
+        return;
+    if (box && sandbox_pace(box, cpu_us, period_us, NULL) < 0) {
         watch->cpu_milli = 0;
+        return;
+    }
     watch->portion_us = cpu_us;
+    watch->portion_ns = clock_ns() + cpu_us * 1000 * 1000 / watch->cpu_milli;
 }
 
 /*
  * The less is left, the sooner. Until then half of it may be written: that much processor time
- * the programs get, and no more before we have looked again, however long that takes us. The
- * time is chosen so that they have it without a break as long as we are in time.
+ * the programs get, and no more before we have looked again, however long that takes us. They
+ * have it without a break as long as we are in time. Near the end there is less time between
+ * two looks than the smallest portion lasts: none is given before that one may be used up,
+ * since with each the kernel forgets by how much the last one was passed.
  */
 static void look_again(struct disk_watch *watch, uint64_t left_bytes)
 {
-    const uint64_t cpu_milli = watch->cpu_milli > 0 ? watch->cpu_milli : 1000;
-    const uint64_t shortest_ns =
-            watch->cpu_milli > 0 ? UINT64_C(1000) * PORTION_US * 1000 / cpu_milli : SHORTEST_NS;
-    uint64_t wait_ns = cpu_us_for(left_bytes / 2) * 1000 * 1000 / cpu_milli;
+    uint64_t wait_ns = cpu_us_for(left_bytes / 2 / watch->processors) * 1000;
 
     if (wait_ns > LONGEST_NS)
         wait_ns = LONGEST_NS;
-    if (wait_ns < shortest_ns)
-        wait_ns = shortest_ns;
-    pace(watch, wait_ns / 1000 * cpu_milli / 1000, PACE_US);
+    if (wait_ns < SHORTEST_NS)
+        wait_ns = SHORTEST_NS;
     watch->next_ns = clock_ns() + wait_ns;
+    if (watch->next_ns <= watch->portion_ns)
+        return;
+    uint64_t portion_us = wait_ns / 1000 * watch->cpu_milli / 1000;
+    pace(watch, portion_us < PORTION_US ? PORTION_US : portion_us, PACE_US);
+}
+
+/*
+ * How much we have counted of late. Who makes us count again and again would hold everybody
+ * else up with it; then we get our turn as others do, and need more of a margin.
+ */
+static uint64_t counting_at(const struct disk_watch *watch, uint64_t now_ns)
+{
+    return lost(watch->count_ns, (now_ns - watch->counted_ns) / COUNTS_PARTS);
 }
 
 /* What may be written until the program is really ended. */
 static uint64_t margin_of(const struct disk_watch *watch)
 {
-    return watch->max_bytes / 4 < MARGIN_BYTES ? watch->max_bytes / 4 : MARGIN_BYTES;
+    const uint64_t most = watch->max_bytes / LEAST_MARGINS;
+    uint64_t margin = watch->margin_bytes;
+
+    if (margin > most) /* too little to be kept: then it shall at least be of use */
+        margin = most / 2;
+    return watch->counts_much ? margin + margin / 2 : margin;
+}
+
+/* The same for one processor. */
+static uint64_t margin_of_one(void)
+{
+    struct turns before;
+
+    if (!turns_first(&before))
+        return MARGIN_BYTES;
+    turns_first_no_more(&before);
+    return FIRST_MARGIN_BYTES;
+}
+
+unsigned disk_watch_processors(uint64_t max_bytes)
+{
+    const uint64_t n = max_bytes / (margin_of_one() * MARGIN_PARTS);
+
+    return n == 0 ? 1 : n < MOST_PROCESSORS ? (unsigned)n : 0;
+}
+
+/* On how many it will be, from what this thread has. */
+static unsigned count_processors(uint64_t max_bytes)
+{
+    const unsigned most = disk_watch_processors(max_bytes);
+    cpu_set_t own;
+
+    unsigned n = sched_getaffinity(0, sizeof(own), &own) < 0 ? MOST_PROCESSORS
+                                                             : (unsigned)CPU_COUNT(&own);
+    if (most > 0 && n > most)
+        n = most;
+    return n < MOST_PROCESSORS ? n : MOST_PROCESSORS;
+}
+
+bool disk_watch_can_hold(uint64_t max_bytes)
+{
+    return max_bytes >= margin_of_one() * LEAST_MARGINS;
+}
+
+int disk_watch_check(const struct sandbox_spec *spec, struct carrel_error *err)
+{
+    const unsigned demanded = spec->limits.demanded & ~spec->limits.best_effort;
+    const bool is_wanted =
+            (demanded & LIMIT_BIT(LIMIT_DISK)) || (spec->require & PROTECT_BIT(PROTECT_DISK));
+    char least[32];
+
+    if (!is_wanted || disk_watch_can_hold(spec->limits.value[LIMIT_DISK]))
+        return 0;
+    return err_set(err, -EINVAL,
+            "the disk limit is too small to be kept on the host's file system, where carrel "
+            "watches it; expected %s or more, or accept less with --best-effort disk",
+            str_size(margin_of_one() * LEAST_MARGINS, least));
 }
 
 static bool is_full(const struct disk_watch *watch, const struct disk_mark *now)
@@ -139,6 +220,8 @@ int disk_watch_begin(
     watch->dirs[watch->n_dirs++] = dir;
     watch->max_bytes = max_bytes;
     watch->max_inodes = max_bytes / BYTES_PER_INODE < 1024 ? 1024 : max_bytes / BYTES_PER_INODE;
+    watch->processors = count_processors(max_bytes);
+    watch->margin_bytes = margin_of_one() * watch->processors;
     watch->mark = (struct disk_mark){ 0 };
     int r = walk(watch, &watch->mark, &is_doubtful, err);
     look_again(watch, lost(max_bytes, watch->mark.used_bytes));
@@ -165,8 +248,9 @@ static bool is_spent(struct disk_watch *watch)
 
 /*
  * A count takes as long as there are names and descriptors, and whoever counts on that were far
- * beyond its limit by then. So nobody gets more than a little processor time meanwhile; where
- * it cannot be given out, all are halted.
+ * beyond its limit by then. So nobody gets more than a little processor time meanwhile. Where
+ * it cannot be given out, all are halted if it took long the last time; else that would take
+ * longer, since each may finish the call that it has begun.
  */
 static bool judge(struct disk_watch *watch)
 {
@@ -174,14 +258,38 @@ static bool judge(struct disk_watch *watch)
 
     if (watch->portion_us > SMALL_US) /* else it would only be given another one */
         pace(watch, PORTION_US, PACE_US);
-    bool is_halted =
-            box && watch->cpu_milli == 0 && !box->paused_by && sandbox_pause(box, NULL) == 0;
+    bool is_halted = box && watch->cpu_milli == 0 && watch->last_count_ns > LONG_COUNT_NS &&
+                     !box->paused_by && sandbox_pause(box, NULL) == 0;
+    const uint64_t began_ns = clock_ns();
     bool is_over = is_spent(watch);
+    const uint64_t now_ns = clock_ns();
+    watch->last_count_ns = now_ns - began_ns;
+    watch->count_ns = counting_at(watch, now_ns) + watch->last_count_ns;
+    watch->counted_ns = now_ns;
+    if (watch->count_ns >= COUNTS_NS) /* from now on: a limit should not go back and forth */
+        watch->counts_much = true;
     if (box && is_over)
         sandbox_fell(box);
     if (is_halted)
         (void)sandbox_resume(box, NULL); /* who is dead, too: else it stays (freezer.h) */
     return is_over;
+}
+
+void disk_watch_wait(struct disk_watch *watch)
+{
+    const bool may_be = watch->n_dirs > 0 && counting_at(watch, clock_ns()) < COUNTS_NS;
+
+    if (may_be && !watch->is_first)
+        watch->is_first = turns_first(&watch->before);
+    else if (!may_be)
+        disk_watch_waited(watch);
+}
+
+void disk_watch_waited(struct disk_watch *watch)
+{
+    if (watch->is_first)
+        turns_first_no_more(&watch->before);
+    watch->is_first = false;
 }
 
 bool disk_watch_is_over(struct disk_watch *watch)
@@ -212,8 +320,15 @@ void disk_watch_start(struct disk_watch *watch)
         look_again(watch, lost(watch->max_bytes, watch->mark.used_bytes + margin_of(watch)));
 }
 
+void disk_watch_rest(struct disk_watch *watch)
+{
+    if (watch->portion_ns > 0)
+        pace(watch, watch->cpu_milli * (CPU_PERIOD_US / 1000), CPU_PERIOD_US);
+    watch->portion_ns = 0;
+}
+
 void disk_watch_release(struct disk_watch *watch)
 {
-    pace(watch, watch->cpu_milli * (CPU_PERIOD_US / 1000), CPU_PERIOD_US);
+    disk_watch_rest(watch);
     watch->cpu_milli = 0;
 }

@@ -11,19 +11,27 @@
  * of what is left, and the next one when we have looked; the kernel sees to that. Elsewhere the
  * programs are halted during the walk, and who is faster than our looks gets past the limit.
  *
- * A run is over its limit a little before it: as much as it can write until it is dead.
+ * That hold is not exact. The kernel counts processor time by its tick, on each processor
+ * apart; and since Linux 6.18 a call that has begun is let finish, a write of many megabytes as
+ * well, unless it is killed. So it matters that we look in time, too: who may (root) has the
+ * processor before everybody else for that, unless the programs make us count all the time. And
+ * a run is over its limit before it, by as much as may be written until it is dead: the more
+ * processors there are, the more that is. So programs with a small limit have few of them, and
+ * a limit that would be all margin is refused.
  *
  * The walk does not find files that have no name any more. So the processes are asked what they
  * hold (nameless.h). Where that is in doubt, again and again, and the file system has lost what
  * the run may use, the doubt counts against the run.
  */
 #pragma once
+#include "base/turns.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct carrel_error;
 struct sandbox;
+struct sandbox_spec;
 
 #define DISK_WATCH_DIRS 3
 
@@ -34,6 +42,8 @@ struct disk_watch {
     struct sandbox *box; /* not owned; NULL: there is none yet */
     uint64_t max_bytes;
     uint64_t max_inodes;
+    uint64_t margin_bytes; /* how far from the limit a run is ended */
+    unsigned processors;   /* on which the programs may be writing at the same time */
     struct disk_mark {
         uint64_t used_bytes;
         uint64_t used_inodes;
@@ -42,8 +52,15 @@ struct disk_watch {
     } mark;              /* when all was last counted without a doubt */
     uint64_t cpu_milli;  /* limit of processor time that is given out in portions; 0: is not */
     uint64_t portion_us; /* the last one */
+    uint64_t portion_ns; /* when it may be used up, and the next one is due */
     unsigned doubts;     /* counts in doubt since then, one after the other */
     uint64_t next_ns;    /* when to look again */
+    bool is_first;       /* the thread has its turn before everybody else ... */
+    struct turns before; /* ... and had these */
+    uint64_t last_count_ns; /* what the last count took, ... */
+    uint64_t count_ns;      /* ... and all of late ... */
+    uint64_t counted_ns;    /* ... seen from here */
+    bool counts_much;       /* so much that the margin became wider */
 };
 #define DISK_WATCH_INIT                                                                        \
     {                                                                                          \
@@ -51,11 +68,30 @@ struct disk_watch {
     }
 
 /*
+ * Whether a limit is large enough to be kept, where processor time can be given out. Whether it
+ * can is for the runtime to say.
+ */
+bool disk_watch_can_hold(uint64_t max_bytes);
+
+/* Refuses what was demanded, or is required as a protection, and is too small. */
+int disk_watch_check(const struct sandbox_spec *spec, struct carrel_error *err);
+
+/* On how many processors the programs may run for a limit to be kept; 0: on all. */
+unsigned disk_watch_processors(uint64_t max_bytes);
+
+/*
  * Watches what is below `dir`, together with what is watched already. Whoever makes the sandbox
  * that uses it sets `box`.
  */
 int disk_watch_begin(
         struct disk_watch *watch, int dir, uint64_t max_bytes, struct carrel_error *err);
+
+/*
+ * Between these two the thread only waits, until `next_ns` at the latest, and looks: then it
+ * may come before everybody else. Whatever others can make it work at comes behind them.
+ */
+void disk_watch_wait(struct disk_watch *watch);
+void disk_watch_waited(struct disk_watch *watch);
 
 /*
  * To be called when `next_ns` has come. True: the limit is reached, and what was found running
@@ -66,5 +102,11 @@ bool disk_watch_is_over(struct disk_watch *watch);
 /* Programs begin to run now, in the sandbox that `box` is. */
 void disk_watch_start(struct disk_watch *watch);
 
-/* The watch is over, or has nothing to do: the limit of processor time is what it was. */
+/*
+ * Until the next look the limit of processor time is what it was: nothing runs, or something is
+ * asked of the sandbox itself, which needs some.
+ */
+void disk_watch_rest(struct disk_watch *watch);
+
+/* The watch is over: so it stays. */
 void disk_watch_release(struct disk_watch *watch);

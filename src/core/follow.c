@@ -132,9 +132,16 @@ static int follow_all(struct follow *f, struct carrel_error *err)
         watch[WATCH_SIGNAL] = (struct pollfd){ .fd = f->options->signal_fd, .events = POLLIN };
         uint64_t wake_ns =
                 f->deadline_ns < f->watch->next_ns ? f->deadline_ns : f->watch->next_ns;
+        disk_watch_wait(f->watch);
         int n = clock_poll(watch, WATCHED, wake_ns < rest_ns ? wake_ns : rest_ns);
         if (n < 0 && errno != EINTR)
             return err_set_errno(err, -errno, "poll");
+        if (clock_ns() >= f->watch->next_ns && disk_watch_is_over(f->watch)) {
+            f->is_ending = f->is_over = true; /* at once: every moment costs the host */
+            f->reason = CARREL_DISK_LIMIT;
+        }
+        if (n > 0 || f->is_over)
+            disk_watch_waited(f->watch);
         if (n > 0) {
             for (int i = 0; i < 3; i++)
                 on_stream(f, i, watch[i].revents);
@@ -147,10 +154,6 @@ static int follow_all(struct follow *f, struct carrel_error *err)
         if (n == 0 && clock_ns() >= rest_ns) {
             rest_trim_program(); /* once: what a run needs later is little */
             rest_ns = CLOCK_NEVER;
-        }
-        if (!f->is_over && clock_ns() >= f->watch->next_ns && disk_watch_is_over(f->watch)) {
-            f->is_ending = f->is_over = true; /* at once: every moment costs the host */
-            f->reason = CARREL_DISK_LIMIT;
         }
         if (!f->is_over && clock_ns() >= f->deadline_ns) {
             if (f->is_ending)
@@ -169,6 +172,7 @@ int follow_to_end(struct follow *f, struct carrel_error *err)
         return follow_all(f, err);
     const uint64_t before = turns_hurry();
     int r = follow_all(f, err);
+    disk_watch_waited(f->watch);
     disk_watch_release(f->watch); /* who is to die needs processor time for it */
     turns_restore(before);        /* the thread is our caller's */
     return r;

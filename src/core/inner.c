@@ -61,6 +61,7 @@ int inner_start(const struct inner_spec *spec, unsigned timeout_ms, struct inner
         .uid = spec->uid,
         .gid = spec->gid,
         .is_watched = spec->has_watch,
+        .max_processors = spec->has_watch ? disk_watch_processors(spec->max_bytes) : 0,
         .limits.value = {
             [LIMIT_MEMORY] = bound(spec, LIMIT_MEMORY, UINT64_C(512) << 20, UINT64_C(2) << 30),
             [LIMIT_PIDS] = bound(spec, LIMIT_PIDS, 64, 512),
@@ -99,10 +100,15 @@ static int await(struct inner *inner, int fd, struct carrel_error *err)
     for (;;) {
         struct disk_watch *watch = &inner->watch;
         bool is_watch = watch->next_ns < inner->deadline_ns;
+        disk_watch_wait(watch);
         int n = clock_poll(&wait, 1, is_watch ? watch->next_ns : inner->deadline_ns);
-        if (n < 0 && errno != EINTR)
-            return err_set_errno(err, -errno, "poll");
-        if (watch->n_dirs > 0 && clock_ns() >= watch->next_ns && disk_watch_is_over(watch))
+        int code = -errno;
+        bool is_over =
+                watch->n_dirs > 0 && clock_ns() >= watch->next_ns && disk_watch_is_over(watch);
+        disk_watch_waited(watch);
+        if (n < 0 && code != -EINTR)
+            return err_set_errno(err, code, "poll");
+        if (is_over)
             return err_set(
                     err, -EDQUOT, "git in the sandbox, or a program of its, filled the disk");
         if (n > 0)

@@ -118,6 +118,7 @@ static void watch_disk(struct keeper *keeper)
             sandbox_pids(keeper->stage.box, &one, 1, NULL) == 0) {
         keeper->is_full = keeper->is_full || is_over;
         watch->next_ns = has_clients(keeper) ? clock_ns() + CLIENTS_MS * NS_PER_MS : UINT64_MAX;
+        disk_watch_rest(watch);
     } else if (is_over) {
         keeper_clear_full(keeper); /* at once: every moment costs the host */
     }
@@ -156,6 +157,17 @@ static struct pollfd *make_room(struct keeper *keeper)
     return keeper->watch;
 }
 
+/* init has to answer, and must not wait for processor time behind those who fill the disk. */
+static void serve(struct keeper *keeper, size_t client)
+{
+    struct disk_watch *watch = &keeper->stage.watch;
+
+    disk_watch_rest(watch);
+    keeper_serve(keeper, client);
+    if (watch->next_ns != UINT64_MAX)
+        watch->next_ns = clock_ns();
+}
+
 static int turn(struct keeper *keeper, struct carrel_error *err)
 {
     bool has_backlog = keeper_report(keeper);
@@ -184,9 +196,15 @@ static int turn(struct keeper *keeper, struct carrel_error *err)
         wake_ns = earlier(wake_ns, keeper->next_accept_ns);
     wake_ns = earlier(earlier(wake_ns, overdue_ns(keeper)), keeper->rest_ns);
 
+    if (keeper->stage.watch.next_ns != UINT64_MAX)
+        disk_watch_wait(&keeper->stage.watch);
     int n = clock_poll(watch, FIRST_CLIENT + n_clients + n_streams, wake_ns);
+    int code = -errno;
+    if (n == 0 && clock_ns() >= keeper->stage.watch.next_ns)
+        watch_disk(keeper);
+    disk_watch_waited(&keeper->stage.watch);
     if (n < 0)
-        return errno == EINTR ? 0 : err_set_errno(err, -errno, "poll");
+        return code == -EINTR ? 0 : err_set_errno(err, code, "poll");
     keeper_take_output(keeper, streams, n_streams);
     int r = watch[1].revents ? keeper_take_event(keeper, err) : 0;
     if (r < 0)
@@ -197,7 +215,7 @@ static int turn(struct keeper *keeper, struct carrel_error *err)
         on_receipt(keeper);
     for (size_t i = 0; i < n_clients && keeper->end == KEEPER_GOES_ON; i++)
         if (watch[FIRST_CLIENT + i].revents)
-            keeper_serve(keeper, i);
+            serve(keeper, i);
     if (keeper->end != KEEPER_GOES_ON)
         return 0; /* there may be no sandbox any more */
     if (watch[0].revents)

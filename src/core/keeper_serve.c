@@ -299,6 +299,8 @@ static int update(struct keeper *keeper, struct ask *ask, struct carrel_error *e
     if (r < 0)
         return r;
     memcpy(result->limits, limits.value, sizeof(result->limits));
+    if (keeper->stage.watch.cpu_milli > 0)
+        keeper->stage.watch.cpu_milli = limits.value[LIMIT_CPU];
     for (size_t i = 0; i < ARRAY_LEN(changeable); i++)
         if (which & LIMIT_BIT(changeable[i]))
             keeper->changed.value[changeable[i]] = limits.value[changeable[i]];

@@ -156,6 +156,8 @@ void result_note_limits(struct carrel_run_result *r)
             text = none;
         else if (r->held_by[i] == HELD_BY_RLIMIT)
             text = substitutes[i];
+        else if (r->held_by[i] == HELD_BY_LOOKS)
+            text = "disk by looks that may come late";
         if (text && at < sizeof(r->note))
             at += (size_t)snprintf(
                     r->note + at, sizeof(r->note) - at, "%s%s", at ? ", " : "", text);

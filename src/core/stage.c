@@ -24,18 +24,23 @@
 #define DEFAULT_TIMEOUT_MS 300000U
 #define DEFAULT_OUTPUT_BYTES (10U << 10)
 
+static int watch_dir(struct stage *stage, struct spec *spec, int dir, struct carrel_error *err)
+{
+    const uint64_t max_bytes = spec->box.limits.value[LIMIT_DISK];
+
+    spec->box.is_watched = true;
+    spec->box.max_processors = disk_watch_processors(max_bytes);
+    return disk_watch_begin(&stage->watch, dir, max_bytes, err);
+}
+
 /* The workspace's mounts come after the caller's. */
 static int show_place(struct stage *stage, struct spec *spec, struct carrel_error *err)
 {
     int r = spec_add_mounts(spec, stage->place->mounts, stage->place->n_mounts, err);
 
-    spec->box.is_watched = true;
     if (r == 0)
         r = workspace_begin_use(stage->place->ws, err);
-    if (r == 0)
-        r = disk_watch_begin(
-                &stage->watch, stage->place->ws->dir, spec->box.limits.value[LIMIT_DISK], err);
-    return r;
+    return r < 0 ? r : watch_dir(stage, spec, stage->place->ws->dir, err);
 }
 
 /* Makes or takes up the run's workspace. */
@@ -66,9 +71,7 @@ static int use_ground(struct stage *stage, struct spec *spec, struct carrel_erro
     else
         spec->box.space = &stage->ground->overlay;
     stage->watch.has_private = true;
-    spec->box.is_watched = true;
-    return disk_watch_begin(
-            &stage->watch, stage->ground->top.dir, spec->box.limits.value[LIMIT_DISK], err);
+    return watch_dir(stage, spec, stage->ground->top.dir, err);
 }
 
 /* What is written to the image goes with the sandbox: into memory, or on disk if need be. */
@@ -114,6 +117,18 @@ static int make_sandbox(struct stage *stage, const struct spec *spec, struct car
     return r;
 }
 
+/* Who may look too late does not hold a limit. */
+static void note_watch(struct stage *stage)
+{
+    struct carrel_run_result *result = stage->result;
+    const bool is_held = result->held_by[LIMIT_CPU] == HELD_BY_CGROUP &&
+                         disk_watch_can_hold(stage->watch.max_bytes);
+
+    result->held_by[LIMIT_DISK] = is_held ? HELD_BY_WATCH : HELD_BY_LOOKS;
+    if (!is_held)
+        result->protections &= ~PROTECT_BIT(PROTECT_DISK);
+}
+
 /*
  * No program is run, nothing is made for it and no other way is taken before the journal says
  * what was asked for. An empty sandbox is none of these: where it is all there is to make, the
@@ -131,6 +146,8 @@ static int create(struct stage *stage, struct carrel_error *err)
     spec.box.stays = stage->stays;
     if (r == 0 && stage->root && !stage->ground)
         r = use_image(stage, &spec, err);
+    if (r == 0 && (stage->options->workspace || stage->ground))
+        r = disk_watch_check(&spec.box, err);
     if (r == 0 && stage->ground)
         r = use_ground(stage, &spec, err);
     if (r == 0 && stage->options->workspace)
@@ -142,8 +159,7 @@ static int create(struct stage *stage, struct carrel_error *err)
     stage->watch.box = stage->box;
     if (r < 0)
         return r;
-    if (!stage->stays) /* else nobody would be there each moment to give the next portion */
-        stage->watch.cpu_milli = spec.box.limits.value[LIMIT_CPU];
+    stage->watch.cpu_milli = spec.box.limits.value[LIMIT_CPU];
     stage->runtime = spec.runtime;
 
     result->runtime = runtime_name(spec.runtime);
@@ -151,7 +167,7 @@ static int create(struct stage *stage, struct carrel_error *err)
     result->protections = stage->box->protections;
     memcpy(result->held_by, stage->box->held_by, sizeof(result->held_by));
     if (stage->watch.n_dirs > 0) /* what else can be written to is held better */
-        result->held_by[LIMIT_DISK] = HELD_BY_WATCH;
+        note_watch(stage);
     memcpy(result->limits, spec.box.limits.value, sizeof(result->limits));
     result_note_limits(result);
     result->workspace = strdup(stage->box->workspace);
@@ -192,6 +208,7 @@ int stage_remake(struct stage *stage, struct carrel_error *err)
     if (r == 0)
         r = sandbox_create(spec.runtime, &spec.box, &stage->box, err);
     stage->watch.box = stage->box;
+    stage->watch.cpu_milli = spec.box.limits.value[LIMIT_CPU];
     return r < 0 ? r : check_same(stage, err);
 }
 

@@ -584,7 +584,7 @@ open_by_client() {
 
 no_data_is_copied() { # no_data_is_copied FORKS MEGABYTES ARG...: of create
     local before after begin ms forks=$1 mb=$2
-    create --disk 3G --lease 20m "${@:3}"
+    create --disk 3G --best-effort disk --lease 20m "${@:3}"
     in_box "head -c ${mb}M /dev/zero >big; echo end >>big; sync big"
     [ "$status" -eq 0 ]
     before=$(du -sk "$T/state" | cut -f1)

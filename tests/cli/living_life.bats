@@ -734,8 +734,33 @@ lost_sandbox() {
 }
 @test "a sandbox that cannot be made again after a snapshot leaves its files" { both lost_sandbox; }
 
+disk_is_held() {
+    if has_cgroup; then
+        create --disk 64M
+        carrel exec --json "$id" -c 'for i in 1 2 3 4; do head -c 30M /dev/zero >/workspace/$i & done; wait; sleep 60'
+        holds 'r["reason"] == "disk_limit" and r["held_by"]["disk"] == "watch" and "disk" in r["protections"]'
+        carrel exec "$id" -c 'true'
+        carrel rm -r "$id:/workspace/1" "$id:/workspace/2" "$id:/workspace/3" "$id:/workspace/4"
+        # Its time is its own again when there is room, and no limit of it was lost.
+        carrel update --cpu 2 "$id"
+        carrel exec --json "$id" -c 'head -c 20M /dev/zero | sha1sum'
+        holds 'r["ok"] and r["duration_ms"] < 10000'
+        carrel destroy "$id"
+        return
+    fi
+    carrel create --disk 64M
+    is_one_error 125 '*the disk limit cannot be held here: *; or accept less with --best-effort disk'
+    carrel create --require disk
+    is_one_error 125 '*required protections are missing: disk'
+    create
+    carrel exec --json "$id" -- true
+    holds 'r["held_by"]["disk"] == "looks" and "disk" not in r["protections"]'
+    carrel destroy "$id"
+}
+@test "the disk of a sandbox that stays: held, or refused" { both disk_is_held; }
+
 full_and_idle() {
-    create --disk 20M --idle 2s
+    create --disk 20M --best-effort disk --idle 2s
     carrel exec "$id" -c 'for i in 1 2 3 4; do head -c 10M /dev/zero >/workspace/$i; done; sleep 60'
     [[ $status -eq 137 && $err == *"Disk limit of 20M reached"* ]]
     until_true no_entry
@@ -743,7 +768,7 @@ full_and_idle() {
 @test "a sandbox at its disk limit ends when nobody uses it" { both full_and_idle; }
 
 room_for_files() {
-    create --disk 20M
+    create --disk 20M --best-effort disk
     head -c 40M /dev/zero >"$T/large" && chmod 644 "$T/large"
     not_taken() {
         [[ $status -eq 125 && $err == *"the disk limit of 20M is reached"* ]]

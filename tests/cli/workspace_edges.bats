@@ -128,7 +128,7 @@ failed_starts() {
     is_one_error 125 "carrel: a file with a newline in its name cannot be carried along"
     no_trace
     me sh -c 'head -c 3M /dev/zero >repo/large.env'
-    in_repo run --include large.env --disk 2M -- echo ran
+    in_repo run --include large.env --disk 2M --best-effort disk -- echo ran
     is_one_error 125 "carrel: carry 'large.env' along:*larger than 2*"
     no_trace
     agent r1
@@ -528,7 +528,7 @@ unread() {
     new_repo
     local fill='head -c 9M /dev/urandom >big' how
     for how in keep commit apply; do
-        in_repo run --workspace --run "$how" --disk 16M --on-success "$how" -c "$fill"
+        in_repo run --workspace --run "$how" --disk 16M --best-effort disk --on-success "$how" -c "$fill"
         [ "$status" -eq 0 ]
         [[ "$err" == *"workspace $how: kept, not read:"*"carrel workspace diff $how"* ]]
     done
@@ -536,7 +536,7 @@ unread() {
     [ -z "$(g log --format=%s "$base".. --branches)" ]
     # Nothing of it is in the files, all of it in the history. In halves: what git moves to its place
     # while the space is being counted may be counted twice.
-    in_repo run --workspace --run past --disk 16M --json -c 'set -e
+    in_repo run --workspace --run past --disk 16M --best-effort disk --json -c 'set -e
         for half in 1 2; do
             id=$(head -c 4500K /dev/urandom | git hash-object -w --stdin)
             git update-index --add --cacheinfo 100644,$id,$half
@@ -553,13 +553,13 @@ unread() {
     changed past ""
     in_repo workspace log past
     [[ "$out" == *remove*add* ]]
-    in_repo run --workspace --run gone --disk 16M --on-success discard -c "$fill"
+    in_repo run --workspace --run gone --disk 16M --best-effort disk --on-success discard -c "$fill"
     [[ "$err" == *"workspace gone: discarded"* ]]
     in_repo workspace show gone
     [ "$status" -eq 125 ]
     # what was harvested before does not pass for what is there now
     in_repo run --workspace --run twice -c 'echo one >one'
-    in_repo workspace resume twice --disk 16M -c "$fill"
+    in_repo workspace resume twice --disk 16M --best-effort disk -c "$fill"
     [[ "$err" == *"workspace twice: kept, not read:"* ]]
     [ "$(state_of twice)" = interrupted ]
     changed twice $'.A big\n.A one'
@@ -577,7 +577,7 @@ for i in range(15):
 open("0", "w").close()
 for i in range(1, 40000):
     os.link("0", str(i))'
-    in_repo run --workspace --run names --disk 256M --on-success apply -- python3 -c "$made"
+    in_repo run --workspace --run names --disk 256M --best-effort disk --on-success apply -- python3 -c "$made"
     [ "$status" -eq 0 ]
     [[ "$err" == *"workspace names: kept, not read:"* ]]
     [ -z "$(g status --porcelain)" ]
@@ -596,7 +596,7 @@ shut_directories() {
     in_repo workspace status r1
     [ "$status" -eq 0 ]
     [[ "$out" == *".A y"* ]]
-    in_repo run --workspace --run r2 --disk 16M -c 'mkdir d && head -c 12M /dev/urandom >d/x && chmod 0 d &&
+    in_repo run --workspace --run r2 --disk 16M --best-effort disk -c 'mkdir d && head -c 12M /dev/urandom >d/x && chmod 0 d &&
         head -c 12M /dev/urandom >y; sleep 5'
     [ "$status" -eq 137 ]
     [[ "$err" == *"Disk limit of 16M reached"* ]]

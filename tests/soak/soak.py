@@ -85,7 +85,7 @@ class Soak:
     # --- what a client does ---
 
     def create(self, rng):
-        words = ["create", "--lease", rng.choice(["3s", "10s", "60s"]), "--disk", "64M"]
+        words = ["create", "--lease", rng.choice(["3s", "10s", "60s"]), "--disk", "64M", "--best-effort", "disk"]
         if rng.random() < 0.3:
             words += ["--label", f"k={rng.randrange(4)}"]
         if rng.random() < 0.2:

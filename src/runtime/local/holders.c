@@ -19,26 +19,34 @@ static int check_files(const struct sandbox_limits *limits, struct carrel_error 
     return 0;
 }
 
-int holders_choose(const struct sandbox_limits *limits, const struct cgroup_place *place,
+static int refuse(enum limit limit, const struct cgroup_place *place, struct carrel_error *err)
+{
+    return err_set(err, -ENOTSUP,
+            "the %s limit cannot be held here: %s; or accept less with --best-effort %s",
+            limit_name(limit), place->why, limit_name(limit));
+}
+
+int holders_choose(const struct sandbox_spec *spec, const struct cgroup_place *place,
         enum limit_holder held_by[LIMIT_COUNT], struct carrel_error *err)
 {
     static const enum limit by_cgroup[] = { LIMIT_MEMORY, LIMIT_PIDS, LIMIT_CPU };
+    const struct sandbox_limits *limits = &spec->limits;
+    const unsigned demanded = limits->demanded & ~limits->best_effort;
 
     held_by[LIMIT_DISK] = HELD_BY_FILESYSTEM;
     held_by[LIMIT_FILES] = HELD_BY_RLIMIT;
     for (size_t i = 0; i < ARRAY_LEN(by_cgroup); i++) {
         enum limit limit = by_cgroup[i];
-        unsigned bit = LIMIT_BIT(limit);
         if (place->version != CGROUP_NONE)
             held_by[limit] = HELD_BY_CGROUP;
-        else if ((limits->demanded & bit) && !(limits->best_effort & bit))
-            return err_set(err, -ENOTSUP,
-                    "the %s limit cannot be held here: %s; or accept less with --best-effort "
-                    "%s",
-                    limit_name(limit), place->why, limit_name(limit));
+        else if (demanded & LIMIT_BIT(limit))
+            return refuse(limit, place, err);
         else
             held_by[limit] = limit == LIMIT_CPU ? HELD_BY_NOTHING : HELD_BY_RLIMIT;
     }
+    /* Whoever watches a disk may look too late, unless the programs wait for it. */
+    if (spec->is_watched && place->version == CGROUP_NONE && (demanded & LIMIT_BIT(LIMIT_DISK)))
+        return refuse(LIMIT_DISK, place, err);
     return check_files(limits, err);
 }
 

@@ -38,6 +38,8 @@ static uint64_t protections_of(const struct local *local)
     if (local->base.held_by[LIMIT_MEMORY] != HELD_BY_CGROUP)
         set &= ~(PROTECT_BIT(PROTECT_MEMORY) | PROTECT_BIT(PROTECT_PIDS) |
                  PROTECT_BIT(PROTECT_CPU));
+    if (local->plan->is_watched && local->base.held_by[LIMIT_CPU] != HELD_BY_CGROUP)
+        set &= ~PROTECT_BIT(PROTECT_DISK);
     return set;
 }
 
@@ -235,7 +237,7 @@ int local_create(struct runtime *rt, const struct sandbox_spec *spec, struct san
     local->base.ops = local_runtime.ops;
 
     cgroup_find(&place);
-    int r = holders_choose(&spec->limits, &place, local->base.held_by, err);
+    int r = holders_choose(spec, &place, local->base.held_by, err);
     if (r == 0)
         r = host_read(spec, &host, err);
     if (r == 0)
