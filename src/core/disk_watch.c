@@ -28,7 +28,7 @@
 #define ENOUGH_US 60000000U
 #define MAX_DOUBTS 3U /* some pass: a process begins, a descriptor is on its way */
 #define DOUBT_MS 1U
-#define LONG_COUNT_NS NS_PER_MS
+#define FEW_NAMES 1000U            /* are counted in less than a millisecond */
 #define COUNTS_NS (50 * NS_PER_MS) /* of counting hold others up, ... */
 #define COUNTS_PARTS 4U            /* ... and this part of the time that passes */
 
@@ -246,10 +246,21 @@ static bool is_spent(struct disk_watch *watch)
     return false;
 }
 
+static bool is_long(const struct disk_watch *watch)
+{
+    uint64_t bytes;
+    uint64_t inodes;
+
+    for (size_t i = 0; i < watch->n_dirs; i++)
+        if (upper_usage(watch->dirs[i], FEW_NAMES, &bytes, &inodes, NULL) == -E2BIG)
+            return true;
+    return false;
+}
+
 /*
  * A count takes as long as there are names and descriptors, and whoever counts on that were far
  * beyond its limit by then. So nobody gets more than a little processor time meanwhile. Where
- * it cannot be given out, all are halted if it took long the last time; else that would take
+ * it cannot be given out, all are halted if there is much to count; else that would take
  * longer, since each may finish the call that it has begun.
  */
 static bool judge(struct disk_watch *watch)
@@ -258,13 +269,12 @@ static bool judge(struct disk_watch *watch)
 
     if (watch->portion_us > SMALL_US) /* else it would only be given another one */
         pace(watch, PORTION_US, PACE_US);
-    bool is_halted = box && watch->cpu_milli == 0 && watch->last_count_ns > LONG_COUNT_NS &&
-                     !box->paused_by && sandbox_pause(box, NULL) == 0;
+    bool is_halted = box && watch->cpu_milli == 0 && !box->paused_by && is_long(watch) &&
+                     sandbox_pause(box, NULL) == 0;
     const uint64_t began_ns = clock_ns();
     bool is_over = is_spent(watch);
     const uint64_t now_ns = clock_ns();
-    watch->last_count_ns = now_ns - began_ns;
-    watch->count_ns = counting_at(watch, now_ns) + watch->last_count_ns;
+    watch->count_ns = counting_at(watch, now_ns) + now_ns - began_ns;
     watch->counted_ns = now_ns;
     if (watch->count_ns >= COUNTS_NS) /* from now on: a limit should not go back and forth */
         watch->counts_much = true;

@@ -57,10 +57,9 @@ struct disk_watch {
     uint64_t next_ns;    /* when to look again */
     bool is_first;       /* the thread has its turn before everybody else ... */
     struct turns before; /* ... and had these */
-    uint64_t last_count_ns; /* what the last count took, ... */
-    uint64_t count_ns;      /* ... and all of late ... */
-    uint64_t counted_ns;    /* ... seen from here */
-    bool counts_much;       /* so much that the margin became wider */
+    uint64_t count_ns;   /* what counts have taken of late ... */
+    uint64_t counted_ns; /* ... seen from here */
+    bool counts_much;    /* so much that the margin became wider */
 };
 #define DISK_WATCH_INIT                                                                        \
     {                                                                                          \
