@@ -130,6 +130,19 @@ static void shut_again(int dir, mode_t mode)
         (void)set_mode(dir, mode); /* open it harms nobody */
 }
 
+/* Of a directory that can be read but not entered there are names and nothing else. */
+static int look_at(struct count *count, const char *name, struct stat *st)
+{
+    if (fstatat(count->at, name, st, AT_SYMLINK_NOFOLLOW) == 0)
+        return 0;
+    if (errno != EACCES)
+        return -errno;
+    AUTO(fd_close) int fd = open_shut(count);
+    if (fd < 0)
+        return fd;
+    return fstatat(count->at, name, st, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
+}
+
 /* Counts what is in the present directory and keeps the names of its subdirectories. */
 static int list(struct count *count)
 {
@@ -150,13 +163,13 @@ static int list(struct count *count)
             return -errno;
         if (strcmp(item->d_name, ".") == 0 || strcmp(item->d_name, "..") == 0)
             continue;
-        if (fstatat(count->at, item->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
-            if (errno == ENOENT || errno == EACCES)
-                continue;
-            return -errno;
-        }
+        int r = look_at(count, item->d_name, &st);
+        if (r == -ENOENT)
+            continue;
+        if (r < 0)
+            return r;
         add(count, &st);
-        int r = S_ISDIR(st.st_mode) ? keep_name(count, item->d_name) : 0;
+        r = S_ISDIR(st.st_mode) ? keep_name(count, item->d_name) : 0;
         if (r == 0 && ++count->n_names > count->max_names)
             r = -E2BIG;
         if (r < 0)
@@ -202,7 +215,7 @@ static int go_down(struct count *count)
     int fd = (int)syscall(SYS_openat2, count->at, count->names + start, &how, sizeof(how));
     int r = fd < 0 ? -errno : 0;
     count->names_len = start;
-    if (r == -ENOENT || r == -ENOTDIR || r == -ELOOP || r == -EXDEV || r == -EACCES)
+    if (r == -ENOENT || r == -ENOTDIR || r == -ELOOP || r == -EXDEV)
         return 0;
     if (r < 0)
         return r;

@@ -600,6 +600,11 @@ shut_directories() {
         head -c 12M /dev/urandom >y; sleep 5'
     [ "$status" -eq 137 ]
     [[ "$err" == *"Disk limit of 16M reached"* ]]
+    # one that can be read and not entered has names, too
+    in_repo run --workspace --run r3 --disk 16M --best-effort disk -c 'mkdir -p e/f && head -c 12M /dev/urandom >e/f/x && chmod 400 e &&
+        head -c 12M /dev/urandom >y; sleep 5'
+    [ "$status" -eq 137 ]
+    [[ "$err" == *"Disk limit of 16M reached"* ]]
 }
 @test "a directory that the run shut is counted, and no reason to fail" { both shut_directories; }
 
