@@ -8,7 +8,7 @@ _carrel_options() { # _carrel_options COMMAND: its options, one word each
             "--cwd --mount --workdir --cow --workspace --repo --base --fork --task --run --dirty" \
             "--include --history --setup --setup-key --tree --on-success --on-failure" \
             "--policy --profile --journal --store-code" \
-            "--root --image --no-entrypoint --network --user --hostname --stdin --tty --json --format" \
+            "--root --image --no-entrypoint --network --user --ids --hostname --stdin --tty --json --format" \
             "--output --quiet --runtime --require --best-effort --help"
         ;;
     python)
@@ -93,6 +93,7 @@ _carrel_value() { # _carrel_value OPTION WORD
     --format) mapfile -t COMPREPLY < <(compgen -W "text json" -- "$2") ;;
     --color) mapfile -t COMPREPLY < <(compgen -W "auto always never" -- "$2") ;;
     --network) mapfile -t COMPREPLY < <(compgen -W "none host" -- "$2") ;;
+    --ids) mapfile -t COMPREPLY < <(compgen -W "own sub" -- "$2") ;;
     --runtime) mapfile -t COMPREPLY < <(compgen -W "local process" -- "$2") ;;
     --user) mapfile -t COMPREPLY < <(compgen -W "root agent nobody" -- "$2") ;;
     --require | --best-effort)

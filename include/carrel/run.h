@@ -88,6 +88,13 @@ enum carrel_store {
     CARREL_STORE_ALWAYS,
 };
 
+/* Which ids of the host are in a sandbox that an ordinary user makes; root's has others. */
+enum carrel_ids {
+    CARREL_IDS_DEFAULT, /* what the policy says; else CARREL_IDS_OWN */
+    CARREL_IDS_OWN,     /* the user's own and no other */
+    CARREL_IDS_SUB,     /* also those that subuid(5) and subgid(5) give to the user */
+};
+
 /*
  * What to run. Start from CARREL_RUN_OPTIONS_INIT and set argv; everything else has a default,
  * from the policy or built in, and nothing here may pass a maximum of a policy (-EPERM).
@@ -117,7 +124,8 @@ struct carrel_run_options {
     const struct carrel_workspace_options *workspace; /* NULL: none */
     enum carrel_network network;
     const char *hostname; /* NULL: "carrel" */
-    bool has_user;        /* uid and gid below count */
+    enum carrel_ids ids;
+    bool has_user; /* uid and gid below count */
     uid_t uid;
     gid_t gid;
 

@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "base/subids.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -216,7 +217,7 @@ static int empty_dir(struct removal *removal, int dir)
     }
 }
 
-int tree_remove(int dir, const char *name, struct carrel_error *err)
+static int remove_tree(int dir, const char *name, struct carrel_error *err)
 {
     struct removal removal = { .top = -1, .err = err };
     char shown[128];
@@ -238,4 +239,26 @@ int tree_remove(int dir, const char *name, struct carrel_error *err)
                 str_escape(name, strlen(name), shown, sizeof(shown)));
     return err_set_errno(
             err, r, "remove tree '%s'", str_escape(name, strlen(name), shown, sizeof(shown)));
+}
+
+struct apart {
+    int dir;
+    const char *name;
+};
+
+static int remove_apart(void *arg)
+{
+    const struct apart *apart = arg;
+
+    return remove_tree(apart->dir, apart->name, NULL);
+}
+
+int tree_remove(int dir, const char *name, struct carrel_error *err)
+{
+    struct apart apart = { dir, name };
+
+    int r = remove_tree(dir, name, err);
+    if ((r != -EACCES && r != -EPERM) || geteuid() == 0)
+        return r;
+    return subids_call(remove_apart, &apart, NULL) == 0 ? 0 : r;
 }

@@ -15,6 +15,7 @@ struct carrel_error;
  * writing to the tree.
  *
  * What can be removed is removed, even when something else cannot; the first failure is
- * returned. Allocates nothing: safe between clone and exec.
+ * returned. Allocates nothing, and so is safe between clone and exec, unless something belongs
+ * to others: an ordinary user tries again with the rights of its subordinate ids (subids.h).
  */
 int tree_remove(int dir, const char *name, struct carrel_error *err);

@@ -243,6 +243,20 @@ static int take_user(void *t, const char *v, struct carrel_error *err)
     return 0;
 }
 
+static int take_ids(void *t, const char *v, struct carrel_error *err)
+{
+    char shown[64];
+
+    if (strcmp(v, "own") == 0)
+        args_of(t)->options.ids = CARREL_IDS_OWN;
+    else if (strcmp(v, "sub") == 0)
+        args_of(t)->options.ids = CARREL_IDS_SUB;
+    else
+        return err_set(err, -EINVAL, "'%s' are no ids; expected own or sub",
+                str_escape(v, strlen(v), shown, sizeof(shown)));
+    return 0;
+}
+
 static int take_hostname(void *t, const char *v, struct carrel_error *err)
 {
     size_t len = strlen(v);
@@ -351,6 +365,8 @@ const struct option_row run_rows[] = {
     { "network", "none|host", "none (default): loopback only", .take = take_network },
     { "user", "UID[:GID]", "who the program is inside; also root, agent, nobody",
             .take = take_user },
+    { "ids", "own|sub", "whose ids are inside, without root: one's own (default)",
+            .take = take_ids },
     { "hostname", "NAME", "host name inside: carrel (default)", .take = take_hostname },
     FLAG("stdin", "pass standard input on; else the program reads nothing", has_stdin),
     FLAG("tty", "give the program a terminal", options.has_tty),

@@ -183,6 +183,7 @@ int evidence_begin(struct evidence *evidence, const struct carrel_run_result *re
     json_u64(json, "files", o->files);
     json_str(json, "require", o->require);
     json_str(json, "best_effort", o->best_effort);
+    json_str(json, "ids", o->ids == CARREL_IDS_SUB ? "sub" : "own");
     json_end_object(json);
     r = evidence_record_add(evidence, err);
     return r < 0 ? r : record_egress(evidence, o, err);

@@ -55,7 +55,8 @@ static int check_options(const struct carrel_run_options *o, struct carrel_error
                 "CARREL_RUN_OPTIONS_INIT");
     if (o->workspace || o->n_mounts || o->root || o->memory_bytes || o->disk_bytes || o->pids ||
             o->cpu_milli || o->files || o->require || o->best_effort || o->policy ||
-            o->profile || o->runtime || o->hostname || o->network != CARREL_NETWORK_DEFAULT)
+            o->profile || o->runtime || o->hostname || o->ids != CARREL_IDS_DEFAULT ||
+            o->network != CARREL_NETWORK_DEFAULT)
         return err_set(err, -EINVAL,
                 "limits, mounts and what else a sandbox is were decided when it was made");
     return 0;

@@ -108,7 +108,9 @@ int outcome_reach(struct workplace *place, struct runtime *runtime,
         r = upper_usage(ws->dir, UINT64_MAX, &used, &inodes, err);
     if (r == 0 && action != CARREL_DISCARD)
         r = take_picture(place, runtime, used, bounds, &picture, err);
-    if (r == -EDQUOT || r == -EFBIG) {
+    if (action == CARREL_DISCARD && r == -EACCES)
+        r = 0; /* what others wrote there is nobody's concern */
+    if (r == -EDQUOT || r == -EFBIG || r == -EACCES) {
         outcome->is_unread = true;
         action = CARREL_KEEP;
         r = 0;
@@ -240,9 +242,10 @@ void outcome_write_text(const struct outcome *outcome, const char *run, struct b
 
     if (outcome->is_unread) {
         buf_addf(text,
-                "workspace %s: kept, not read: with its objects it would pass --disk, or its "
-                "paths are too long to list; 'carrel workspace diff %s' reads it, or says why "
-                "not\n",
+                "workspace %s: kept, not read: with its objects it would pass --disk, its "
+                "paths "
+                "are too long to list, or another user of the sandbox shut a directory; "
+                "'carrel workspace diff %s' reads it, or says why not\n",
                 run, run);
     } else if (strcmp(outcome->state, "discarded") == 0) {
         buf_addf(text, "workspace %s: discarded\n", run);

@@ -191,6 +191,8 @@ static int permit_lists(
                 &permit->best_effort, err);
     o->require = permit->require;
     o->best_effort = permit->best_effort;
+    if (o->ids == CARREL_IDS_DEFAULT)
+        o->ids = policy_get(policy, POLICY_IDS)->number ? CARREL_IDS_SUB : CARREL_IDS_OWN;
     if (!o->hostname && is_written(policy_get(policy, POLICY_HOSTNAME)))
         o->hostname = policy_get(policy, POLICY_HOSTNAME)->text;
     if (!o->image && !o->root)

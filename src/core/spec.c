@@ -155,6 +155,7 @@ int spec_make(const struct carrel_run_options *o, const char *id, struct spec *o
         .n_mounts = out->n_mounts,
         .network = choose_network(o, runtime_isolation(out->runtime)),
         .hostname = o->hostname,
+        .ids = o->ids == CARREL_IDS_SUB ? IDS_SUB : IDS_OWN,
         .has_user = o->has_user,
         .uid = o->uid,
         .gid = o->gid,

@@ -53,6 +53,8 @@ static const struct key_row rows[POLICY_KEYS] = {
             .words = &words_protection, .built_in = SET_LIST(NOTHING) },
     [POLICY_BEST_EFFORT] = { "sandbox.best_effort", KEY_LIST, ORDER_NONE, BOUND_NONE,
             REPO_SUBSET, .words = &words_limit, .built_in = SET_LIST(NOTHING) },
+    [POLICY_IDS] = { "sandbox.ids", KEY_CHOICE, .repository = REPO_NEVER,
+            .choices = WORDS("own", "sub"), .built_in = SET(0, "own") },
     [POLICY_HOSTNAME] = { "sandbox.hostname", KEY_TEXT, .repository = REPO_FREE,
             .words = &words_hostname, .built_in = SET(0, "carrel") },
     /* An image is the user's, and may hold what is not for every program. */

@@ -24,6 +24,7 @@ enum policy_key {
     POLICY_NETWORK,           /* sandbox.network: number, 0 none, 1 host */
     POLICY_REQUIRE,           /* sandbox.require: list of protections */
     POLICY_BEST_EFFORT,       /* sandbox.best_effort: list of limits */
+    POLICY_IDS,               /* sandbox.ids: number, 0 own, 1 sub */
     POLICY_HOSTNAME,          /* sandbox.hostname: text */
     POLICY_IMAGE,             /* sandbox.image: text; unset: none */
     POLICY_TIMEOUT,           /* sandbox.limits.timeout: milliseconds */

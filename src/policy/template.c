@@ -19,6 +19,7 @@ static const char text[] =
         "  #minimum_isolation: kernel  # none, kernel, vm: nothing below it is used\n"
         "  #require: [seccomp, landlock]  # refuse to run without these protections\n"
         "  #best_effort: [memory]   # accept a weaker substitute for these limits\n"
+        "  #ids: own                # (*) own, sub: subordinate ids as well, without root\n"
         "  #hostname: carrel\n"
         "  #image: debian           # (*) an image as root filesystem; see carrel-image(1)\n"
         "\n"

@@ -24,6 +24,8 @@ enum isolation { ISOLATION_NONE, ISOLATION_KERNEL, ISOLATION_VM };
 const char *isolation_name(enum isolation isolation); /* "none" "kernel" "vm" */
 
 enum network { NETWORK_NONE, NETWORK_HOST };
+/* Of an ordinary user: its own id alone, or its subordinate ones as well; root has a range. */
+enum id_source { IDS_OWN, IDS_SUB };
 enum access { ACCESS_READ_ONLY, ACCESS_READ_WRITE };
 
 /*
@@ -101,6 +103,8 @@ struct sandbox_spec {
     size_t n_mounts;
     enum network network;
     const char *hostname;
+    enum id_source
+            ids;   /* SUB: programs may be started as others; -ENOTSUP where none can be had */
     bool has_user; /* else the adapter's ordinary user */
     uid_t uid;
     gid_t gid;

@@ -149,3 +149,27 @@ CONTRACT(signals_and_the_end_reach_programs_of_other_users)
     CHECK_EQ(sandbox_stop(box, NULL, &err), 0);
     CHECK(is_readable(second.stdout_fd)); /* its end: nobody holds the other side */
 }
+
+/* The caller's files stay its programs' own, whoever else there is. */
+CONTRACT(with_subordinate_ids_there_are_other_users_or_it_is_refused)
+{
+    AUTO(sandbox_free) struct sandbox *box = NULL;
+    AUTO(buf_finish) struct buf out = BUF_INIT(4096);
+    struct sandbox_spec spec = plain_spec();
+
+    spec.ids = IDS_SUB;
+    int r = create(&spec, &box);
+    if (r < 0) {
+        CHECK_EQ(r, -ENOTSUP);
+        SKIP("%s", err.message);
+    }
+    CHECK_EQ(ask_as(box, 4242, 4343, "id -u; id -g; id -G", &out), 0);
+    CHECK_STR(out.data, "4242\n4343\n4343\n");
+    CHECK(ask_as(box, 4242, 4343, "kill -0 1", &out) != 0);
+    AUTO(outcome_finish)
+    struct outcome own =
+            run_shell(box, "touch f && stat -c %u f | grep -qx $(id -u) && echo own");
+    CHECK_STR(own.out.data, "own\n");
+    r = ask_as(box, 70000, 70000, "true", &out);
+    CHECK(r == -EINVAL || r == -EPERM);
+}

@@ -58,7 +58,7 @@ static int make_name(struct tree *tree, int dir, const char *name, mode_t mode)
         return r;
     r = S_ISDIR(mode) ? mkdirat(dir, name, mode & 07777) : mknodat(dir, name, mode, 0);
     int code = r < 0 ? -errno : 0;
-    r = is_disk ? overlay_as_init(tree->plan, tree->err) : 0;
+    r = is_disk ? overlay_as_maker(tree->plan, tree->err) : 0;
     return code < 0 ? code : r;
 }
 

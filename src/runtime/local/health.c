@@ -6,7 +6,9 @@
  * that was entered cannot be left again.
  */
 #include "runtime/local/health.h"
+#include "base/err.h"
 #include "base/fd.h"
+#include "base/subids.h"
 #include "runtime/local/cgroup.h"
 #include "runtime/local/host.h"
 #include "runtime/local/idmap.h"
@@ -338,6 +340,21 @@ static void tell_idmapped_mounts(struct runtime_health *health)
                 strerrordesc_np(-r));
 }
 
+/* Root's sandboxes have ranges of ids that are no account's. */
+static void tell_subids(struct runtime_health *health)
+{
+    struct carrel_error err = { 0 };
+    struct subids ids;
+
+    if (host_is_privileged())
+        return;
+    if (subids_find(&ids, &err) == 0)
+        fact(health, "subordinate ids", "uids from %u, gids from %u: --ids sub", ids.uid,
+                ids.gid);
+    else
+        fact(health, "subordinate ids", "none: %.180s", err.message);
+}
+
 static void tell_landlock(struct runtime_health *health)
 {
     int abi = host_landlock_abi();
@@ -364,6 +381,7 @@ void health_explain(uint64_t missing, struct runtime_health *health)
         return;
     }
     tell_idmapped_mounts(health);
+    tell_subids(health);
     if (missing & ~(CGROUP_SET | PROTECT_BIT(PROTECT_LANDLOCK))) {
         explain_probes(health, missing);
         explain_ids(health);

@@ -248,6 +248,12 @@ int host_read(const struct sandbox_spec *spec, struct host **out, struct carrel_
     host->gid = getegid();
     host->is_nested = is_nested();
     host->is_root = host_is_privileged() && !host->is_nested;
+    if (spec->ids == IDS_SUB && !host->is_root) {
+        r = subids_find(&host->subids, err);
+        if (r < 0)
+            return err_wrap(err, r, "ids of this user's own range");
+        host->has_subids = true;
+    }
     host->landlock = host_landlock_abi();
     if (host->landlock < 0)
         return err_set_errno(err, host->landlock, "ask for Landlock");

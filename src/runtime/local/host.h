@@ -6,6 +6,7 @@
  */
 #pragma once
 #include "base/auto.h"
+#include "base/subids.h"
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -23,7 +24,9 @@ struct host_entry {
 struct host {
     uid_t uid;
     gid_t gid;
-    bool is_root;   /* may map ranges of ids and make mounts: root with its capabilities */
+    bool is_root;    /* may map ranges of ids and make mounts: root with its capabilities */
+    bool has_subids; /* it was asked for them, and there are some */
+    struct subids subids;
     bool is_nested; /* in a user namespace that has not all ids: uid 0 is not the host's root */
     int landlock;   /* ABI version; 0: not there */
     struct host_entry *entries;

@@ -31,6 +31,8 @@ int idmap_write(pid_t child, const struct plan *plan, uint32_t base, struct carr
     char gids[64];
     int r = 0;
 
+    if (plan->has_subids)
+        return subids_map(child, &plan->subids, plan->uid, plan->gid, err);
     if (plan->has_range) {
         (void)snprintf(uids, sizeof(uids), "0 %u %u", base, PLAN_RANGE);
         (void)snprintf(gids, sizeof(gids), "0 %u %u", base, PLAN_RANGE);

@@ -7,9 +7,9 @@ struct carrel_error;
 struct plan;
 
 /*
- * Writes the maps of the child's user namespace. With a range, inside id i is `base` + i;
- * without one, the plan's single id is the caller's own and supplementary groups cannot be
- * changed.
+ * Writes the maps of the child's user namespace. With a range, inside id i is `base` + i; with
+ * the caller's subordinate ids, the plan's id is the caller's own and the others are these;
+ * without either, there is only that one and supplementary groups cannot be changed.
  */
 int idmap_write(pid_t child, const struct plan *plan, uint32_t base, struct carrel_error *err);
 

@@ -138,15 +138,17 @@ static int choose_user(const struct plan *plan, const struct process_spec *spec,
     message->uid = spec->has_user ? spec->uid : plan->uid;
     message->gid = spec->has_user ? spec->gid : plan->gid;
     if (plan->has_range)
-        return message->uid < PLAN_RANGE && message->gid < PLAN_RANGE
+        return (message->uid < PLAN_RANGE || message->uid == plan->uid) &&
+                               (message->gid < PLAN_RANGE || message->gid == plan->gid)
                        ? 0
                        : err_set(err, -EINVAL, "user %u:%u: ids in a sandbox go from 0 to %u",
                                  message->uid, message->gid, PLAN_RANGE - 1);
     if (message->uid == plan->uid && message->gid == plan->gid)
         return 0;
     return err_set(err, -EPERM,
-            "user %u:%u: a sandbox made without root has one user, here %u:%u", message->uid,
-            message->gid, (unsigned)plan->uid, (unsigned)plan->gid);
+            "user %u:%u: a sandbox made without root has one user, here %u:%u, unless it is "
+            "made with --ids sub",
+            message->uid, message->gid, (unsigned)plan->uid, (unsigned)plan->gid);
 }
 
 static int local_start(struct sandbox *box, const struct process_spec *spec,

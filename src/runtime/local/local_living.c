@@ -44,6 +44,12 @@ static uid_t inner_id(const struct local *local, uid_t uid)
 {
     const uid_t first = SLOT_FIRST_ID + local->slot.number * PLAN_RANGE;
 
+    if (local->plan->has_subids) {
+        struct subids_line lines[SUBIDS_LINES];
+        size_t n = subids_lines(local->plan->uid, geteuid(), local->plan->subids.uid, lines);
+        uint32_t shown = subids_shown(lines, n, uid);
+        return shown == UINT32_MAX ? 65534 : shown;
+    }
     if (!local->plan->has_range)
         return uid == geteuid() ? local->plan->uid : 65534;
     return uid >= first && uid - first < PLAN_RANGE ? uid - first : 65534;

@@ -206,7 +206,7 @@ static int launch(struct local *local, const struct sandbox_spec *spec,
     struct trees trees = { .skeleton = SKELETON_INIT };
     int r = 0;
 
-    if (local->plan->has_range || place->version != CGROUP_NONE)
+    if (plan_is_of_root(local->plan) || place->version != CGROUP_NONE)
         r = take_slot(local, &trees.skeleton, err);
     if (r == 0)
         r = sources_open(&trees.sources, local->plan,

@@ -84,9 +84,9 @@ int overlay_as_user(const struct plan *plan, struct carrel_error *err)
     return set_ids(plan->uid, plan->gid, err);
 }
 
-int overlay_as_init(const struct plan *plan, struct carrel_error *err)
+int overlay_as_maker(const struct plan *plan, struct carrel_error *err)
 {
-    return set_ids(plan->init_uid, plan->init_gid, err);
+    return set_ids(plan->maker_uid, plan->maker_gid, err);
 }
 
 /* The directory to write to, "0", in the private space itself. */
@@ -166,7 +166,7 @@ int overlay_make(const struct plan *plan, const struct plan_mount *mount, const 
         return r;
     int made = mounts_make(
             "overlay", options, ARRAY_LEN(options), MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, err);
-    r = overlay_as_init(plan, err);
+    r = overlay_as_maker(plan, err);
     if (made >= 0 && r < 0) {
         fd_close(made);
         return r;

@@ -20,4 +20,4 @@ int overlay_make(const struct plan *plan, const struct plan_mount *mount, const 
  * namespace.
  */
 int overlay_as_user(const struct plan *plan, struct carrel_error *err);
-int overlay_as_init(const struct plan *plan, struct carrel_error *err);
+int overlay_as_maker(const struct plan *plan, struct carrel_error *err);

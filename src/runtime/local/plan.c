@@ -206,7 +206,7 @@ static bool can_share(const struct plan *plan, const struct sandbox_spec *spec)
 {
     static const char *const private[] = { "/tmp", "/run", PLAN_HOME, PLAN_WORKSPACE };
 
-    if (!plan->has_range || spec->root)
+    if (!plan_is_of_root(plan) || spec->root)
         return false;
     if (spec->root_overlay)
         return true; /* nothing of it but /dev, which no mount may be in */
@@ -236,16 +236,21 @@ static int plan_ids(struct plan *plan, const struct sandbox_spec *spec, const st
                 "root without CAP_SYS_ADMIN, CAP_SETUID and CAP_SETGID cannot map ids away "
                 "from "
                 "itself; give carrel these capabilities or run it as an ordinary user");
-    plan->has_range = host->is_root;
+    plan->has_range = host->is_root || host->has_subids;
+    plan->has_subids = host->has_subids;
+    plan->subids = host->subids;
     plan->uid = host->uid;
     plan->gid = host->gid;
     plan_identity(spec, host->is_root, &plan->uid, &plan->gid);
-    if (plan->has_range && (plan->uid >= PLAN_RANGE || plan->gid >= PLAN_RANGE))
+    if (host->is_root && (plan->uid >= PLAN_RANGE || plan->gid >= PLAN_RANGE))
         return err_set(err, -EINVAL, "user %u:%u: ids in a sandbox go from 0 to %u",
                 (unsigned)plan->uid, (unsigned)plan->gid, PLAN_RANGE - 1);
     plan->init_uid = plan->has_range ? 0 : plan->uid;
     plan->init_gid = plan->has_range ? 0 : plan->gid;
     plan->is_init_apart = plan->init_uid != plan->uid;
+    /* The caller's own files are its own id's to reach. */
+    plan->maker_uid = plan->has_subids ? plan->uid : plan->init_uid;
+    plan->maker_gid = plan->has_subids ? plan->gid : plan->init_gid;
     plan->user_name = plan->uid == 0 ? "root" : plan->uid == 65534 ? "nobody" : "agent";
     return 0;
 }
@@ -272,6 +277,7 @@ struct plan plan_for_programs(const struct plan *plan)
         .uid = plan->uid,
         .gid = plan->gid,
         .has_range = plan->has_range,
+        .has_subids = plan->has_subids,
         .is_init_apart = plan->is_init_apart,
         .stays = plan->stays,
         .n_rlimits = plan->n_rlimits,

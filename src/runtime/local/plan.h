@@ -7,6 +7,7 @@
  */
 #pragma once
 #include "base/auto.h"
+#include "base/subids.h"
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/resource.h>
@@ -91,7 +92,11 @@ struct plan {
     gid_t init_gid;
     uid_t uid;
     gid_t gid;
-    bool has_range;     /* a range of ids is mapped (else one: the caller's own) */
+    uid_t maker_uid; /* who makes the root, and has a way to all that is mounted in it */
+    gid_t maker_gid;
+    bool has_range;  /* a range of ids is mapped (else one: the caller's own) */
+    bool has_subids; /* the range is the caller's subordinate ids, and its own among them */
+    struct subids subids;
     bool is_init_apart; /* init has another uid than the programs */
 
     bool shares_skeleton; /* nothing will be created in the root but what the steps say */
@@ -109,6 +114,12 @@ struct plan {
     const char *user_name;   /* a constant */
     struct plan_text *texts; /* everything the pointers above point to */
 };
+
+/* Whether the caller is root: no id inside is its own, and it makes the mounts itself. */
+static inline bool plan_is_of_root(const struct plan *plan)
+{
+    return plan->has_range && !plan->has_subids;
+}
 
 #define PLAN_MAX_LOWER 80U /* directories of one overlay; see overlay.c */
 #define PLAN_RANGE 65536U  /* ids in a range */

@@ -120,6 +120,33 @@ TEST(an_ordinary_user_stays_who_they_are)
     CHECK(strstr(content(plan, "etc/passwd"), "agent:x:4711:4711:"));
 }
 
+/* Its own files are its own id's; init is somebody else as soon as these are mounted. */
+TEST(an_ordinary_user_with_subordinate_ids_has_an_init_apart)
+{
+    struct host host = host_of(1234);
+    struct sandbox_spec spec = spec_of();
+
+    host.has_subids = true;
+    host.subids = (struct subids){ 100000, 200000 };
+    AUTO(plan_free) struct plan *plan = make(&spec, &host);
+    CHECK(plan->has_range && plan->has_subids && !plan_is_of_root(plan));
+    CHECK_EQ(plan->uid, 1234U);
+    CHECK_EQ(plan->maker_uid, 1234U);
+    CHECK_EQ(plan->maker_gid, 1234U);
+    CHECK_EQ(plan->init_uid, 0U);
+    CHECK(plan->is_init_apart);
+    CHECK(!plan->shares_skeleton);
+    CHECK_EQ(plan->subids.gid, 200000U);
+
+    spec.has_user = true; /* another name for the same id of the host, also beyond the range */
+    spec.uid = spec.gid = 70000;
+    AUTO(plan_free) struct plan *other = make(&spec, &host);
+    CHECK_EQ(other->maker_uid, 70000U);
+    spec.uid = spec.gid = 0;
+    AUTO(plan_free) struct plan *zero = make(&spec, &host);
+    CHECK(!zero->is_init_apart);
+}
+
 TEST(root_without_its_capabilities_is_refused)
 {
     struct sandbox_spec spec = spec_of();

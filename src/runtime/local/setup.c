@@ -112,6 +112,17 @@ static int become_init_user(struct setup *setup, struct carrel_error *err)
     return 0;
 }
 
+/* With the caller's own id among ours we have it already, and its groups, and need both. */
+static int become_maker(struct setup *setup, struct carrel_error *err)
+{
+    return setup->plan->has_subids ? 0 : become_init_user(setup, err);
+}
+
+static int become_other(struct setup *setup, struct carrel_error *err)
+{
+    return setup->plan->has_subids ? become_init_user(setup, err) : 0;
+}
+
 static int set_hostname(struct setup *setup, struct carrel_error *err)
 {
     const char *name = setup->plan->hostname;
@@ -247,15 +258,16 @@ static int filter_init(struct setup *setup, struct carrel_error *err)
 int setup_run(struct setup *setup, struct carrel_error *err)
 {
     static int (*const steps[])(struct setup *, struct carrel_error *) = {
-        begin_network,    /* first: it takes longest, beside all that follows */
-        forget_caller,    /* nothing of the caller may be in what follows */
-        make_namespaces,  /* before waiting: the host maps the ids in the meantime */
-        await_ids,        /* before anything that needs mapped ids */
-        become_init_user, /* before creating files, which must belong to somebody inside */
-        set_hostname,     /* any time before the capabilities go */
-        build_root,       /* from here on the host's files have no path */
-        join_cgroups,  /* the host had time to make them; the thread stays behind, and ends */
-        confine_files, /* after the root: its rules name paths inside */
+        begin_network,   /* first: it takes longest, beside all that follows */
+        forget_caller,   /* nothing of the caller may be in what follows */
+        make_namespaces, /* before waiting: the host maps the ids in the meantime */
+        await_ids,       /* before anything that needs mapped ids */
+        become_maker,    /* before creating files, which must belong to somebody inside */
+        set_hostname,    /* any time before the capabilities go */
+        build_root,      /* from here on the host's files have no path */
+        become_other,    /* after the last path of the host, which its own id may need */
+        join_cgroups,    /* the host had time to make them; the thread stays behind, and ends */
+        confine_files,   /* after the root: its rules name paths inside */
         bound_privileges,   /* takes no right that we have */
         join_network,       /* as late as can be; from here on we are one thread */
         confine_processors, /* late: making the sandbox has them all */

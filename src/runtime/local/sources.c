@@ -89,7 +89,7 @@ static int open_one(struct plan *plan, size_t i, uint32_t base, struct owner_map
     if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
         return err_set(
                 err, -EINVAL, "mount source '%s' is neither a directory nor a file", m->path);
-    if (plan->has_range) {
+    if (plan_is_of_root(plan)) {
         *out = open_mount(fd, m, plan, base, map, err);
         return *out < 0 ? *out : 0;
     }

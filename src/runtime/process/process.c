@@ -103,6 +103,8 @@ static int check_spec(const struct sandbox_spec *spec, struct carrel_error *err)
         return refuse("private space that is kept", err);
     if (spec->network != NETWORK_HOST)
         return refuse("network of its own", err);
+    if (spec->ids == IDS_SUB)
+        return refuse("range of user ids", err);
     if (spec->max_processors > 0)
         return refuse("bound on processors", err);
     if (spec->hostname)
