@@ -1,5 +1,6 @@
 /* file_door.c - the door of whoever made the sandbox. */
 #include "core/file_door.h"
+#include "base/err.h"
 
 static int ask(struct file_door *door, const struct file_request *request,
         struct file_answer *answer, struct carrel_error *err)
@@ -37,6 +38,22 @@ int file_door_wrote(struct file_door *door, uint64_t bytes, struct carrel_error 
         return 0;
     door->unasked_bytes = 0;
     return door->ops->check_room(door, err);
+}
+
+int file_door_outcome(struct file_door *door, int r, struct carrel_error *err)
+{
+    struct file_request request = FILE_REQUEST_INIT;
+    struct file_answer answer = FILE_ANSWER_INIT;
+    struct carrel_error own = { 0 };
+
+    request.op = FILE_STAT; /* nobody is refused this one */
+    request.path = "/";
+    int alive = file_door_ask(door, &request, &answer, &own);
+    if (alive == 0)
+        return r;
+    if (err)
+        *err = own;
+    return alive;
 }
 
 void file_door_close(struct file_door *door)

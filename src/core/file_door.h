@@ -48,4 +48,11 @@ int file_door_ask(struct file_door *door, const struct file_request *request,
 #define FILE_DOOR_BYTES (2U << 20)
 int file_door_wrote(struct file_door *door, uint64_t bytes, struct carrel_error *err);
 
+/*
+ * How something that read through descriptors of the door has come out, `r`. They outlive the
+ * sandbox while its files are being removed: what is missing then was not gone before. Returns
+ * `r`, or that the sandbox has ended.
+ */
+int file_door_outcome(struct file_door *door, int r, struct carrel_error *err);
+
 void file_door_close(struct file_door *door); /* one that was never opened is fine */

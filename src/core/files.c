@@ -74,6 +74,7 @@ int files_read_whole(
         r = data_pump(fd, out, &budget, err);
     if (r == 0)
         r = data_check_same(fd, &st, err);
+    r = file_door_outcome(door, r, err);
     return r < 0 ? of_path(path, r, err) : 0;
 }
 

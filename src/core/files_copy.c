@@ -205,5 +205,7 @@ int files_copy(const struct files_end *from, const struct files_end *to,
     int r = find_place(from, S_ISDIR(st.st_mode), to, &place, err);
     if (r == 0)
         r = copy_to(from, fd, to, &place, limits, count ? count : &unused, err);
+    if (from->door)
+        r = file_door_outcome(from->door, r, err);
     return r < 0 ? err_wrap(err, r, "copy '%s'", shown) : 0;
 }

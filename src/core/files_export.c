@@ -232,6 +232,6 @@ int files_export(struct file_door *door, const char *path, int out,
     sink->writer = writer;
     *walk = walk_begin(&sink->base, count, limits);
     walk->keeps_links_in = true;
-    r = export_opened(sink, fd, path, walk, err);
+    r = file_door_outcome(door, export_opened(sink, fd, path, walk, err), err);
     return r < 0 ? r : tar_writer_finish(writer, err);
 }

@@ -127,7 +127,7 @@ int files_list(struct file_door *door, const char *path, bool with_stat, files_e
                       : each(&entry, context, err);
     }
     names_finish(names);
-    return r;
+    return file_door_outcome(door, r, err);
 }
 
 int files_remove(struct file_door *door, const char *path, struct carrel_error *err)

@@ -107,6 +107,48 @@ TEST(a_copy_ends_where_the_sandbox_has_no_more_room)
     CHECK_STR(sh("cd $I; stat -c %s all"), "0\n");
 }
 
+static int asks_left; /* until the sandbox ends, and takes its files along */
+
+static int ask_dying(struct file_door *self, const struct file_request *request,
+        struct file_answer *answer, struct carrel_error *e)
+{
+    if (asks_left > 0) {
+        int r = ask(self, request, answer, e);
+        if (--asks_left == 0)
+            (void)sh("rm -r $I/d");
+        return r;
+    }
+    return err_set(e, -ESRCH, "the sandbox has ended");
+}
+
+static int see(const struct files_entry *entry, void *context, struct carrel_error *e)
+{
+    (void)entry;
+    (void)context;
+    (void)e;
+    return 0;
+}
+
+TEST(what_went_with_the_sandbox_does_not_count_as_gone_before)
+{
+    const struct file_door_ops ops = { .ask = ask_dying };
+    struct files_count count = { 0 };
+
+    begin();
+    door.ops = &ops;
+    (void)sh("cd $I; mkdir d; echo 1 >d/a; echo 2 >d/b");
+    asks_left = 1;
+    CHECK_EQ(copy_out("/d", "d", &count), -ESRCH);
+    CHECK_STR(err.message, "copy '/d': the sandbox has ended");
+    (void)sh("cd $I; mkdir d; echo 1 >d/a; echo 2 >d/b");
+    asks_left = 1;
+    CHECK_EQ(files_list(&door, "/d", false, see, NULL, &err), -ESRCH);
+    asks_left = 1;
+    (void)sh("cd $I; mkdir d; echo 1 >d/a");
+    AUTO(fd_close) int out = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    CHECK_EQ(files_read_whole(&door, "/d/a", out, &err), -ESRCH);
+}
+
 TEST(links_that_lead_out_of_the_tree_do_not_reach_the_host)
 {
     struct files_count count = { 0 };

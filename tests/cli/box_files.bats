@@ -251,6 +251,43 @@ tars() {
 }
 @test "export and import are a tar" { both tars; }
 
+# ---- the end of the sandbox --------------------------------------------------------------------
+
+# Its files go with it; what is missing was not missing before.
+many_files() { in_box 'mkdir t; cd t; for i in $(seq 5000); do echo $i >f$i; done'; }
+has_begun() { [ -n "$(ls -A "$T/$1" 2>/dev/null)" ]; }
+
+half_a_copy() {
+    create --name box
+    many_files
+    background cp --json box:t out
+    until_true has_begun out
+    kill -STOP "$pid"
+    me "$CARREL" destroy box
+    kill -CONT "$pid"
+    ended
+    is_one_error 125 "carrel: copy 't': the sandbox has ended"
+    holds 'r["ok"] is False and "has ended" in r["error"]'
+}
+@test "a copy of a sandbox that ended meanwhile is an error" { both half_a_copy; }
+
+half_an_archive() {
+    create --name box
+    many_files
+    me mkfifo way
+    me sh -c '"$0" export box:t >way 2>said; echo $? >status' "$CARREL" 3>&- &
+    {
+        head -c 20000 # it has begun, and waits for us
+        me "$CARREL" destroy box
+        cat
+    } <"$T/way" >"$T/tar"
+    wait $!
+    [ "$(cat "$T/status")" -eq 125 ]
+    [ "$(cat "$T/said")" = "carrel: the sandbox has ended" ]
+    not tar tf "$T/tar" >/dev/null
+}
+@test "an archive of a sandbox that ended meanwhile has no end" { both half_an_archive; }
+
 # ---- words --------------------------------------------------------------------------------------
 
 words() {
