@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "cli/commands.h"
 #include "cli/own_program.h"
+#include "cli/result_file.h"
 #include "cli/run_args.h"
 #include "cli/terminal.h"
 #include "core/result.h"
@@ -98,7 +99,7 @@ static int write_result(const struct run_args *args, const struct carrel_run_res
     }
     if (r < 0)
         return err_set_errno(err, r, "write the result");
-    return args->output ? fd_replace_file(args->output, json, strlen(json), 0644, err) : 0;
+    return args->output ? result_file_write(args->output, json, strlen(json), err) : 0;
 }
 
 static void print_notes(const struct run_args *args, const struct carrel_run_result *result)

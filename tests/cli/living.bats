@@ -236,6 +236,10 @@ result() {
     local run
     run=$(json 'r["run"]')
     says 'r["run"] == "'"$run"'" and r["started"] == 1 and r["processes"] == 0'
+    me mkfifo pipe
+    carrel exec --output pipe "$id" -- true
+    is_one_error 125 "carrel: write 'pipe': nobody reads from it"
+    [ -p "$T/pipe" ]
     carrel exec --output o.json "$id" -- echo shown
     [ "$out" = shown ]
     me grep -q '"stdout":"shown\\n"' o.json

@@ -276,13 +276,57 @@ output_file() {
 @test "--output replaces the file whole" { both output_file; }
 
 output_through_link() {
-    # A link is replaced, not followed: it could lead anywhere.
+    # A link is neither replaced nor followed to a file: it could lead anywhere.
     echo precious >"$T/target"
     ln -s target "$T/link.json"
+    ln -s none "$T/dangling"
     carrel run --output link.json -- echo hi
-    [ "$(cat "$T/target")" = precious ]
+    [ "$out" = hi ]
+    is_one_error 125 "carrel: write 'link.json': this is a link*"
+    [ "$(cat "$T/target"; readlink "$T/link.json")" = $'precious\ntarget' ]
+    carrel run --output dangling -- true
+    is_one_error 125 "carrel: write 'dangling': No such file or directory"
+    [ ! -e "$T/none" ]
 }
 @test "--output does not write through a link" { both output_through_link; }
+
+# What is no file was put there for a purpose. To a pipe or a device is written, as a shell would.
+output_to_a_pipe() {
+    me mkfifo pipe
+    carrel run --output pipe -- true
+    is_one_error 125 "carrel: write 'pipe': nobody reads from it"
+    me cat pipe >"$T/got" 3>&- &
+    carrel run --output pipe -- echo hi
+    wait $!
+    [ "$status:$out:$err" = "0:hi:" ]
+    [ -p "$T/pipe" ]
+    mv "$T/got" "$T/.out"
+    holds 'r["stdout"] == "hi\n"'
+    me ln -s /proc/self/fd/1 stdout
+    carrel run --output stdout -- true
+    is_one_error 125 "carrel: write 'stdout': this is a link*" # ours is a file
+    me sh -c '"$0" run --output stdout -- true | cat >got' "$CARREL"
+    mv "$T/got" "$T/.out"
+    holds 'r["exit_code"] == 0'
+    [ -L "$T/stdout" ]
+    /usr/bin/python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])' "$T/socket"
+    carrel run --output socket -- true
+    is_one_error 125 "carrel: write 'socket': this is no file, and is not replaced"
+    [ -S "$T/socket" ]
+}
+@test "--output writes to a pipe and leaves what is no file" { both output_to_a_pipe; }
+
+output_to_a_device() {
+    mknod -m 666 "$T/null" c 1 3 2>/dev/null || skip "device nodes cannot be made"
+    local expected=0
+    (: >"$T/null") 2>/dev/null || expected=125 # a file system without devices
+    carrel run --output null -- true
+    [ "$status" -eq "$expected" ]
+    carrel python --output null -c pass
+    [ "$status" -eq "$expected" ]
+    [ -c "$T/null" ]
+}
+@test "--output does not replace a device" { only root output_to_a_device; }
 
 output_dir_missing() {
     echo old >"$T/r.json"
