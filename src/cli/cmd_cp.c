@@ -7,7 +7,6 @@
 #include "cli/report_args.h"
 #include "core/living.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -83,9 +82,10 @@ static int copy(struct end *from, struct end *to, const struct files_args *args,
         return err_set(err, -EINVAL,
                 "neither of the two is in a sandbox; expected SANDBOX:PATH for one of them");
     if (from->is_stream)
-        return files_write(&to->door, to->place.path, STDIN_FILENO, O_TRUNC, 0644, err);
+        return files_copy_stream(STDIN_FILENO, &target, &args->limits, count, err);
     if (to->is_stream)
-        return files_read_whole(&from->door, from->place.path, STDOUT_FILENO, err);
+        return files_read_whole(
+                &from->door, from->place.path, STDOUT_FILENO, &args->limits, err);
     return files_copy(&source, &target, &args->limits, count, err);
 }
 

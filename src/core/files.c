@@ -60,16 +60,21 @@ int files_read(struct file_door *door, const char *path, int out, struct carrel_
     return r < 0 ? of_path(path, r, err) : 0;
 }
 
-int files_read_whole(
-        struct file_door *door, const char *path, int out, struct carrel_error *err)
+int files_read_whole(struct file_door *door, const char *path, int out,
+        const struct files_limits *limits, struct carrel_error *err)
 {
-    struct data_budget budget = { .max = FILES_MAX_BYTES };
+    struct data_budget budget = {
+        .max = limits && limits->bytes ? limits->bytes : FILES_MAX_BYTES,
+    };
+    struct data_budget expected = budget;
     struct stat st;
 
     AUTO(fd_close) int fd = open_to_read(door, path, &st, err);
     if (fd < 0)
         return fd;
     int r = data_settle(fd, &st, err);
+    if (r == 0)
+        r = data_spend(&expected, (uint64_t)st.st_size, err);
     if (r == 0)
         r = data_pump(fd, out, &budget, err);
     if (r == 0)
@@ -96,6 +101,8 @@ int files_write(struct file_door *door, const char *path, int in, int flags, mod
     r = data_pump(in, fd, &budget, err);
     if (r == -ENOSPC && flags & O_TRUNC)
         (void)ftruncate(fd, 0); /* half of it is of no use, and takes the room */
+    r = file_door_outcome(
+            door, r, err); /* the file takes bytes also when nobody has it any more */
     return r < 0 ? of_path(path, r, err) : 0;
 }
 

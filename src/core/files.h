@@ -49,12 +49,22 @@ struct files_end {
 int files_copy(const struct files_end *from, const struct files_end *to,
         const struct files_limits *limits, struct files_count *count, struct carrel_error *err);
 
+/*
+ * The same for all that comes from `in`, which becomes the file `to`: that has its name when it
+ * is whole, takes the place of a file or link, and has permissions 644.
+ */
+int files_copy_stream(int in, const struct files_end *to, const struct files_limits *limits,
+        struct files_count *count, struct carrel_error *err);
+
 /* Writes a file's bytes to `out` (a pipe is fine), up to its end at that time. */
 int files_read(struct file_door *door, const char *path, int out, struct carrel_error *err);
 
-/* The same, and -EBUSY at the end when it changed meanwhile. */
-int files_read_whole(
-        struct file_door *door, const char *path, int out, struct carrel_error *err);
+/*
+ * The same, and -EBUSY at the end when it changed meanwhile. A file that is over the limit is
+ * refused before anything is written; its holes count.
+ */
+int files_read_whole(struct file_door *door, const char *path, int out,
+        const struct files_limits *limits, struct carrel_error *err);
 
 /* Writes what comes from `in`: `flags` O_APPEND or O_TRUNC, and O_EXCL. A link is followed. */
 int files_write(struct file_door *door, const char *path, int in, int flags, mode_t mode,

@@ -126,7 +126,7 @@ static bool ends_in_slash(const char *path)
     return len > 0 && path[len - 1] == '/';
 }
 
-/* As cp and docker cp do it. */
+/* As cp and docker cp do it. `from` is NULL for a stream, which has no name of its own. */
 static int find_place(const struct files_end *from, bool is_dir, const struct files_end *to,
         struct place *place, struct carrel_error *err)
 {
@@ -142,6 +142,9 @@ static int find_place(const struct files_end *from, bool is_dir, const struct fi
         return err_set(err, -ELOOP,
                 "'%s' is a link on the host; '%s/' means the directory it leads to", shown,
                 shown);
+    if (S_ISDIR(type) && !from)
+        return err_set(
+                err, -EISDIR, "'%s' is a directory; a stream needs the name of a file", shown);
     if (S_ISDIR(type)) {
         r = last_name(from->path, place->name, &unused);
         if (r < 0)
@@ -208,4 +211,27 @@ int files_copy(const struct files_end *from, const struct files_end *to,
     if (from->door)
         r = file_door_outcome(from->door, r, err);
     return r < 0 ? err_wrap(err, r, "copy '%s'", shown) : 0;
+}
+
+int files_copy_stream(int in, const struct files_end *to, const struct files_limits *limits,
+        struct files_count *count, struct carrel_error *err)
+{
+    AUTO(place_close) struct place place = PLACE_INIT;
+    AUTO(free) struct tree_sink *sink = calloc(1, sizeof(*sink));
+    char shown[300];
+
+    if (!sink)
+        return err_set_errno(err, -ENOMEM, "copy");
+    int r = find_place(NULL, false, to, &place, err);
+    if (r < 0)
+        return r;
+    sink_to_door(sink, to->door, place.dir);
+    sink->base.data.max = limits && limits->bytes ? limits->bytes : FILES_MAX_BYTES;
+    r = sink_stream(sink, place.name, in, err);
+    if (r < 0)
+        return err_wrap(
+                err, r, "'%s'", str_escape(to->path, strlen(to->path), shown, sizeof(shown)));
+    count->files++;
+    count->bytes += sink->base.data.used;
+    return 0;
 }

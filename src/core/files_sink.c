@@ -266,11 +266,17 @@ static int leave(struct sink *base, const struct stat *st, struct carrel_error *
     return 0;
 }
 
+/* `st` is NULL for a stream. */
 static int fill(struct tree_sink *sink, int in, int out, const struct stat *st,
         struct carrel_error *err)
 {
     struct timespec times[2];
 
+    if (!st) {
+        int r = data_pump(in, out, &sink->base.data, err);
+        return r == 0 && fchmod(out, 0644) < 0 ? err_set_errno(err, -errno, "set permissions")
+                                               : r;
+    }
     times_of(st, times);
     int r = data_copy(in, out, &sink->base.data, err);
     if (r == 0 && (fchmod(out, st->st_mode & PERMISSIONS) < 0 || futimens(out, times) < 0))
@@ -278,23 +284,40 @@ static int fill(struct tree_sink *sink, int in, int out, const struct stat *st,
     return r;
 }
 
-static int file(struct sink *base, const char *name, int fd, const struct stat *st,
+/* The name that only we know says nothing to people: the walk names the file that was meant. */
+static int hide_temporary(const char *temporary, int code, struct carrel_error *err)
+{
+    return err && strstr(err->message, temporary) ? err_set_errno(err, code, "make file")
+                                                  : code;
+}
+
+static int put(struct tree_sink *sink, const char *name, int fd, const struct stat *st,
         struct carrel_error *err)
 {
-    struct tree_sink *sink = tree_of(base);
     const struct place_ops *place = place_of(sink);
     char temporary[32];
 
     sink_temporary_name(temporary);
     AUTO(fd_close) int out = place->create(sink, top_of(sink), temporary, err);
     if (out < 0)
-        return out;
+        return hide_temporary(temporary, out, err);
     int r = fill(sink, fd, out, st, err);
     if (r == 0)
         r = place->replace(sink, top_of(sink), temporary, name, err);
     if (r < 0)
         place->remove(sink, top_of(sink), temporary);
     return r;
+}
+
+static int file(struct sink *base, const char *name, int fd, const struct stat *st,
+        struct carrel_error *err)
+{
+    return put(tree_of(base), name, fd, st, err);
+}
+
+int sink_stream(struct tree_sink *sink, const char *name, int in, struct carrel_error *err)
+{
+    return put(sink, name, in, NULL, err);
 }
 
 static int take_link(struct sink *base, const char *name, const char *target,
@@ -309,7 +332,7 @@ static int take_link(struct sink *base, const char *name, const char *target,
     sink_temporary_name(temporary);
     int r = place->symlink(sink, top_of(sink), temporary, target, err);
     if (r < 0)
-        return r;
+        return hide_temporary(temporary, r, err);
     r = place->set_times(sink, top_of(sink), temporary, times, err);
     if (r == 0)
         r = place->replace(sink, top_of(sink), temporary, name, err);

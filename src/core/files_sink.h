@@ -18,6 +18,9 @@ void sink_to_host(struct tree_sink *sink, int top);
 /* In a sandbox: everything is made by it, under its user's rights. */
 void sink_to_door(struct tree_sink *sink, struct file_door *door, int top);
 
+/* All that comes from `in` becomes a file of this name, with permissions 644. */
+int sink_stream(struct tree_sink *sink, const char *name, int in, struct carrel_error *err);
+
 /* This directory, to which all goes, is no part of what is copied. */
 void sink_avoid(struct tree_sink *sink, int fd);
 

@@ -146,7 +146,7 @@ TEST(what_went_with_the_sandbox_does_not_count_as_gone_before)
     asks_left = 1;
     (void)sh("cd $I; mkdir d; echo 1 >d/a");
     AUTO(fd_close) int out = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    CHECK_EQ(files_read_whole(&door, "/d/a", out, &err), -ESRCH);
+    CHECK_EQ(files_read_whole(&door, "/d/a", out, NULL, &err), -ESRCH);
 }
 
 TEST(links_that_lead_out_of_the_tree_do_not_reach_the_host)
@@ -367,7 +367,7 @@ TEST(a_file_is_read_written_and_appended_to)
     CHECK_STR(sh("cat $I/new"), "some textsome text");
     AUTO(fd_close) int out = open(out_path("to"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     CHECK_EQ(files_read(&door, "/new", out, &err), 0);
-    CHECK_EQ(files_read_whole(&door, "new", out, &err), 0);
+    CHECK_EQ(files_read_whole(&door, "new", out, NULL, &err), 0);
     CHECK_STR(sh("cat $O/to"), "some textsome textsome textsome text");
     CHECK_EQ(files_read(&door, "/", out, &err), -EISDIR);
     CHECK_EQ(files_read(&door, "/none", out, &err), -ENOENT);

@@ -150,6 +150,52 @@ streams() {
 }
 @test "standard input and output, and a second sandbox, are ends of a copy" { both streams; }
 
+# stream ARG...: `carrel cp ARG...` reads from descriptor 7 of ours
+stream() {
+    : >"$T/.out"
+    me sh -c 'rm -f way; mkfifo way'
+    me "$CARREL" "$@" >"$T/.out" 2>"$T/.err" <"$T/way" 3>&- &
+    _cli_pids+=($!)
+    exec 7>"$T/way"
+}
+# A file of this name has got something.
+has_some() { [ -n "$(me "$CARREL" exec --quiet "$id" -c 'find . -type f -name "$1" -size +0' "$1")" ]; }
+
+stream_is_a_copy() {
+    create --name box
+    in_box 'echo old >x; echo precious >target; ln -s target link; mkdir d'
+    stream cp --json - box:x
+    echo new >&7
+    until_true has_some '.carrel-*'
+    in_box 'cat x'
+    [ "$out" = old ]
+    exec 7>&-
+    ended
+    [ "$status" -eq 0 ]
+    carrel_reads "text" cp --json - box:link # it is replaced, not followed
+    holds 'r["ok"] and r["files"] == 1 and r["bytes"] == 5 and r["directories"] == 0'
+    in_box 'cat x target link; stat -c "%F %a" link; find . -name ".carrel-*"'
+    [ "$out" = $'new\nprecious\ntext\nregular file 644' ]
+    carrel_reads "too much" cp --max-bytes 3 - box:x
+    is_one_error 125 "carrel: 'x': this is more than 3 of data"
+    carrel_reads "text" cp - box:d
+    is_one_error 125 "carrel: 'd' is a directory; a stream needs the name of a file"
+    carrel_reads "text" cp - box:none/x
+    is_one_error 125 "carrel: *'none/'*No such file*"
+    carrel_reads "text" cp - box:/usr/x
+    is_one_error 125 "carrel: '/usr/x': make file: *"
+    in_box 'cat x; find . -name ".carrel-*"; truncate -s 1T huge'
+    [ "$out" = new ]
+    carrel cp box:huge -
+    is_one_error 125 "carrel: 'huge': this is more than 256G of data"
+    [ ! -s "$T/.out" ]
+    carrel cp --max-bytes 4 box:x -
+    [ "$status:$out" = "0:new" ]
+    carrel cp --max-bytes 3 box:x -
+    is_one_error 125 "carrel: 'x': this is more than 3 of data"
+}
+@test "a stream is copied as a file is" { both stream_is_a_copy; }
+
 left_out() {
     create --name box
     in_box 'mkdir d; mkfifo d/pipe; ln -s /etc/passwd d/out; echo >d/file'
@@ -287,6 +333,24 @@ half_an_archive() {
     not tar tf "$T/tar" >/dev/null
 }
 @test "an archive of a sandbox that ended meanwhile has no end" { both half_an_archive; }
+
+lost() { # lost ARG...: what reads from us when its sandbox ends
+    create --name box
+    stream "$@"
+    echo some >&7
+    until_true has_some '*'
+    me "$CARREL" destroy box
+    echo lost >&7
+    exec 7>&-
+    ended
+    is_one_error 125 "carrel: *the sandbox has ended"
+}
+is_lost() {
+    lost cp - box:x
+    lost write box:x
+    lost write --append box:x
+}
+@test "what was to be written to a sandbox that ended meanwhile is an error" { both is_lost; }
 
 # ---- words --------------------------------------------------------------------------------------
 
