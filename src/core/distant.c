@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stddef.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -111,6 +112,7 @@ static int next_event(
     distant->oom_kills = message.oom_kills;
     distant->pids_refused = message.pids_refused;
     distant->is_over_disk = message.flags & KEEPER_FULL;
+    distant->is_over_time = message.flags & KEEPER_TIMED_OUT;
     *event = (struct sandbox_event){
         .kind = EVENT_EXITED,
         .process = message.process,
@@ -130,6 +132,21 @@ static int send_signal(
 
     int r = keeper_send(distant_of(box)->sock, &message, NULL, 0, 0);
     return r < 0 && r != -EPIPE ? err_set_errno(err, r, "send a signal") : 0;
+}
+
+static int terminate(
+        struct sandbox *box, uint32_t process, uint32_t grace_ms, struct carrel_error *err)
+{
+    const struct keeper_message message = {
+        .kind = KEEPER_SIGNAL,
+        .process = process,
+        .flags = KEEPER_TERMINATE,
+        .value = SIGTERM,
+    };
+
+    (void)grace_ms; /* the keeper's is the same for all */
+    int r = keeper_send(distant_of(box)->sock, &message, NULL, 0, 0);
+    return r < 0 && r != -EPIPE ? err_set_errno(err, r, "end the program") : 0;
 }
 
 static int file(struct sandbox *box, const struct file_request *request,
@@ -184,6 +201,7 @@ static const struct runtime_ops ops = {
     .start = start,
     .next_event = next_event,
     .signal = send_signal,
+    .terminate = terminate,
     .stop = stop,
     .free = free_box,
     .file = file,

@@ -19,6 +19,7 @@ struct distant {
     uint64_t oom_kills;  /* of the process whose end was reported last */
     uint64_t pids_refused;
     bool is_over_disk;
+    bool is_over_time; /* the keeper has ended it for that */
 };
 
 /* Takes over `sock`, connected to a keeper, also on failure. */

@@ -29,7 +29,10 @@ static void begin_end(struct follow *f, enum carrel_reason reason)
         return;
     f->is_ending = true;
     f->reason = reason;
-    (void)sandbox_signal(f->box, f->process->id, SIGTERM, NULL); /* SIGKILL follows */
+    if (f->may_linger) /* the sandbox goes on: what it leaves of its group is ended, too */
+        (void)sandbox_terminate(f->box, f->process->id, GRACE_MS, NULL);
+    else
+        (void)sandbox_signal(f->box, f->process->id, SIGTERM, NULL); /* SIGKILL follows */
     f->deadline_ns = clock_ns() + GRACE_MS * NS_PER_MS;
 }
 

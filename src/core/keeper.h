@@ -42,13 +42,15 @@ struct keeper_process {
     int client;        /* who hears of its end; -1: nobody */
     bool is_detached;  /* it stays when the client goes */
     bool is_over_disk; /* it was ended for the disk limit */
-    bool is_ending;    /* its time is over, and it was told so */
+    bool is_ending;    /* it was told to end */
+    bool is_over_time; /* because its time was over */
     bool has_ended;
     bool is_reported;
     int wait_status;
     uint64_t begun_ns;
     uint64_t ended_ns;
-    uint64_t deadline_ns; /* of a detached one, or of its grace */
+    uint64_t timeout_ms;
+    uint64_t deadline_ns; /* when we end it; somewhat later where its client should have */
     uint64_t oom_before;  /* what the sandbox had counted when it was started */
     uint64_t pids_before;
     uint64_t oom_kills; /* since then; USAGE_UNKNOWN until it has ended */
@@ -136,6 +138,9 @@ int keeper_start(struct keeper *keeper, size_t client, const struct keeper_messa
 
 /* To the program and its group. -ESRCH: no such one is running. */
 int keeper_signal(struct keeper *keeper, uint32_t number, int signal, struct carrel_error *err);
+
+/* The same, for good: what is left of it and its group after a while is killed. */
+void keeper_terminate(struct keeper *keeper, uint32_t number);
 
 /* The one that clients know by this number; NULL: none. */
 struct keeper_process *keeper_find_process(struct keeper *keeper, uint32_t number);

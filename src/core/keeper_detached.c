@@ -76,10 +76,12 @@ int keeper_attach(struct keeper *keeper, size_t client, const struct keeper_mess
         .kind = KEEPER_DONE,
         .process = p->number,
         .flags = (p->has_ended ? KEEPER_ENDED : 0U) | (p->is_over_disk ? KEEPER_FULL : 0U) |
+                 (p->is_over_time ? KEEPER_TIMED_OUT : 0U) |
                  (p->streams.stdin_fd >= 0 ? KEEPER_STDIN : 0U) |
                  (p->streams.stdout_fd >= 0 ? KEEPER_STDOUT : 0U) |
                  (p->streams.stderr_fd >= 0 ? KEEPER_STDERR : 0U),
         .value = p->wait_status,
+        .timeout_ms = p->timeout_ms,
         .oom_kills = p->oom_kills,
         .pids_refused = p->pids_refused,
         .written = { capture_bytes(&p->kept[0]), capture_bytes(&p->kept[1]) },

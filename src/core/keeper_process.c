@@ -62,6 +62,28 @@ int keeper_signal(struct keeper *keeper, uint32_t number, int signal, struct car
     return sandbox_signal(keeper->stage.box, p->id, signal, err);
 }
 
+static void terminate(struct keeper *keeper, struct keeper_process *p)
+{
+    const uint64_t now = clock_ns();
+
+    p->deadline_ns = CLOCK_NEVER;
+    if (p->is_ending)
+        return;
+    p->is_ending = true;
+    p->is_over_time = now >= p->begun_ns + p->timeout_ms * NS_PER_MS;
+    if (sandbox_terminate(keeper->stage.box, p->id, GRACE_MS, NULL) < 0)
+        (void)sandbox_signal(keeper->stage.box, p->id, SIGKILL, NULL);
+}
+
+/* Asked by the client that started it: its time is over, or the client was told to end. */
+void keeper_terminate(struct keeper *keeper, uint32_t number)
+{
+    struct keeper_process *p = keeper_find_process(keeper, number);
+
+    if (p && !p->has_ended)
+        terminate(keeper, p);
+}
+
 static struct keeper_process *add_process(struct keeper *keeper)
 {
     if (keeper->n_processes == keeper->process_room) {
@@ -260,6 +282,7 @@ static int start(struct keeper *keeper, size_t client, const struct keeper_messa
         .client = (int)client,
         .is_detached = request->flags & KEEPER_DETACH,
         .begun_ns = clock_ns(),
+        .timeout_ms = timeout_ms,
         .deadline_ns = CLOCK_NEVER,
         .oom_kills = USAGE_UNKNOWN,
         .pids_refused = USAGE_UNKNOWN,
@@ -359,7 +382,8 @@ static void send_report(struct keeper *keeper, struct keeper_process *p)
         .value = p->wait_status,
         .oom_kills = p->oom_kills,
         .pids_refused = p->pids_refused,
-        .flags = p->is_over_disk ? KEEPER_FULL : 0U,
+        .flags = (p->is_over_disk ? KEEPER_FULL : 0U) |
+                 (p->is_over_time ? KEEPER_TIMED_OUT : 0U),
     };
 
     if (p->client < 0)
@@ -420,7 +444,7 @@ int keeper_on_exit(
     keeper->is_changed = true;
     account(keeper, p);
     int r = evidence_exec_ended(&keeper->stage.evidence, p->number, p->wait_status,
-            (p->ended_ns - p->begun_ns) / NS_PER_MS, p->is_ending, err);
+            (p->ended_ns - p->begun_ns) / NS_PER_MS, p->is_over_time, err);
     if (p->client >= 0) {
         send_report(keeper, p);
         if (is_done(p))
@@ -466,8 +490,6 @@ void keeper_enforce(struct keeper *keeper)
         struct keeper_process *p = &keeper->processes[i];
         if (!p->number || p->deadline_ns > now)
             continue;
-        (void)sandbox_signal(keeper->stage.box, p->id, p->is_ending ? SIGKILL : SIGTERM, NULL);
-        p->deadline_ns = p->is_ending ? CLOCK_NEVER : now + GRACE_MS * NS_PER_MS;
-        p->is_ending = true;
+        terminate(keeper, p);
     }
 }

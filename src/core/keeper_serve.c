@@ -86,6 +86,10 @@ static int send_signal(struct keeper *keeper, struct ask *ask, struct carrel_err
     const struct keeper_message *request = ask->request;
 
     ask->is_answered = !(request->flags & KEEPER_ANSWER);
+    if (request->flags & KEEPER_TERMINATE) {
+        keeper_terminate(keeper, request->process);
+        return 0;
+    }
     int r = keeper_signal(keeper, request->process, request->value, err);
     return ask->is_answered ? 0 : r;
 }

@@ -44,7 +44,7 @@ enum keeper_kind {
  * Both sides say it when they meet: a keeper lives on when carrel is replaced by another
  * version. The first two members of a message stay as they are. Count up with each change.
  */
-#define KEEPER_VERSION 2
+#define KEEPER_VERSION 3
 
 enum keeper_flag {
     KEEPER_STDIN = 1,    /* START: wants it; its answer: it is among the descriptors */
@@ -57,10 +57,12 @@ enum keeper_flag {
     KEEPER_HAS_WATCH = 128,
     KEEPER_STDOUT = 256, /* ATTACH: these are among the descriptors */
     KEEPER_STDERR = 512,
-    KEEPER_COPIED = 1024,  /* answer to SNAPSHOT */
-    KEEPER_INHERIT = 2048, /* FORK: with the environment */
-    KEEPER_FULL = 8192,    /* EXITED: it was ended for the disk limit */
-    KEEPER_LABELS = 4096,  /* FORK: the payload's, instead of the parent's */
+    KEEPER_COPIED = 1024,     /* answer to SNAPSHOT */
+    KEEPER_INHERIT = 2048,    /* FORK: with the environment */
+    KEEPER_FULL = 8192,       /* EXITED: it was ended for the disk limit */
+    KEEPER_LABELS = 4096,     /* FORK: the payload's, instead of the parent's */
+    KEEPER_TERMINATE = 16384, /* SIGNAL: SIGKILL follows, also for what is left of its group */
+    KEEPER_TIMED_OUT = 32768, /* EXITED, ATTACH: its time was over, and so it was ended */
 };
 
 /* What a client is told of the sandbox when it says hello. */

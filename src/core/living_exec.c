@@ -179,7 +179,8 @@ static int finish(struct exec *exec, struct carrel_run_result **out, struct carr
 
     result->duration_ms = (clock_ns() - exec->began_ns) / NS_PER_MS;
     follow_flush(&exec->follow);
-    result->reason = follow->reason;
+    result->reason = box->is_over_time && follow->reason != CARREL_CANCELLED ? CARREL_TIMEOUT
+                                                                             : follow->reason;
     result->cancel_signal = follow->cancel_signal;
     result->has_status = follow->has_status || follow->is_ending;
     result->wait_status = follow->has_status ? follow->wait_status : SIGKILL;
@@ -290,6 +291,8 @@ static int take_over(
     exec->living->box->oom_kills = message.oom_kills;
     exec->living->box->pids_refused = message.pids_refused;
     exec->living->box->is_over_disk = message.flags & KEEPER_FULL;
+    exec->living->box->is_over_time = message.flags & KEEPER_TIMED_OUT;
+    exec->result->timeout_ms = message.timeout_ms;
     name_output(exec);
     int r = n < 2 ? err_set(err, -EPROTO, "the keeper sent no output") : 0;
     if (r == 0)

@@ -429,6 +429,19 @@ int sandbox_signal(struct sandbox *box, uint32_t process, int signal, struct car
     return r < 0 ? front_fail(box->ops, r, err) : 0;
 }
 
+int sandbox_terminate(
+        struct sandbox *box, uint32_t process, uint32_t grace_ms, struct carrel_error *err)
+{
+    int r = front_check_running(box, err);
+    if (r < 0)
+        return r;
+    if (!box->ops->terminate)
+        r = err_set(err, -ENOTSUP, "it cannot end a process and its group");
+    else
+        r = box->ops->terminate(box, process, grace_ms, err);
+    return r < 0 ? front_fail(box->ops, r, err) : 0;
+}
+
 int sandbox_next_event(
         struct sandbox *box, struct sandbox_event *event, struct carrel_error *err)
 {

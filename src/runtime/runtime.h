@@ -239,6 +239,9 @@ struct runtime_ops {
     int (*next_event)(
             struct sandbox *box, struct sandbox_event *event, struct carrel_error *err);
     int (*signal)(struct sandbox *box, uint32_t process, int signal, struct carrel_error *err);
+    /* Optional: NULL answers -ENOTSUP. */
+    int (*terminate)(
+            struct sandbox *box, uint32_t process, uint32_t grace_ms, struct carrel_error *err);
     int (*stop)(struct sandbox *box, struct sandbox_usage *usage, struct carrel_error *err);
     void (*free)(struct sandbox *box);
     /* Optional: the same as stop, without waiting for the remains. NULL: stop is called. */
@@ -358,6 +361,13 @@ int sandbox_next_event(
  */
 #define SANDBOX_ALL 0
 int sandbox_signal(struct sandbox *box, uint32_t process, int signal, struct carrel_error *err);
+
+/*
+ * Ends one process and its group: SIGTERM now, and SIGKILL after `grace_ms` to all of the group
+ * that is still there, also when the process itself has ended by then. Does not wait.
+ */
+int sandbox_terminate(
+        struct sandbox *box, uint32_t process, uint32_t grace_ms, struct carrel_error *err);
 
 /*
  * Ends everything in the sandbox at once and gives the final figures. When it returns no

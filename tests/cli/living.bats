@@ -309,6 +309,37 @@ time_of_a_program() {
 }
 @test "exec: a program's time ends its process group and nothing else" { both time_of_a_program; }
 
+# The leader goes at once, the other one does not listen.
+deaf_group() {
+    new_tag
+    create
+    carrel exec --timeout 300ms "$id" -c 'sh -c "trap \"\" TERM; while :; do sleep 1; done" "$0" & sleep 1000' "$tag"
+    [ "$status" -eq 124 ]
+    none_left "$tag"
+    carrel exec --detach --timeout 300ms "$id" -c 'sh -c "trap \"\" TERM; while :; do sleep 1; done" "$0" & sleep 1000' "$tag"
+    [ "$status" -eq 0 ]
+    none_left "$tag"
+    # So it is when the command itself is told to end.
+    background exec --quiet "$id" -c 'sh -c "trap \"\" TERM; echo ready; while :; do sleep 1; done" "$0" & sleep 1000' "$tag"
+    until_true grep -q ready "$T/.out"
+    kill -TERM "$pid"
+    ended
+    [ "$status" -eq 143 ]
+    none_left "$tag"
+    # Nothing else suffers: a session of its own stays, and orphans are still reaped.
+    carrel exec --timeout 300ms "$id" -c 'setsid sleep 999 >/dev/null 2>&1 & for i in 1 2 3; do (sleep 0.2 &); done; sleep 1000'
+    [ "$status" -eq 124 ]
+    until_true only_that_sleep
+    says 'r["processes"] == 0'
+    carrel destroy "$id"
+    nothing_left
+}
+only_that_sleep() {
+    carrel ps --json "$id"
+    holds '[p["command"] for p in r["processes"]] == ["sleep 999"]'
+}
+@test "exec: what is left of a group when the time is over is killed" { both deaf_group; }
+
 left_behind() {
     new_tag
     create

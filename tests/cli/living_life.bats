@@ -131,12 +131,16 @@ timed() {
     detach "$id" -- sleep 1000
     until_true has_ended
     carrel attach "$id" "$n"
-    [ "$status" -eq 143 ]
+    [ "$status:$err" = "124:carrel: Code execution timed out after 0.3s" ]
+    detach "$id" -- sleep 1000
+    carrel attach --json "$id" "$n" # while it runs, or later
+    [ "$status" -eq 124 ]
+    holds 'r["reason"] == "timeout" and r["limits"]["timeout_ms"] == 300'
     # It is told first; what does not listen is killed.
     detach "$id" -c 'trap "echo told" TERM; while :; do sleep 1000 & wait; done'
     until_true has_ended
     carrel attach "$id" "$n"
-    [ "$status:$out" = 137:told ]
+    [ "$status:$out" = 124:told ]
     detach --timeout 1000s "$id" -- sleep 1000
     carrel ps --json "$id"
     holds 'len(r["processes"]) == 1 and r["processes"][0]["detached"] is True'
@@ -632,6 +636,12 @@ recorded() {
     run=$(me "$CARREL" inspect "$id" | grep -o '"run":"[^"]*' | cut -d'"' -f4)
     carrel exec "$id" -- echo first
     carrel exec "$id" -c 'exit 4'
+    carrel exec --timeout 300ms "$id" -- sleep 1000
+    detach --timeout 300ms "$id" -- sleep 1000
+    until_true has_ended
+    carrel journal show --json "$run"
+    [ "$(grep -c '"event":"exec_ended".*"timeout":false' <<<"$out")" -eq 2 ]
+    [ "$(grep -c '"event":"exec_ended".*"timeout":true' <<<"$out")" -eq 2 ]
     carrel pause "$id"
     carrel resume "$id"
     carrel renew "$id"

@@ -22,6 +22,32 @@ CONTRACT(a_signal_reaches_the_program_and_its_group)
     CHECK_EQ(WTERMSIG(got.status), SIGTERM);
 }
 
+/* The leader dies of the first signal; the others of its group do not hear that. */
+CONTRACT(what_is_left_of_a_group_is_killed_after_its_grace)
+{
+    AUTO(sandbox_free) struct sandbox *box = make_sandbox();
+    struct process process = start_shell(box,
+            "(trap '' TERM; setsid sleep 1000 >/dev/null 2>&1 & while :; do sleep 1; done) &"
+            "(trap '' TERM; while :; do sleep 1; done) & sleep 0.1; echo ready;"
+            "trap - TERM; sleep 1000");
+    AUTO(buf_finish) struct buf ready = BUF_INIT(4096);
+
+    read_until(process.stdout_fd, &ready, "ready");
+    int r = sandbox_terminate(box, process.id, 100, &err);
+    if (r == -ENOTSUP) {
+        process_close(process);
+        return;
+    }
+    CHECK_EQ(r, 0);
+    AUTO(outcome_finish)
+    struct outcome got = finish(box, &process); /* the end of its streams */
+    CHECK(WIFSIGNALED(got.status));
+    CHECK_EQ(WTERMSIG(got.status), SIGTERM);
+    CHECK_EQ(sandbox_terminate(box, process.id, 0, &err), 0);
+    AUTO(outcome_finish) struct outcome after = run_shell(box, "echo fine");
+    CHECK_STR(after.out.data, "fine\n");
+}
+
 CONTRACT(a_program_can_catch_a_signal)
 {
     AUTO(sandbox_free) struct sandbox *box = make_sandbox();

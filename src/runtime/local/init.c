@@ -6,6 +6,7 @@
  * goes away the socket ends, init ends, and the kernel ends every process of its namespace.
  */
 #include "runtime/local/init.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/payload.h"
@@ -45,9 +46,11 @@
 struct started {
     pid_t pid; /* 0: free */
     uint32_t id;
-    bool is_last;   /* the sandbox ends with it */
-    bool has_ended; /* and is not reported yet */
+    bool is_last; /* the sandbox ends with it */
+    bool has_ended;
+    bool is_reported; /* but held, see reap_started() */
     int status;
+    uint64_t kill_ns; /* when its group is killed; 0: nobody asked for that */
 };
 
 /* Stacks and what they stand for side by side: of an idle one a single page is in use. */
@@ -221,6 +224,48 @@ static void note_end(struct init *init, pid_t pid, int status)
         lease_touch(&init->lease);
 }
 
+static bool has_ended(pid_t pid, int *status)
+{
+    siginfo_t info = { 0 };
+
+    if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid != pid)
+        return false;
+    *status = info.si_code == CLD_EXITED   ? (info.si_status & 0xff) << 8
+              : info.si_code == CLD_DUMPED ? info.si_status | WCOREFLAG
+                                           : info.si_status;
+    return true;
+}
+
+/*
+ * A group that is still to be killed has the number of its leader. As long as that is not
+ * reaped nobody else can get the number; so it is left, and all others that are not ours wait
+ * with it: the kernel cannot be asked for any but one.
+ */
+static void reap_started(struct init *init)
+{
+    int status;
+
+    for (size_t i = 0; i < init->n_started; i++) {
+        const struct started *s = &init->started[i];
+        if (!s->pid || s->has_ended)
+            continue;
+        if (s->kill_ns ? has_ended(s->pid, &status)
+                       : wait4(s->pid, &status, WNOHANG, NULL) == s->pid)
+            note_end(init, s->pid, status);
+    }
+}
+
+/* When the next group is to be killed; CLOCK_NEVER: none is. */
+static uint64_t next_kill(const struct init *init)
+{
+    uint64_t next = CLOCK_NEVER;
+
+    for (size_t i = 0; i < init->n_started; i++)
+        if (init->started[i].kill_ns && init->started[i].kill_ns < next)
+            next = init->started[i].kill_ns;
+    return next;
+}
+
 static void reap(struct init *init)
 {
     struct signalfd_siginfo drained;
@@ -228,6 +273,10 @@ static void reap(struct init *init)
     pid_t pid;
 
     (void)read(init->child_fd, &drained, sizeof(drained)); /* only a wake-up; wait4 tells all */
+    if (next_kill(init) != CLOCK_NEVER) {
+        reap_started(init);
+        return;
+    }
     while ((pid = wait4(-1, &status, WNOHANG, NULL)) > 0)
         note_end(init, pid, status);
     init->is_alone = pid < 0;
@@ -249,6 +298,8 @@ static void end_all(struct init *init)
             note_end(init, pid, status);
         init->is_alone = pid < 0 && errno == ECHILD;
     }
+    for (size_t i = 0; i < init->n_started; i++)
+        init->started[i].kill_ns = 0; /* there is no such group any more */
 }
 
 /* Tells the host which processes have ended. True: it has no room now, try again. */
@@ -256,7 +307,7 @@ static bool report(struct init *init)
 {
     for (size_t i = 0; i < init->n_started; i++) {
         struct started *s = &init->started[i];
-        if (!s->has_ended)
+        if (!s->has_ended || s->is_reported)
             continue;
         struct wire_message message = {
             .kind = WIRE_EXITED,
@@ -269,7 +320,10 @@ static bool report(struct init *init)
             return true;
         if (r < 0)
             leave(init, 0); /* the host is gone */
-        *s = (struct started){ 0 };
+        if (s->kill_ns)
+            s->is_reported = true;
+        else
+            *s = (struct started){ 0 };
     }
     return false;
 }
@@ -390,6 +444,35 @@ static void send_signal(struct init *init, const struct wire_message *request)
     (void)kill(-s->pid, request->value);
 }
 
+static void terminate(struct init *init, const struct wire_message *request)
+{
+    struct started *s = find(init, 0, request->process);
+
+    if (!s || s->has_ended || s->kill_ns)
+        return;
+    s->kill_ns = clock_ns() + request->grace_ns;
+    (void)kill(-s->pid, SIGTERM);
+}
+
+/* The grace of some is over. Their leaders are reaped after that, if they have ended. */
+static void kill_groups(struct init *init)
+{
+    const uint64_t now = clock_ns();
+
+    for (size_t i = 0; i < init->n_started; i++) {
+        struct started *s = &init->started[i];
+        if (!s->kill_ns || s->kill_ns > now)
+            continue;
+        (void)kill(-s->pid, SIGKILL);
+        s->kill_ns = 0;
+        if (s->has_ended)
+            (void)wait4(s->pid, NULL, WNOHANG, NULL);
+        if (s->is_reported)
+            *s = (struct started){ 0 };
+    }
+    reap(init); /* what waited for that */
+}
+
 static void stop(struct init *init)
 {
     struct wire_message message = { .kind = WIRE_STOPPED };
@@ -448,6 +531,8 @@ static void serve(struct init *init)
         serve_file(init, &request, fds, n);
     else if (request.kind == WIRE_SIGNAL)
         send_signal(init, &request);
+    else if (request.kind == WIRE_TERMINATE)
+        terminate(init, &request);
     else if (request.kind == WIRE_STOP)
         stop(init);
     else if (request.kind == WIRE_LEASE)
@@ -549,11 +634,18 @@ static _Noreturn void run_loop(struct init *init)
             { .fd = init->lease.timer, .events = POLLIN },
             { .fd = init->listener, .events = POLLIN },
         };
-        int n = poll(watch, ARRAY_LEN(watch), init->may_rest ? REST_MS : -1);
-        if (n == 0)
+        const uint64_t kill_ns = next_kill(init);
+        int wait_ms = kill_ns != CLOCK_NEVER ? clock_poll_ms(kill_ns)
+                      : init->may_rest       ? REST_MS
+                                             : -1;
+        int n = poll(watch, ARRAY_LEN(watch), wait_ms);
+        const bool has_kill = n >= 0 && kill_ns != CLOCK_NEVER && clock_ns() >= kill_ns;
+        if (has_kill)
+            kill_groups(init);
+        if (n == 0 && kill_ns == CLOCK_NEVER)
             rest(init);
-        init->may_rest = n > 0;
-        if (n <= 0)
+        init->may_rest = n > 0 || kill_ns != CLOCK_NEVER;
+        if (n <= 0 && !has_kill)
             continue; /* EINTR */
         if (watch[2].revents)
             leave(init, 0); /* the host is gone, whoever else holds its sockets */

@@ -247,6 +247,19 @@ static int local_signal(
     return r < 0 && r != -EPIPE ? err_set_errno(err, r, "send a signal") : 0;
 }
 
+static int local_terminate(
+        struct sandbox *box, uint32_t process, uint32_t grace_ms, struct carrel_error *err)
+{
+    const struct wire_message message = {
+        .kind = WIRE_TERMINATE,
+        .process = process,
+        .grace_ns = grace_ms * UINT64_C(1000000),
+    };
+
+    int r = ask(local_of(box), &message, NULL, 0);
+    return r < 0 && r != -EPIPE ? err_set_errno(err, r, "end a process") : 0;
+}
+
 static int local_usage(
         struct sandbox *box, struct sandbox_usage *usage, struct carrel_error *err)
 {
@@ -444,6 +457,7 @@ static const struct runtime_ops ops = {
     .start = local_start,
     .next_event = local_next_event,
     .signal = local_signal,
+    .terminate = local_terminate,
     .stop = local_stop,
     .end = local_end,
     .free = local_free,

@@ -18,11 +18,12 @@ enum wire_kind {
     WIRE_GO,         /* its limits are set; carries cgroup files to join */
     WIRE_START,      /* carries the payload and, without a terminal, the three streams */
     WIRE_SIGNAL,
-    WIRE_FILE,    /* carries the payload, the directory and the watch, if there are */
-    WIRE_STOP,    /* end every process but yourself */
-    WIRE_LEASE,   /* end by yourself when ... */
-    WIRE_FREEZER, /* carries the file by which to thaw the programs; none: they run */
-    WIRE_PAUSE,   /* stop every process but yourself, by a signal */
+    WIRE_TERMINATE, /* SIGTERM; after the grace SIGKILL to its group, whatever became of it */
+    WIRE_FILE,      /* carries the payload, the directory and the watch, if there are */
+    WIRE_STOP,      /* end every process but yourself */
+    WIRE_LEASE,     /* end by yourself when ... */
+    WIRE_FREEZER,   /* carries the file by which to thaw the programs; none: they run */
+    WIRE_PAUSE,     /* stop every process but yourself, by a signal */
     WIRE_RESUME,
     /* init to host */
     WIRE_READY,
@@ -67,6 +68,7 @@ struct wire_message {
     uint32_t uid, gid;      /* of the process to start, as the sandbox counts */
     uint64_t lease_end_ns;  /* CLOCK_BOOTTIME; 0: none */
     uint64_t idle_ns;       /* 0: any time */
+    uint64_t grace_ns;      /* of TERMINATE */
     uint64_t held_bytes;    /* in the private writable space */
     uint64_t storage_bytes; /* written to storage by everything reaped so far */
     uint64_t cpu_us;        /* of everything reaped so far */
