@@ -445,7 +445,9 @@ int keeper_on_exit(
     account(keeper, p);
     int r = evidence_exec_ended(&keeper->stage.evidence, p->number, p->wait_status,
             (p->ended_ns - p->begun_ns) / NS_PER_MS, p->is_over_time, err);
-    if (p->client >= 0) {
+    if (event->is_with_all) {
+        p->is_reported = true; /* its client sees that the sandbox has ended, which says more */
+    } else if (p->client >= 0) {
         send_report(keeper, p);
         if (is_done(p))
             keeper_process_free(p);

@@ -182,7 +182,8 @@ enum gone_why {
 struct sandbox_event {
     enum sandbox_event_kind kind;
     uint32_t process;
-    int wait_status;   /* as waitpid() gives it */
+    int wait_status;  /* as waitpid() gives it */
+    bool is_with_all; /* it was killed because the sandbox ends by itself; EVENT_GONE follows */
     enum gone_why why; /* with EVENT_GONE */
 };
 

@@ -246,9 +246,9 @@ lease() {
     create
     run=$(me "$CARREL" inspect "$id" | grep -o '"run":"[^"]*' | cut -d'"' -f4)
     carrel renew --lease 400ms "$id"
-    # It sees its program killed, or the sandbox gone.
-    carrel exec --quiet "$id" -c 'sleep 1000; :' "$tag"
-    [ "$status" -eq 125 ] || [ "$status" -eq 137 ]
+    carrel exec --json "$id" -c 'sleep 1000; :' "$tag"
+    [ "$status:$err" = "125:carrel: The sandbox ended before the program did" ]
+    holds 'r["reason"] == "infrastructure"'
     until_true is_over
     none_left "$tag"
     carrel runs show "$run" # its journal has the word in another place
@@ -263,6 +263,11 @@ lease() {
     until_true is_over
     none_left "$tag"
     nothing_left
+    # Somebody is attached.
+    create --lease 2s
+    detach "$id" -- sleep 1000
+    carrel attach "$id" "$n"
+    [ "$status:$err" = "125:carrel: The sandbox ended before the program did" ]
 }
 @test "lease: when it runs out the sandbox ends, whatever goes on in it" { both lease; }
 

@@ -71,6 +71,7 @@ CONTRACT(a_lease_that_has_run_out_ends_everything)
     CHECK_EQ(event.kind, EVENT_EXITED);
     CHECK_EQ(event.process, process.id);
     CHECK(WIFSIGNALED(event.wait_status) && WTERMSIG(event.wait_status) == SIGKILL);
+    CHECK(event.is_with_all);
     check_gone(box, GONE_LEASE);
 }
 

@@ -49,6 +49,7 @@ struct started {
     bool is_last; /* the sandbox ends with it */
     bool has_ended;
     bool is_reported; /* but held, see reap_started() */
+    bool is_with_all; /* it is to end with the sandbox */
     int status;
     uint64_t kill_ns; /* when its group is killed; 0: nobody asked for that */
 };
@@ -313,6 +314,7 @@ static bool report(struct init *init)
             .kind = WIRE_EXITED,
             .process = s->id,
             .value = s->status,
+            .flags = s->is_with_all ? WIRE_WITH_ALL : 0,
         };
         describe(init, &message);
         int r = wire_send(init->events, &message, NULL, 0, MSG_DONTWAIT);
@@ -595,6 +597,9 @@ static _Noreturn void end_with_lease(struct init *init, enum lease_state why)
 {
     struct wire_message message = { .kind = WIRE_GONE, .value = (int32_t)why };
 
+    reap(init); /* those that were quicker */
+    for (size_t i = 0; i < init->n_started; i++)
+        init->started[i].is_with_all = !init->started[i].has_ended;
     end_all(init);
     while (report(init) && await_host(init, FAREWELL_MS))
         ;

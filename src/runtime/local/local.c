@@ -230,6 +230,7 @@ static int local_next_event(
         .kind = EVENT_EXITED,
         .process = message.process,
         .wait_status = message.value,
+        .is_with_all = message.flags & WIRE_WITH_ALL,
     };
     return 0;
 }

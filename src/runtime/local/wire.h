@@ -41,10 +41,11 @@ enum wire_kind {
 enum wire_flag {
     WIRE_TTY = 1,
     WIRE_DISK_FULL = 2,
-    WIRE_ALONE = 4, /* no process but init is left */
-    WIRE_LAST = 8,  /* when this process ends, so does the sandbox */
-    WIRE_DIR = 16,  /* the file's path begins at a directory that came along */
-    WIRE_USER = 32, /* act as another user */
+    WIRE_ALONE = 4,     /* no process but init is left */
+    WIRE_LAST = 8,      /* when this process ends, so does the sandbox */
+    WIRE_DIR = 16,      /* the file's path begins at a directory that came along */
+    WIRE_USER = 32,     /* act as another user */
+    WIRE_WITH_ALL = 64, /* EXITED: killed when the sandbox ended by itself */
 };
 
 /* The rest of a file request, and of its answer. */
