@@ -29,6 +29,13 @@
 #define PUBLISH_MS 20   /* between two looks that others get at us */
 #define FIRST_CLIENT 4  /* in the list of what is watched: before come the four below */
 
+uint64_t keeper_idle_since(const struct keeper *keeper)
+{
+    const struct sandbox *box = keeper->stage.box;
+
+    return keeper->idle_ms && box && keeper_count_running(keeper) == 0 ? box->touched_ns : 0;
+}
+
 static void publish_status(struct keeper *keeper)
 {
     unsigned n_clients = 0;
@@ -42,6 +49,7 @@ static void publish_status(struct keeper *keeper)
         .pid = getpid(),
         .lease_end_ns = keeper->lease_end_ns,
         .idle_ms = keeper->idle_ms,
+        .idle_since_ns = keeper_idle_since(keeper),
         .n_processes = keeper_count_running(keeper),
         .n_clients = n_clients,
     };

@@ -233,5 +233,8 @@ void keeper_add_usage(const struct keeper *keeper, struct sandbox_usage *usage);
  */
 int keeper_main(struct keeper *keeper, const char *id, int report);
 
+/* CLOCK_BOOTTIME; 0: something runs in it, or it may be idle for ever. */
+uint64_t keeper_idle_since(const struct keeper *keeper);
+
 /* What the sandbox reports, if it does. */
 int keeper_take_event(struct keeper *keeper, struct carrel_error *err);

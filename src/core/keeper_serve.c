@@ -188,6 +188,7 @@ static void show(const struct keeper *keeper)
     status.state = keeper->is_paused ? REGISTRY_PAUSED : REGISTRY_RUNNING;
     status.lease_end_ns = keeper->lease_end_ns;
     status.idle_ms = keeper->idle_ms;
+    status.idle_since_ns = keeper_idle_since(keeper);
     (void)registry_set_status(keeper->entry, &status, NULL); /* that round tries again */
 }
 
@@ -403,6 +404,7 @@ void keeper_serve(struct keeper *keeper, size_t client)
         .answer_fd = -1,
     };
     int r = handle(keeper, &ask, &err);
+    keeper->is_changed |= keeper->idle_ms > 0; /* being idle begins anew */
     if (r < 0) {
         ask.answer = (struct keeper_message){ .kind = KEEPER_FAILED, .error = err };
         ask.answer.error.code = r;

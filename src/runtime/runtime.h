@@ -287,7 +287,8 @@ struct sandbox {
     const char *home;
     const char *user_name;
     const char *paused_by; /* "freezer" or "signals"; NULL: it is not paused */
-    bool is_ended;         /* no program runs any more, nor can one be started */
+    uint64_t touched_ns; /* CLOCK_BOOTTIME; idle time counts from here while no process runs */
+    bool is_ended;       /* no program runs any more, nor can one be started */
     bool is_stopped;
 };
 

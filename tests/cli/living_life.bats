@@ -288,6 +288,33 @@ idle() {
 }
 @test "idle: nobody used it" { both idle; }
 
+list_says() { # list_says EXPRESSION: of the one sandbox in the list
+    carrel list --json
+    holds 'len(r["sandboxes"]) == 1 and (lambda r: '"$1"')(r["sandboxes"][0])'
+}
+idle_shown() {
+    create --lease none --idle 1h
+    list_says '3590000 < r["idle_left_ms"] <= 3600000 and r["idle_ms"] == 3600000 and r["lease_ms"] is None'
+    carrel list
+    [[ $out == *" 59m "* ]]
+    # While a program runs it is not idle; afterwards that begins anew, with each request.
+    detach "$id" -- sleep 1000
+    until_true list_says 'r["idle_left_ms"] is None'
+    carrel list
+    [[ $out != *" 59m "* ]]
+    carrel signal "$id" "$n"
+    until_true list_says '3590000 < (r["idle_left_ms"] or 0)'
+    before=$(json 'r["sandboxes"][0]["idle_left_ms"]')
+    carrel exec "$id" -- sleep 0.1
+    until_true list_says "$before - 100 < (r['idle_left_ms'] or 0)"
+    carrel renew --lease 10m "$id"
+    carrel list
+    [[ $out == *" 9m "* ]]
+    carrel renew --idle none "$id"
+    list_says 'r["idle_left_ms"] is None and r["idle_ms"] is None'
+}
+@test "list: how long a sandbox may yet be idle" { both idle_shown; }
+
 renewed() {
     create --lease 20s --idle 50s
     carrel renew "$id"

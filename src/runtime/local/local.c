@@ -46,6 +46,7 @@ static void keep_report(struct local *local, const struct wire_message *message)
 static int ask(
         struct local *local, const struct wire_message *message, const int *fds, size_t n)
 {
+    local->base.touched_ns = clock_boot_ns();
     return wire_send(local->sock, message, fds, n, local->is_ready ? MSG_DONTWAIT : 0);
 }
 
@@ -226,6 +227,7 @@ static int local_next_event(
                 err, -EPROTO, "unexpected message %u from the sandbox", (unsigned)message.kind);
     keep_report(local, &message);
     started_remove(&local->started, message.process);
+    local->base.touched_ns = clock_boot_ns();
     *event = (struct sandbox_event){
         .kind = EVENT_EXITED,
         .process = message.process,
