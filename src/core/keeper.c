@@ -375,10 +375,19 @@ static int make_ground(struct keeper *keeper, struct carrel_error *err)
             keeper->base, root ? root->image->trees : NULL, &keeper->stage.ground, err);
 }
 
+int keeper_publish_record(const struct keeper *keeper, struct carrel_error *err)
+{
+    AUTO(buf_finish) struct buf record = BUF_INIT(REGISTRY_RECORD_MAX);
+
+    keeper_write_record(keeper, &record);
+    if (record.is_short)
+        return err_set_errno(err, -ENOMEM, "record");
+    return registry_publish(keeper->entry, record.data, record.len, err);
+}
+
 static int make(struct keeper *keeper, struct carrel_error *err)
 {
     struct stage *stage = &keeper->stage;
-    AUTO(buf_finish) struct buf record = BUF_INIT(REGISTRY_RECORD_MAX);
 
     (void)malloc_trim(0); /* init gets a copy of what is there now, and there are many of us */
     stage->must_stand = stage->stays = true;
@@ -396,11 +405,8 @@ static int make(struct keeper *keeper, struct carrel_error *err)
     if (r < 0)
         return r;
     clock_stamp_now(keeper->created);
-    keeper_write_record(keeper, &record);
-    if (record.is_short)
-        return err_set_errno(err, -ENOMEM, "record");
     publish_status(keeper);
-    return registry_publish(keeper->entry, record.data, record.len, err);
+    return keeper_publish_record(keeper, err);
 }
 
 /* Two ends: ours, and the one for whoever asked for the sandbox. */

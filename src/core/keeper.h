@@ -233,6 +233,9 @@ void keeper_add_usage(const struct keeper *keeper, struct sandbox_usage *usage);
  */
 int keeper_main(struct keeper *keeper, const char *id, int report);
 
+/* What others can read of it without asking; again when that has changed. */
+int keeper_publish_record(const struct keeper *keeper, struct carrel_error *err);
+
 /* CLOCK_BOOTTIME; 0: something runs in it, or it may be idle for ever. */
 uint64_t keeper_idle_since(const struct keeper *keeper);
 

@@ -309,6 +309,7 @@ static int update(struct keeper *keeper, struct ask *ask, struct carrel_error *e
     for (size_t i = 0; i < ARRAY_LEN(changeable); i++)
         if (which & LIMIT_BIT(changeable[i]))
             keeper->changed.value[changeable[i]] = limits.value[changeable[i]];
+    (void)keeper_publish_record(keeper, NULL); /* they hold, whatever the list shows */
     return note(keeper, "limits_changed", detail.data, err);
 }
 

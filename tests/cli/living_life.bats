@@ -461,6 +461,7 @@ updated() {
     carrel update --memory 300M --pids 100 --cpu 1.5 "$id"
     [ "$status:$out:$err" = 0:: ]
     says 'r["limits"]["memory_bytes"] == 300 * 2**20 and r["limits"]["pids"] == 100 and r["limits"]["cpu"] == 1.5'
+    list_says 'r["limits"]["memory_bytes"] == 300 * 2**20 and r["limits"]["pids"] == 100 and r["limits"]["cpu"] == 1.5'
     # To the bound, and past it.
     in_box 'head -c 100M /dev/zero | tail | wc -c'
     [ "$status:$out" = "0:$((100 << 20))" ]
