@@ -49,11 +49,26 @@ static int check_label(const char *label, struct carrel_error *err)
             str_escape(label, strlen(label), shown, sizeof(shown)), LABEL_MAX - 1);
 }
 
+/* One key has one value: neither of two would be the right one for every reader. */
+static int check_single(const char *const *labels, size_t at, struct carrel_error *err)
+{
+    const size_t len = strcspn(labels[at], "=") + 1;
+
+    for (size_t i = 0; i < at; i++)
+        if (strncmp(labels[i], labels[at], len) == 0)
+            return err_set(
+                    err, -EINVAL, "label '%.*s' is given twice", (int)len - 1, labels[at]);
+    return 0;
+}
+
 int living_check_labels(const char *const *labels, struct carrel_error *err)
 {
     int r = 0;
 
-    for (size_t i = 0; r == 0 && labels && labels[i]; i++)
+    for (size_t i = 0; r == 0 && labels && labels[i]; i++) {
         r = check_label(labels[i], err);
+        if (r == 0)
+            r = check_single(labels, i, err);
+    }
     return r;
 }

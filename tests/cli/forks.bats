@@ -422,6 +422,8 @@ is_its_own() {
     [ "$out" = none ]
     carrel fork --label 'a b=c' box
     is_one_error 125 "carrel: label 'a b=c' is not NAME=VALUE *"
+    carrel fork --label a=b --label a=b box
+    is_one_error 125 "carrel: label 'a' is given twice"
     # Each has a journal that holds.
     carrel destroy --all
     carrel journal verify

@@ -87,6 +87,8 @@ create_refused() {
         carrel create --label "$label"
         is_one_error 125 "carrel: label '*' is not NAME=VALUE of at most 255 bytes"
     done
+    carrel create --label a=b --label ab=c --label a=c
+    is_one_error 125 "carrel: label 'a' is given twice"
     carrel create --lease 0
     is_one_error 125 "carrel: --lease: must be more than 0, or 'none'"
     carrel create --idle soon
