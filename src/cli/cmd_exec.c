@@ -105,12 +105,28 @@ static int execute(struct living_args *args)
     return args->is_detached ? detach(args, living) : run_program_by(&args->run, run_it, &verb);
 }
 
+/* There is no result yet, nor output: what is said about them is for who attaches. */
+static int check_detached(const struct living_args *args, struct carrel_error *err)
+{
+    const char *option = args->run.output      ? "--output"
+                         : args->run.is_capped ? "--max-output"
+                         : args->run.is_text   ? "--format text"
+                                               : NULL;
+
+    if (!args->is_detached || !option)
+        return 0;
+    return err_set(err, -EINVAL,
+            "--detach and %s exclude each other; give it to 'carrel attach'", option);
+}
+
 int cmd_exec(int argc, char **argv)
 {
     struct carrel_error err = { 0 };
     struct living_args args;
 
     int r = living_args_parse(&args, &exec_command, argc, argv, &err);
+    if (r == 0)
+        r = check_detached(&args, &err);
     int status = r < 0   ? run_refuse(&args.run, argc, argv, &err)
                  : r > 0 ? report_finish(0)
                          : execute(&args);

@@ -49,6 +49,20 @@ detached() {
 }
 @test "detached: output and status wait for somebody to attach" { both detached; }
 
+detached_refused() {
+    create --name box
+    for option in "--output $T/result" "--max-output 1K" "--format text"; do
+        # shellcheck disable=SC2086  # two words
+        carrel exec --detach $option box -- true
+        [[ $status -eq 125 && $err == "carrel: --detach and ${option% [!t]*} exclude each other; give it to 'carrel attach'" ]]
+    done
+    says 'r["started"] == 0'
+    carrel exec --detach --format json box -- true
+    [ "$status" -eq 0 ]
+    holds 'r["process"] == 1'
+}
+@test "detached: what is about a result is refused" { both detached_refused; }
+
 live() {
     create
     detach "$id" -c 'echo before; while [ ! -e /tmp/go ]; do sleep 0.02; done; echo after; exit 3'
