@@ -66,7 +66,7 @@ struct carrel_workspace_options {
     const char *const *setup_keys; /* files that decide whether that layer is still right */
     enum carrel_tree tree;
     enum carrel_outcome_action on_success;
-    enum carrel_outcome_action on_failure; /* CARREL_KEEP or CARREL_DISCARD */
+    enum carrel_outcome_action on_failure; /* CARREL_KEEP or, unless resumed, CARREL_DISCARD */
     /* Called from time to time when the first checkout of a commit takes more than a second. */
     void (*progress)(uint64_t done, uint64_t total, void *context);
     void *progress_context;

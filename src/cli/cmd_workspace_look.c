@@ -131,10 +131,11 @@ static void print_created(int64_t created_s)
     printf("%-11s %s (%s ago)\n", "created", text, workspace_age(created_s, age));
 }
 
-static void print_changes(const char *name, const struct harvest_summary *summary)
+static void print_changes(
+        const char *name, const struct harvest_summary *summary, uint64_t n_aside)
 {
     printf("%-11s ", name);
-    workspace_put_summary(summary);
+    workspace_put_summary(summary, n_aside);
     (void)putchar('\n');
 }
 
@@ -166,6 +167,15 @@ static void print_oddities(const struct workspace_report *report)
     }
 }
 
+static void print_aside(const struct workspace *ws)
+{
+    if (ws->n_aside > 0)
+        printf("%-11s %" PRIu64 " commit%s on other branches or in the stash; %s in the "
+               "workspace\n",
+                "also", ws->n_aside, ws->n_aside == 1 ? "" : "s",
+                ws->n_aside == 1 ? "it stays" : "they stay");
+}
+
 static void print_report(const struct workspace_report *report)
 {
     const struct workspace *ws = report->ws;
@@ -181,9 +191,10 @@ static void print_report(const struct workspace_report *report)
     print_fact("base", ws->base);
     print_fact("tree", workspace_mode_name(ws->mode));
     print_fact("disk", workspace_size(report->disk_bytes, text));
-    print_changes("changes", &report->total);
+    print_changes("changes", &report->total, ws->n_aside);
     if (report->uncommitted.n_files > 0 && report->committed.n_commits > 0)
-        print_changes("uncommitted", &report->uncommitted);
+        print_changes("uncommitted", &report->uncommitted, 0);
+    print_aside(ws);
     print_sensitive(&report->total);
     print_oddities(report);
 }
@@ -298,6 +309,7 @@ static int print_status_json(
     json_str(&json, "state", workspaces_state(report->ws));
     json_bool(&json, "clean", n == 0);
     json_u64(&json, "commits", report->committed.n_commits);
+    json_u64(&json, "other_commits", report->ws->n_aside);
     json_array(&json, "files");
     for (size_t i = 0; i < n; i++) {
         json_object(&json, NULL);
@@ -348,7 +360,11 @@ int verb_status(const struct workspace_args *args)
     if (args->is_json)
         return print_status_json(report, entries, n);
     print_status(report, entries, n);
-    if (n == 0)
+    if (report->ws->n_aside > 0)
+        (void)fprintf(stderr, "%s%" PRIu64 " commit%s on other branches or in the stash\n",
+                n == 0 ? "no files changed; " : "also ", report->ws->n_aside,
+                report->ws->n_aside == 1 ? "" : "s");
+    else if (n == 0)
         (void)fputs("nothing changed\n", stderr);
     return report_finish(0);
 }

@@ -32,6 +32,7 @@ static int sum_up(struct workplace *place, struct outcome *outcome, struct carre
 
     (void)snprintf(outcome->tip, sizeof(outcome->tip), "%s", ws->tip);
     (void)snprintf(outcome->snapshot, sizeof(outcome->snapshot), "%s", ws->snapshot);
+    outcome->n_aside = ws->n_aside;
     int r = quarantine_sum_up(place, ws->base, ws->snapshot, &outcome->summary, err);
     if (r == 0 && strcmp(ws->snapshot, ws->tip) != 0 && outcome->summary.n_commits > 0)
         outcome->summary.n_commits--; /* the one that we made of what was not committed */
@@ -189,6 +190,7 @@ void outcome_write_json(const struct outcome *outcome, const char *run, struct j
     json_u64(json, "added", summary->added);
     json_u64(json, "removed", summary->removed);
     json_u64(json, "commits", summary->n_commits);
+    json_u64(json, "other_commits", outcome->n_aside);
     json_u64(json, "sensitive", summary->n_sensitive);
     json_bool(json, "rewritten", summary->is_rewritten);
     write_files(outcome, json);
@@ -249,8 +251,9 @@ void outcome_write_text(const struct outcome *outcome, const char *run, struct b
                 run, run);
     } else if (strcmp(outcome->state, "discarded") == 0) {
         buf_addf(text, "workspace %s: discarded\n", run);
-    } else if (summary->n_files == 0) {
-        buf_addf(text, "workspace %s: nothing changed\n", run);
+    } else if (summary->n_files == 0 && summary->n_commits == 0) {
+        buf_addf(text, "workspace %s: no%s changed\n", run,
+                outcome->n_aside == 0 ? "thing" : " files");
     } else {
         buf_addf(text, "workspace %s: %zu file%s changed, +%" PRIu64 " -%" PRIu64, run,
                 summary->n_files, summary->n_files == 1 ? "" : "s", summary->added,
@@ -262,6 +265,12 @@ void outcome_write_text(const struct outcome *outcome, const char *run, struct b
     if (strcmp(outcome->tree, workspace_mode_name(WORKSPACE_OVERLAY)) != 0)
         buf_addf(text, "  its tree was made by %s, not by the kernel's overlay\n",
                 outcome->tree);
+    if (outcome->n_aside > 0)
+        buf_addf(text,
+                "  also %" PRIu64 " commit%s on other branches or in the stash; %s in the "
+                "workspace (carrel workspace shell %s)\n",
+                outcome->n_aside, outcome->n_aside == 1 ? "" : "s",
+                outcome->n_aside == 1 ? "it stays" : "they stay", run);
     write_listed(outcome, text);
     if (strcmp(outcome->state, "committed") == 0)
         buf_addf(text, "committed to branch %s\n", outcome->branch);

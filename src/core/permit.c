@@ -323,6 +323,10 @@ static int check_workspace(const struct carrel_workspace_options *w,
     };
     int r = 0;
 
+    if (w->resume && w->on_failure == CARREL_DISCARD)
+        return err_set(err, -EINVAL,
+                "--on-failure discard is for new workspaces: this one has what earlier runs "
+                "left; 'carrel workspace discard' removes it");
     if (w->on_success != CARREL_ACTION_DEFAULT)
         r = policy_check_number(policy, POLICY_ON_SUCCESS, actions[w->on_success].number,
                 actions[w->on_success].flag, err);
@@ -351,7 +355,8 @@ static void fill_workspace(struct permit *permit, const struct policy *policy)
             w->on_success = CARREL_KEEP; /* a folder has no branch */
     }
     if (w->on_failure == CARREL_ACTION_DEFAULT)
-        w->on_failure = action_of(policy_get(policy, POLICY_ON_FAILURE));
+        w->on_failure = w->resume ? CARREL_KEEP /* what earlier runs left is not this one's */
+                                  : action_of(policy_get(policy, POLICY_ON_FAILURE));
     if (w->resume || w->fork)
         return; /* it is made already, or made as another one was */
     if (w->tree == CARREL_TREE_AUTO)

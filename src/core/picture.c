@@ -4,6 +4,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "base/tree.h"
+#include "core/aside.h"
 #include "core/carry.h"
 #include "core/inner.h"
 #include "core/names.h"
@@ -40,6 +41,7 @@ struct taking {
     char tip[OID_MAX];
     char snapshot[OID_MAX];
     struct changes changes;
+    uint64_t n_aside;
     const struct picture_bounds *bounds;
     int upper; /* what was changed, of all layers */
 };
@@ -50,12 +52,19 @@ void picture_finish(struct picture *picture)
     *picture = (struct picture){ 0 };
 }
 
+/* Where the run left its work: HEAD, detached or on a branch of its making, where that goes on
+ * from the run's own branch. */
+#define FIND_TIP                                                                               \
+    "tip=$(git rev-parse -q --verify \"refs/heads/$branch^{commit}\") || tip=$base; "          \
+    "head=$(git rev-parse -q --verify 'HEAD^{commit}') && "                                    \
+    "git merge-base --is-ancestor \"$tip\" \"$head\" && tip=$head; "
+
 /*
  * The programs of the sandboxes that look from inside. The first one commits what is not
  * committed, and so must write to the workspace; it answers with a line for each repository in
  * the tree and a line "tip snapshot", or with "said" and git's complaint. The second one only
- * reads, and may not do otherwise; it answers with such a line and a pack of both over the
- * base. A branch that the run removed is as if it had never committed.
+ * reads, and may not do otherwise; it answers with what lies aside, with such a line, and with
+ * a pack of both over the base. A branch that the run removed is as if it had never committed.
  *
  * git takes a directory that has a repository for a submodule, or fails where that has no
  * commit, unless the index has something below it. So it is given an entry of a file that is
@@ -79,8 +88,7 @@ static const char commit_line[] =
         "  printf 'said %.300s\\n' \"${why:-$(head -n 1 /tmp/said)}\"; exit 1; "
         "}; "
         "forget() { git update-index --force-remove -z --stdin; }; "
-        "links() { s -nz 's/^160000 [a-f0-9 cmoit]*\\t//p' | LC_ALL=C sort -z; }; "
-        "tip=$(git rev-parse -q --verify \"refs/heads/$branch^{commit}\") || tip=$base; "
+        "links() { s -nz 's/^160000 [a-f0-9 cmoit]*\\t//p' | LC_ALL=C sort -z; }; " FIND_TIP
         "snapshot=$tip; "
         "cp \"$(git rev-parse --git-dir)/index\" /tmp/index; "
         "export GIT_INDEX_FILE=/tmp/index; "
@@ -109,11 +117,8 @@ static const char commit_line[] =
 
 static const char pack_line[] =
         "exec 2>/dev/null; cd /workspace || exit 1; "
-        "if [ -z \"$snapshot\" ]; then "
-        "  tip=$(git rev-parse -q --verify \"refs/heads/$branch^{commit}\") || tip=$base; "
-        "  snapshot=$tip; "
-        "fi; "
-        "echo \"$tip $snapshot\"; "
+        "if [ -z \"$snapshot\" ]; then " FIND_TIP "  snapshot=$tip; "
+        "fi; " ASIDE_COUNT "echo \"$tip $snapshot\"; "
         "printf '%s\\n^%s\\n' \"$snapshot\" \"$base\" | "
         "git pack-objects --revs --thin --stdout --delta-base-offset -q";
 
@@ -145,6 +150,10 @@ static int read_answer(struct taking *t, struct inner *inner, char *line, size_t
     while ((r = inner_read_line(inner, line, size, err)) == 0) {
         if (strncmp(line, REPOSITORY, strlen(REPOSITORY)) == 0)
             r = note_repository(t, line + strlen(REPOSITORY), err);
+        else if (strncmp(line, ASIDE, strlen(ASIDE)) == 0)
+            r = str_parse_u64(line + strlen(ASIDE), &t->n_aside) < 0
+                        ? err_set(err, -EPROTO, "git in the sandbox gave a wrong answer")
+                        : 0;
         else if (strncmp(line, SAID, strlen(SAID)) == 0)
             r = err_set(err, -EIO, "git in the sandbox said '%s'",
                     str_escape(line + strlen(SAID), strlen(line + strlen(SAID)), shown,
@@ -511,6 +520,7 @@ int picture_take(struct workplace *place, struct runtime *runtime,
         ws->is_published = false;
     }
     if (r == 0) {
+        ws->n_aside = t.n_aside;
         ws->phase = WORKSPACE_FINISHED;
         r = workspace_save(ws, err);
     }
@@ -518,7 +528,7 @@ int picture_take(struct workplace *place, struct runtime *runtime,
         *out = (struct picture){
             .oddities = ptr_steal(&t.changes.oddities),
             .n_oddities = t.changes.n_oddities,
-            .is_changed = strcmp(ws->snapshot, ws->base) != 0,
+            .is_changed = strcmp(ws->snapshot, ws->base) != 0 || ws->n_aside > 0,
         };
         t.changes.n_oddities = 0;
     }

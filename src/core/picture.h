@@ -5,7 +5,8 @@
  * play, the upper directory says it all and nothing but our own code reads it. Otherwise git
  * must speak, and does so in a fresh sandbox; what comes out is a pack, checked like any
  * stranger's. Both ways end in the workspace's quarantine, with two commits: `tip`, where the
- * run's branch is, and `snapshot`, that plus what was not committed.
+ * run's branch is, or HEAD if that went on from there, and `snapshot`, that plus what was not
+ * committed. What other branches and the stash have is counted, and stays where it is.
  */
 #pragma once
 #include "base/auto.h"

@@ -18,6 +18,7 @@
 #include "workspace/upper.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <sys/file.h>
@@ -57,6 +58,22 @@ void workspace_list_free(struct workspace_list *list)
     free(list);
 }
 
+/* The user may have deleted or reset the branch since: what no ref leads to is soon gone. */
+static bool is_withdrawn(const struct workspace *ws)
+{
+    AUTO(repo_free) struct repo *repo = NULL;
+    char branch[NAME_BRANCH_MAX + 16];
+    char at[OID_MAX];
+
+    if (!ws->is_published)
+        return false;
+    if (workspace_repo(ws, &repo, NULL) < 0)
+        return true;
+    (void)snprintf(branch, sizeof(branch), "refs/heads/%s", ws->branch);
+    return (ref_read(repo, branch, at, NULL) < 0 || strcmp(at, ws->snapshot) != 0) &&
+           !ref_others_have(repo, "", ws->snapshot);
+}
+
 static int collect(struct workspace **ws, void *context)
 {
     struct workspace_list *list = context;
@@ -66,6 +83,8 @@ static int collect(struct workspace **ws, void *context)
     if (!items)
         return -ENOMEM;
     list->items = items;
+    if (is_withdrawn(*ws))
+        (*ws)->is_published = false;
     items[list->n++] = ptr_steal(ws);
     return 0;
 }
@@ -145,6 +164,10 @@ static int hold_place(const char *name, struct workplace **out, struct oddity **
     if (r == 0 && ws->phase == WORKSPACE_CREATING)
         return err_set(err, -ENOENT,
                 "workspace '%s' was never finished; carrel cleanup removes it", name);
+    if (r == 0 && is_withdrawn(ws)) {
+        ws->is_published = false;
+        ws->phase = WORKSPACE_READY; /* its files have it still: taken anew */
+    }
     if (r == 0)
         r = workplace_reopen(ptr_steal(&ws), &place, err);
     if (r == 0)
@@ -323,7 +346,23 @@ int workspaces_apply(const char *name, enum apply_how how, struct apply_outcome 
  */
 static bool is_safe_to_drop(const struct workspace *ws)
 {
-    return ws->is_published || strcmp(ws->snapshot, ws->base) == 0;
+    return ws->n_aside == 0 && (ws->is_published || strcmp(ws->snapshot, ws->base) == 0);
+}
+
+static int check_drop(const struct workspace *ws, struct carrel_error *err)
+{
+    if (!ws->is_published && !is_applied(ws) && strcmp(ws->snapshot, ws->base) != 0)
+        return err_set(err, -ENOTEMPTY,
+                "run '%s' has work that is nowhere else; commit or apply it, or discard it "
+                "with --force",
+                ws->run);
+    if (ws->n_aside > 0)
+        return err_set(err, -ENOTEMPTY,
+                "run '%s' has %" PRIu64 " commit%s on other branches or in its stash, and "
+                "nowhere else; merge what is wanted into its branch (carrel workspace shell "
+                "%s), or discard it all with --force",
+                ws->run, ws->n_aside, ws->n_aside == 1 ? "" : "s", ws->run);
+    return 0;
 }
 
 int workspaces_discard(const char *name, bool force, struct carrel_error *err)
@@ -338,12 +377,9 @@ int workspaces_discard(const char *name, bool force, struct carrel_error *err)
         if (r < 0)
             return err_wrap(
                     err, r, "what run '%s' changed is not known (--force discards it)", name);
-        if (!is_safe_to_drop(place->ws) && !is_applied(place->ws))
-            return err_set(err, -ENOTEMPTY,
-                    "run '%s' has work that is nowhere else; commit or apply it, or discard it "
-                    "with --force",
-                    name);
-        r = afterwards_discard(place->ws, err);
+        r = check_drop(place->ws, err);
+        if (r == 0)
+            r = afterwards_discard(place->ws, err);
         return r < 0 ? r : workplace_discard(place, err);
     }
     if (r == 0)
@@ -473,6 +509,10 @@ int workspaces_prune(const char *repo_dir, uint64_t age_s, bool is_dry_run,
         (void)snprintf(name, sizeof(name), "%s/%s", ws->task, ws->run);
         if (!is_dry_run)
             r = workspaces_discard(name, false, err);
+        if (r == -ENOTEMPTY) { /* a second look found something */
+            r = 0;
+            continue;
+        }
         if (r == 0 && each)
             each(ws, context);
         n += r == 0;

@@ -13,7 +13,7 @@
 #define FIRST "carrel-workspace 1"
 #define LAST "end"
 
-enum kind { TEXT, HEAP_TEXT, FLAG, PHASE, MODE, SECONDS };
+enum kind { TEXT, HEAP_TEXT, FLAG, PHASE, MODE, SECONDS, COUNT };
 
 struct key {
     char name[16];
@@ -51,6 +51,7 @@ static const struct key keys[] = {
     FIELD("user-locked", FLAG, is_user_locked),
     FIELD("opened", FLAG, is_opened),
     FIELD("published", FLAG, is_published),
+    FIELD("aside", COUNT, n_aside),
     FIELD("created", SECONDS, created_s),
     FIELD("note", TEXT, note),
 };
@@ -105,6 +106,9 @@ static const char *text_of(
     case SECONDS:
         (void)snprintf(number, 32, "%jd", (intmax_t)ws->created_s);
         return number;
+    case COUNT:
+        (void)snprintf(number, 32, "%ju", (uintmax_t) * (const uint64_t *)(const void *)field);
+        return strcmp(number, "0") == 0 ? NULL : number;
     }
     return NULL;
 }
@@ -196,6 +200,8 @@ static int set(struct workspace *ws, const struct key *key, const char *text)
             return -EBADMSG;
         ws->created_s = (int64_t)seconds;
         return 0;
+    case COUNT:
+        return str_parse_u64(text, (uint64_t *)(void *)field) < 0 ? -EBADMSG : 0;
     }
     return -EBADMSG;
 }

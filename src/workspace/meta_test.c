@@ -26,6 +26,7 @@ static struct workspace *sample(void)
     ws->mode = WORKSPACE_FUSE;
     ws->is_user_locked = true;
     ws->is_published = true;
+    ws->n_aside = 3;
     ws->created_s = 1700000000;
     return ws;
 }
@@ -47,6 +48,7 @@ TEST(what_was_written_is_read_again)
     CHECK_STR(back->applied_tree, "cd");
     CHECK_EQ(back->phase, WORKSPACE_FINISHED);
     CHECK_EQ(back->mode, WORKSPACE_FUSE);
+    CHECK_EQ(back->n_aside, 3);
     CHECK(back->is_user_locked && back->is_published && !back->is_opened && !back->is_folder);
     CHECK_EQ(back->created_s, 1700000000);
     meta_write(back, &again);

@@ -60,6 +60,7 @@ struct workspace {
     bool is_user_locked; /* `workspace lock`: discard and prune refuse */
     bool is_opened;      /* mounted or checked out at its place on the host */
     bool is_published;   /* its snapshot is on the branch */
+    uint64_t n_aside;    /* commits that only its git dir has: other branches, the stash */
     int64_t created_s;
     char note[160]; /* "machine stopped under this run" and the like */
 };

@@ -1,0 +1,172 @@
+#!/usr/bin/env bats
+# shellcheck disable=SC2030,SC2031,SC2154  # cli.bash sets $status, $out and others
+# What only a workspace has is not lost: by no discard, no prune, no resume and no cleanup.
+
+load cli
+load repo
+
+# ---- commits that are no part of the result -----------------------------------------------------
+
+is_kept() { # is_kept RUN N: N commits that nobody else has keep it
+    in_repo workspace show "$1" --json
+    holds "r['other_commits'] == $2"
+    in_repo workspace discard "$1"
+    [ "$status" -eq 125 ]
+    [[ "$err" == *"has $2 commit"*"on other branches or in its stash, and nowhere else"* ]]
+    [[ "$err" == *"--force"* ]]
+    in_repo workspace prune
+    [ "$status" -eq 0 ]
+    [ "$out" = "nothing to prune" ]
+    in_repo workspace show "$1"
+    [ "$status" -eq 0 ]
+    [[ "$out" != *"nothing changed"* ]]
+    [[ "$out" == *"also        $2 commit"* ]]
+}
+
+another_branch() {
+    new_repo
+    in_repo run --workspace --run r1 -c 'git switch -qc feature; echo i >imp; git add imp
+        git commit -qm important; git switch -q -'
+    [ "$status" -eq 0 ]
+    [[ "$err" == *"also 1 commit on other branches or in the stash; it stays in the workspace"* ]]
+    [[ "$err" != *"nothing changed"* ]]
+    is_kept r1 1
+    in_repo workspace resume r1 -c 'git merge -q feature'
+    in_repo workspace commit r1
+    [ "$(g log -1 --format=%s "$(g for-each-ref --format='%(refname)' 'refs/heads/*run-r1')")" = \
+        important ]
+    in_repo workspace discard r1
+    [ "$status" -eq 0 ]
+}
+@test "commits on another branch of the run keep its workspace" { both another_branch; }
+
+stashes() {
+    new_repo
+    in_repo run --workspace --run r1 --json -c 'echo x >>a.txt; git stash -q
+        echo y >>a.txt; echo z >>gone.txt; git add gone.txt; git stash -q'
+    [ "$status" -eq 0 ]
+    holds 'r["workspace"]["changed"] == 0 and r["workspace"]["other_commits"] == 4'
+    is_kept r1 4
+    in_repo workspace discard r1 --force
+    [ "$status" -eq 0 ]
+}
+@test "a stash keeps the workspace, with all of its entries" { both stashes; }
+
+beside_a_result() {
+    new_repo
+    in_repo run --workspace --run r1 --on-success commit -c 'git switch -qc feature
+        git commit -qm important --allow-empty; git switch -q -; echo n >new.txt'
+    [[ "$err" == *"committed to branch"* ]]
+    is_kept r1 1
+}
+@test "a committed result does not cover what lies beside it" { both beside_a_result; }
+
+of_the_repository() {
+    new_repo
+    g branch old HEAD~1
+    g switch -qc other
+    g commit -q --allow-empty -m other
+    g switch -q main
+    in_repo run --workspace --run r1 -c 'git branch mine other; git tag here; git update-ref -d \
+        refs/heads/other; git commit -q --allow-empty -m gone; git reset -q --hard HEAD~1'
+    [[ "$err" == *"nothing changed"* ]]
+    in_repo workspace discard r1
+    [ "$status" -eq 0 ]
+    in_repo run --workspace --run r2 --history cut -c 'git commit -q --allow-empty -m x'
+    [[ "$err" != *"also"* ]]
+}
+@test "commits of the repository are nothing of the run's" { both of_the_repository; }
+
+# ---- where HEAD was left ------------------------------------------------------------------------
+
+left_elsewhere() { # left_elsewhere GIT-COMMAND
+    in_repo run --workspace --run r1 -c "$1; echo i >imp; git add imp
+        git commit -qm important --author 'Agent <agent@example.org>'; echo n >new.txt"
+    [[ "$err" == *"2 files changed, +2 -0, 1 commit"$'\n'* ]]
+    [[ "$err" != *"also"* ]]
+    in_repo workspace commit r1
+    branch=$(g for-each-ref --format='%(refname)' 'refs/heads/*run-r1')
+    [ "$(g log -1 --format='%s by %an' "$branch~1")" = "important by Agent" ]
+    [ "$(g rev-parse "$branch~2")" = "$base" ]
+    in_repo workspace discard r1
+    [ "$status" -eq 0 ]
+}
+
+head_is_the_result() {
+    new_repo
+    left_elsewhere 'git checkout -q --detach'
+    g update-ref -d "$branch"
+    left_elsewhere 'git switch -qc feature'
+}
+@test "a HEAD that is detached, or on a branch of the run's making, is its result" {
+    both head_is_the_result
+}
+
+head_is_older() {
+    new_repo
+    in_repo run --workspace --run r1 -c 'git commit -q --allow-empty -m mine
+        git checkout -q HEAD~2; git commit -q --allow-empty -m aside'
+    [[ "$err" == *", 1 commit"$'\n'* ]]
+    [[ "$err" == *"also 1 commit"* ]]
+    in_repo workspace log r1
+    [[ "$out" == *mine* ]]
+}
+@test "a HEAD that does not go on from the run's branch lies aside" { both head_is_older; }
+
+# ---- what was taken over ------------------------------------------------------------------------
+
+committed_is_asked_again() {
+    new_repo
+    agent r1 --on-success commit
+    agent r2 --on-success commit
+    agent r3 --on-success commit
+    g tag kept task-t-run-r3
+    g update-ref refs/heads/task-t-run-r1 "$base"
+    g update-ref -d refs/heads/task-t-run-r2
+    g update-ref refs/heads/task-t-run-r3 "$base"
+    in_repo workspace list --json
+    holds '[w["state"] for w in r["workspaces"]] == ["kept", "kept", "committed"]'
+    for run in r1 r2; do
+        in_repo workspace discard "$run"
+        [ "$status" -eq 125 ]
+        [[ "$err" == *"has work that is nowhere else"* ]]
+    done
+    in_repo workspace prune
+    [[ "$out" == "discarded t/r3 "* ]]
+    in_repo workspace list --json
+    holds '[w["run"] for w in r["workspaces"]] == ["r1", "r2"]'
+    in_repo workspace diff r1
+    [[ "$out" == *+TWO* ]]
+    in_repo workspace commit r1
+    in_repo workspace discard r1
+    [ "$status" -eq 0 ]
+    # also when git has thrown the commits away
+    agent r4 --on-success commit
+    g update-ref refs/heads/task-t-run-r4 "$base"
+    g branch -D task-t-run-r1
+    g tag -d kept
+    g reflog expire --expire=now --all
+    g gc -q --prune=now
+    in_repo workspace diff r4
+    [[ "$out" == *+TWO* ]]
+}
+@test "work counts as committed while some branch or tag has it" { both committed_is_asked_again; }
+
+# ---- a resume that fails ------------------------------------------------------------------------
+
+failed_resume() {
+    new_repo
+    agent r1
+    in_repo workspace resume r1 --on-failure discard -- false
+    [ "$status" -eq 125 ]
+    [[ "$err" == *"--on-failure discard is for new workspaces"* ]]
+    me mkdir -p config/carrel
+    me sh -c 'echo "workspace: {on_failure: discard}" >config/carrel/policy.yaml'
+    in_repo workspace resume r1 -c 'echo n >>new.txt; exit 3'
+    [ "$status" -eq 3 ]
+    in_repo workspace diff r1
+    [[ "$out" == *+TWO* ]]
+    in_repo run --workspace --run r2 -- false
+    [[ "$err" == *"workspace r2: discarded"* ]]
+}
+@test "a resume that fails takes nothing of what earlier runs left" { both failed_resume; }
