@@ -13,10 +13,10 @@ static const char help[] =
         "Usage: carrel cleanup [options]\n\n"
         "Removes what is left of sandboxes whose carrel was killed: processes, cgroups, locks\n"
         "and entries in the list of living ones, of this user; finishes workspaces that were\n"
-        "half made or half removed; and removes pristine trees that no run used for a month,\n"
-        "and layers that nobody has. Every run does a little of it anyway. Live sandboxes,\n"
-        "the output of finished runs and changed work in workspaces are never touched. The\n"
-        "exit status is 0, also when there was nothing to do.";
+        "half made or half removed; and removes pristine trees that no workspace lies on and\n"
+        "no run used for a month, and layers that nobody has. Every run does a little of it\n"
+        "anyway. Live sandboxes, the output of finished runs and changed work in workspaces\n"
+        "are never touched. The exit status is 0, also when there was nothing to do.";
 
 struct cleanup_args {
     struct report_args report; /* first: the shared rows take it for their own */

@@ -123,6 +123,20 @@ static int renew(struct workspace *ws, struct carrel_error *err)
     return r;
 }
 
+/* The cache may have lost it, when the machine stopped for one: then it is filled again, for
+ * whoever only looks, too. */
+static int find_checkout(struct workplace *place, struct carrel_error *err)
+{
+    const struct carrel_workspace_options options = { 0 };
+    const struct sandbox_spec spec = { 0 };
+    struct workplace_request q = { .options = &options, .spec = &spec };
+
+    int r = runtime_find("local", &q.runtime, err);
+    return r < 0 ? r
+                 : prepare_checkout(&q, place->state, place->repo, place->ws->base,
+                           &place->checkout, err);
+}
+
 int workplace_reopen(struct workspace *ws, struct workplace **out, struct carrel_error *err)
 {
     AUTO(workplace_free) struct workplace *place = place_new(err);
@@ -139,7 +153,7 @@ int workplace_reopen(struct workspace *ws, struct workplace **out, struct carrel
         r = place->repo->top ? 0 : err_set_errno(err, -ENOMEM, "folder");
     }
     if (r == 0)
-        r = checkout_find(place->state, place->repo, ws->base, &place->checkout, err);
+        r = find_checkout(place, err);
     if (r == 0)
         r = workplace_make_mounts(place, err);
     if (r < 0)

@@ -91,8 +91,8 @@ int checkout_fill(const char *state, const struct repo *repo, const char *commit
 int checkout_publish(const char *state, const struct repo *repo, struct checkout_draft *draft,
         int index, struct checkout **out, struct carrel_error *err);
 
-/* Removes drafts without a maker, trash, and finished entries that nobody holds: those older
- * than `max_age_s` and the oldest ones above `max_bytes`. Returns how many. 0 and UINT64_MAX:
- * only drafts and trash. */
+/* Removes drafts without a maker, trash, and finished entries that nobody holds and no
+ * workspace lies on: those older than `max_age_s` and the oldest ones above `max_bytes`.
+ * Returns how many. 0 and UINT64_MAX: only drafts and trash. */
 int checkout_sweep(
         const char *state, uint64_t max_age_s, uint64_t max_bytes, struct carrel_error *err);

@@ -1,8 +1,9 @@
 /*
  * checkout_sweep.c - what may leave the cache.
  *
- * Nothing that somebody holds goes, and nothing that a layer stands on. An entry is renamed
- * under its exclusive lease before it is removed, so nobody finds it half gone.
+ * Nothing that somebody holds goes, nothing that a layer stands on, and nothing that a
+ * workspace lies on, however old. An entry is renamed under its exclusive lease before it is
+ * removed, so nobody finds it half gone.
  */
 #include "base/err.h"
 #include "base/fd.h"
@@ -10,6 +11,7 @@
 #include "workspace/checkout.h"
 #include "workspace/checkout_facts.h"
 #include "workspace/name.h"
+#include "workspace/workspace.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -31,6 +33,7 @@ struct entry {
 };
 
 struct sweep {
+    const char *state;
     int top; /* <state>/checkouts */
     struct entry *entries;
     size_t n, room;
@@ -221,6 +224,33 @@ static bool is_stood_on_now(int place, const char *commit)
     return !dir;
 }
 
+struct need {
+    const char *commit;
+    bool is_needed;
+};
+
+/* Of whichever repository: those that have the same commit are clones. A workspace whose record
+ * cannot be read may lie on any of them. */
+static int note_need(struct workspace **ws, void *context)
+{
+    struct need *need = context;
+
+    if (!(*ws)->base[0] || strcmp((*ws)->base, need->commit) == 0)
+        need->is_needed = true;
+    return 0;
+}
+
+/*
+ * Its maker holds the lease until it has a record, so under the exclusive lease this is exact.
+ * Who cannot say loses nothing.
+ */
+static bool is_lain_on(const struct sweep *sweep, const char *commit)
+{
+    struct need need = { .commit = commit };
+
+    return workspace_each(sweep->state, NULL, note_need, &need, NULL) < 0 || need.is_needed;
+}
+
 static void evict(struct sweep *sweep, struct entry *entry)
 {
     char name[OID_MAX + 8];
@@ -231,7 +261,8 @@ static void evict(struct sweep *sweep, struct entry *entry)
     (void)snprintf(name, sizeof(name), "%s/lease", entry->commit);
     AUTO(fd_close) int lease = openat(place, name, O_RDONLY | O_CREAT | O_CLOEXEC, 0600);
     if (lease < 0 || flock(lease, LOCK_EX | LOCK_NB) < 0 ||
-            is_stood_on_now(place, entry->commit))
+            is_stood_on_now(place, entry->commit) ||
+            (!entry->is_broken && is_lain_on(sweep, entry->commit)))
         return;
 
     char trash[NAME_MAX + 1];
@@ -272,7 +303,7 @@ static void evict_all(struct sweep *sweep, uint64_t max_age_s, uint64_t max_byte
 int checkout_sweep(
         const char *state, uint64_t max_age_s, uint64_t max_bytes, struct carrel_error *err)
 {
-    AUTO(sweep_finish) struct sweep sweep = { .top = -1 };
+    AUTO(sweep_finish) struct sweep sweep = { .state = state, .top = -1 };
     AUTO(free) char *path = checkout_format("%s/checkouts", state);
     const struct dirent *item;
     if (!path)

@@ -152,6 +152,53 @@ committed_is_asked_again() {
 }
 @test "work counts as committed while some branch or tag has it" { both committed_is_asked_again; }
 
+# ---- the tree below -----------------------------------------------------------------------------
+
+checkouts() { me sh -c 'ls state/carrel/checkouts/*' | grep -cE '^[0-9a-f]{40}$'; }
+
+age() { # age PATH...: below the state directory, as if nobody had used it for a month
+    for path; do
+        me find "state/carrel/$path" -exec touch -h -d '31 days ago' {} +
+    done
+}
+
+old_tree() {
+    new_repo
+    agent r1
+    me sh -c 'cd repo && echo 5 >>a.txt && git commit -qam third'
+    agent r2 --on-success discard # a tree that nothing lies on; it may stand on the other one
+    [ "$(checkouts)" -eq 2 ]
+    age checkouts
+    carrel cleanup
+    [ "$status" -eq 0 ]
+    [ "$out" = "removed 1 pristine tree" ]
+    [ "$(checkouts)" -eq 1 ]
+    in_repo workspace diff r1
+    [[ "$out" == *+TWO* ]]
+    in_repo workspace discard r1 --force
+    age checkouts
+    carrel cleanup
+    [ "$out" = "removed 1 pristine tree" ]
+}
+@test "a tree that a workspace lies on stays in the cache, however old" { both old_tree; }
+
+lose_cache() { me sh -c 'chmod -R u+w "$1"; rm -rf "$1"' - state/carrel/checkouts; }
+
+lost_tree() {
+    new_repo
+    agent r1
+    in_repo run --workspace --run r2 -c true
+    for verb in show status diff log patch commit apply open close discard; do
+        lose_cache
+        in_repo workspace "$verb" r1
+        [ "$status" -eq 0 ]
+    done
+    lose_cache
+    in_repo workspace prune
+    [[ "$out" == "discarded "*"/r2 "* ]]
+}
+@test "a tree that the cache has lost is made again, whatever is asked" { both lost_tree; }
+
 # ---- a resume that fails ------------------------------------------------------------------------
 
 failed_resume() {
