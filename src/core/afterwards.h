@@ -17,5 +17,5 @@ int afterwards_begin(const struct workspace *ws, const char *event, struct evide
 int afterwards_end(const struct workspace *ws, const char *event, struct evidence *evidence,
         struct carrel_error *err);
 
-/* It will be discarded: the record comes first. */
+/* It will be discarded: the record comes first, or, where the disk is full, again after. */
 int afterwards_discard(const struct workspace *ws, struct carrel_error *err);

@@ -365,6 +365,27 @@ static int check_drop(const struct workspace *ws, struct carrel_error *err)
     return 0;
 }
 
+/*
+ * The record comes first, so that nobody finds it gone without a word; but where there is no
+ * room for one, this is what makes room. `place` may be NULL.
+ */
+static int drop(const char *state, struct workspace *ws, struct workplace *place,
+        struct carrel_error *err)
+{
+    int r = afterwards_discard(ws, err);
+    bool is_full = r == -ENOSPC || r == -EDQUOT;
+
+    if (r < 0 && !is_full)
+        return r;
+    r = place ? workplace_discard(place, err) : restack_discard(state, ws, err);
+    if (r < 0 || !is_full)
+        return r;
+    r = afterwards_discard(ws, err);
+    return r < 0 ? err_wrap(err, r, "run '%s' is discarded, which its journal does not say",
+                           ws->run)
+                 : 0;
+}
+
 int workspaces_discard(const char *name, bool force, struct carrel_error *err)
 {
     char state[PATH_MAX];
@@ -378,15 +399,11 @@ int workspaces_discard(const char *name, bool force, struct carrel_error *err)
             return err_wrap(
                     err, r, "what run '%s' changed is not known (--force discards it)", name);
         r = check_drop(place->ws, err);
-        if (r == 0)
-            r = afterwards_discard(place->ws, err);
-        return r < 0 ? r : workplace_discard(place, err);
+        return r < 0 ? r : drop(state, place->ws, place, err);
     }
     if (r == 0)
         r = hold(name, &ws, err);
-    if (r == 0)
-        r = afterwards_discard(ws, err);
-    return r < 0 ? r : restack_discard(state, ws, err);
+    return r < 0 ? r : drop(state, ws, NULL, err);
 }
 
 int workspaces_open(

@@ -119,7 +119,7 @@ static int hold(const struct workspace *ws, struct carrel_error *err)
 }
 
 /* With the gate closed: the id is given back, the repository forgets. `name` is where it is in
- * the trash afterwards. */
+ * the trash afterwards, also on failure; empty: it is not. */
 static int give_back(const struct place *place, const struct repo *repo,
         const struct workspace *ws, const char *trashed, enum place_end end,
         const struct fate *fate, char name[static PLACE_NAME_MAX], struct carrel_error *err)
@@ -128,6 +128,7 @@ static int give_back(const struct place *place, const struct repo *repo,
     bool is_known = repo != NULL;
     int r = 0;
 
+    name[0] = '\0';
     AUTO(fd_close) int gate = place_close_gate(place, LOCK_EX, err);
     if (gate < 0)
         return gate;
@@ -135,13 +136,17 @@ static int give_back(const struct place *place, const struct repo *repo,
         (void)snprintf(pending, sizeof(pending), "%s", trashed);
         is_known = is_known && !is_taken(place, ws);
     } else {
-        r = place_unique(name, err);
+        char unique[PLACE_NAME_MAX];
+        r = place_unique(unique, err);
         if (r < 0)
             return r;
-        trash_name(name, end, pending);
+        trash_name(unique, end, pending);
         r = move_to_trash(place, ws, pending, err);
+        if (r < 0)
+            return r;
     }
-    if (r == 0 && is_known && has_entered(repo, ws, end))
+    (void)snprintf(name, PLACE_NAME_MAX, "%s", pending);
+    if (is_known && has_entered(repo, ws, end))
         r = forget(repo, ws, fate, err);
     if (r < 0)
         return r;
@@ -149,6 +154,15 @@ static int give_back(const struct place *place, const struct repo *repo,
     if (strcmp(pending, name) != 0 && renameat(place->trash, pending, place->trash, name) < 0)
         return err_set_errno(err, -errno, "remove '%s' from the trash", pending);
     return 0;
+}
+
+/* Everything but its record. What fails is met again when the rest is removed. */
+static void empty(const struct workspace *ws)
+{
+    static const char *const parts[] = { "upper", "tree", "objects", "gitupper" };
+
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+        (void)tree_remove(ws->dir, parts[i], NULL);
 }
 
 /*
@@ -166,8 +180,8 @@ int retire(const struct place *place, const struct workspace *ws, const char *tr
         enum place_end end, struct carrel_error *err)
 {
     AUTO(repo_free) struct repo *repo = NULL;
-    struct fate fate = { .at = "" };
-    char name[PLACE_NAME_MAX];
+    struct fate fate = { .ref = "" };
+    char name[PLACE_NAME_MAX] = "";
     int r = hold(ws, err);
 
     if (r == 0 && end != PLACE_FILES && !ws->is_folder && ws->repo[0]) {
@@ -181,6 +195,14 @@ int retire(const struct place *place, const struct workspace *ws, const char *tr
     }
     if (r == 0)
         r = give_back(place, repo, ws, trashed, end, &fate, name, err);
+    if (r < 0 && r != -EAGAIN && fate.ref[0] && name[0]) {
+        /* Git rewrites files to forget, for which a full disk has no room. What is in the trash
+         * has, and nobody gets it back from there. */
+        char again[PLACE_NAME_MAX];
+        memcpy(again, name, sizeof(again));
+        empty(ws);
+        r = give_back(place, repo, ws, again, end, &fate, name, err);
+    }
     if (r == 0)
         r = tree_remove(place->trash, name, err);
     if (r < 0)

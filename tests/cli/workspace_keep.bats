@@ -217,3 +217,39 @@ failed_resume() {
     [[ "$err" == *"workspace r2: discarded"* ]]
 }
 @test "a resume that fails takes nothing of what earlier runs left" { both failed_resume; }
+
+# ---- a full disk --------------------------------------------------------------------------------
+
+full_disk() { # repository and state are on it, and the run's branch among many in packed-refs
+    cat >"$T/full" <<'END'
+mkdir -p "$1" && mount -t tmpfs -o size=16m,mode=0700 tmpfs "$1" && mkdir "$1/repo" || exit 77
+cd "$1/repo" || exit
+export XDG_STATE_HOME=$1/state
+git init -q -b main && git config user.name N && git config user.email e && echo x >a && git add a &&
+    git commit -qm first && "$2" run --workspace --task t --run r1 --quiet -- true &&
+    "$2" run --workspace --task t --run r2 --quiet --on-success commit -- touch b || exit
+seq 1000 | sed 's|.*|create refs/heads/one-of-many-branches-& HEAD|' | git update-ref --stdin
+git pack-refs --all
+"$2" workspace resume r1 --quiet -c 'cat /dev/zero >fill'
+cat /dev/zero >"$1/rest"
+"$2" cleanup || exit
+for i in $(seq 12); do # until the journal's last page is full, too
+    "$2" workspace commit r2 && exit 1
+done 2>/dev/null
+"$2" workspace discard --force r2 || exit
+"$2" workspace discard --force r1 || exit
+rm "$1/rest"
+git branch -qD task-t-run-r2
+test -z "$(git branch --list 'task-*')" && test -z "$("$2" workspace list)" &&
+    "$2" cleanup && "$2" journal verify &&
+    "$2" journal show t+r1 && "$2" journal show t+r2
+END
+    status=0
+    me unshare --mount sh "$T/full" "$T/small" "$CARREL" >"$T/.out" 2>"$T/.err" || status=$?
+    _collect '(on a small disk)'
+    [ "$status" -ne 77 ] || skip "no tmpfs can be mounted here"
+    [ "$status" -eq 0 ]
+    [[ "$out" == "nothing to clean up"*"discarded r2"*"discarded r1"*"nothing to clean up"* ]]
+    [[ "$out" == *"workspace_discarded"*"sealed"*"workspace_discarded"*"sealed"* ]]
+}
+@test "discard --force makes room where there is none left, and is recorded" { only root full_disk; }
