@@ -23,6 +23,8 @@ static void job_finish(struct apply_job job)
     delta_list_finish(&job.changes);
     free(job.looks);
     free(job.items);
+    free(job.attributes);
+    free(job.new_index);
     buf_finish(job.sparse);
 }
 DEFINE_AUTO(struct apply_job, job_finish)
@@ -82,34 +84,6 @@ static void add_entry(struct buf *text, const struct delta *change)
     buf_add(text, "", 1);
 }
 
-/* Writes the new files, as they are in the repository, where the exchange expects them. */
-static int stage(struct apply_job *job, struct carrel_error *err)
-{
-    AUTO(buf_finish) struct buf entries = BUF_INIT(APPLY_MAX_BYTES);
-    AUTO(free) char *index = NULL;
-    struct git git = job->git;
-    struct git_io io = GIT_IO_INIT;
-
-    for (size_t i = 0; i < job->n_items; i++)
-        if (job->items[i].kind == SWAP_PUT)
-            add_entry(&entries, delta_find(&job->changes, job->items[i].path));
-    if (entries.len == 0)
-        return 0;
-    if (asprintf(&index, "%s/new-index", job->swap->path) < 0) {
-        index = NULL;
-        return err_set_errno(err, -ENOMEM, "apply");
-    }
-    git.index_file = index;
-    int r = git_feed(&git,
-            GIT_ARGS("-c", "core.protectHFS=true", "-c", "core.protectNTFS=true",
-                    "update-index", "-z", "--index-info"),
-            &entries, err);
-    git.work_tree = job->swap->new;
-    if (r == 0)
-        r = git_expect(&git, GIT_ARGS("checkout-index", "-a", "-q"), &io, err);
-    return r < 0 ? err_wrap(err, r, "write the new files") : 0;
-}
-
 /*
  * The index that will be the user's: as it is, but for the paths that change. As soon as one of
  * the run's entries is in it, only the scratch's git may write it: writing looks at files again
@@ -154,7 +128,8 @@ static int settle_index(struct apply_job *job, struct carrel_error *err)
 
     git.work_tree = job->repo->top;
     git.index_file = job->swap->index;
-    int r = git_run(&git, GIT_ARGS("update-index", "-q", "--refresh"), &io, err);
+    int r = git_run(
+            &git, GIT_ARGS("-c", job->attributes, "update-index", "-q", "--refresh"), &io, err);
     return r < 0 ? r : 0;
 }
 
@@ -179,7 +154,7 @@ static int carry_out(struct apply_job *job, struct carrel_error *err)
     bool has_commit = job->commit[0] && strcmp(job->commit, job->survey.head) != 0;
     bool has_index = job->how != APPLY_FILES && (has_commit || job->changes.n > 0);
     size_t culprit = 0;
-    int r = stage(job, err);
+    int r = apply_stage(job, err);
 
     if (r == 0 && has_index)
         r = prepare_index(job, err);
@@ -233,6 +208,8 @@ static int work(struct apply_job *job, const char *quarantine, struct carrel_err
         r = apply_combine(job, err);
     if (r == 0 && job->out->n_conflicts == 0)
         r = apply_judge(job, err);
+    if (r == 0 && job->out->n_conflicts == 0)
+        r = apply_form(job, err);
     if (r == 0 && job->out->n_conflicts == 0)
         r = carry_out(job, err);
     return r;

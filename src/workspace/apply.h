@@ -40,8 +40,9 @@ void apply_outcome_finish(struct apply_outcome *outcome);
  * A file that is there keeps its permission bits, but for the executable one where the result
  * changes that; a new one has what git gives under the caller's umask.
  *
- * Runs no hook, and no filter or driver on what the run made: files are written as they are in
- * the repository, without line-end conversion or smudging. git takes such files for unchanged.
+ * Files are written as a checkout of the result would as far as git itself converts them: line
+ * ends, encodings, idents. Runs no hook, and no filter or driver on what the run made: a path
+ * that a filter of the user's would convert is a conflict.
  * -EBUSY: a merge or rebase of the user's is not finished, or git holds the index.
  */
 int apply_result(const struct repo *repo, const char *quarantine, const char *base,

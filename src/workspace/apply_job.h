@@ -1,5 +1,6 @@
 /*
- * apply_job.h - one apply while it goes on: the parts of apply.c and apply_plan.c.
+ * apply_job.h - one apply while it goes on: the parts of apply.c, apply_plan.c and
+ * apply_form.c.
  */
 #pragma once
 #include "base/buf.h"
@@ -32,6 +33,9 @@ struct apply_job {
     size_t n_items;
     struct buf sparse; /* paths that the user's sparse checkout leaves out, NUL-terminated */
     char commit[OID_MAX];
+    char result[OID_MAX]; /* the tree, where there is to be no commit */
+    char *attributes;     /* setting that makes a git know the user's own; see apply_form() */
+    char *new_index;      /* of the whole result */
 };
 
 int apply_add_conflict(
@@ -43,3 +47,12 @@ int apply_combine(struct apply_job *job, struct carrel_error *err);
 
 /* Decides what has to be done to the work tree (job->items), or why it cannot be. */
 int apply_judge(struct apply_job *job, struct carrel_error *err);
+
+/*
+ * Makes the scratch's git convert files as the user's would, but for filters. A path that a
+ * filter of the user's has a say in becomes a conflict.
+ */
+int apply_form(struct apply_job *job, struct carrel_error *err);
+
+/* Writes the new files, in that form, where the exchange expects them. */
+int apply_stage(struct apply_job *job, struct carrel_error *err);

@@ -165,6 +165,7 @@ int apply_combine(struct apply_job *job, struct carrel_error *err)
     }
     if (r == 0)
         r = take_conflicts(job, &conflicts, err);
+    memcpy(job->result, result, sizeof(result));
     if (r == 0 && conflicts.n == 0)
         r = delta_trees(
                 &job->git, ours, job->commit[0] ? job->commit : result, &job->changes, err);

@@ -124,8 +124,7 @@ static int take_configuration(const struct git *git, struct sha256 *sha, struct 
     return 0;
 }
 
-/* core.attributesFile, else the place that git has for it. Empty: none. */
-static int global_attributes(
+int conversion_global_attributes(
         const struct git *git, char path[static PATH_MAX], struct carrel_error *err)
 {
     AUTO(buf_finish) struct buf text = BUF_INIT(PATH_MAX - 1);
@@ -159,7 +158,7 @@ int conversion_of_settings(
     sha256_init(&sha);
     int r = take_configuration(&git, &sha, &found, err);
     if (r == 0)
-        r = global_attributes(&git, path, err);
+        r = conversion_global_attributes(&git, path, err);
     if (r < 0)
         return err_wrap(err, r, "read the configuration of '%s'", repo->common_dir);
     if (path[0])

@@ -6,6 +6,7 @@
  */
 #pragma once
 #include "workspace/repo.h"
+#include <limits.h>
 #include <stdbool.h>
 
 struct carrel_error;
@@ -24,3 +25,8 @@ void conversion_of_attributes(const char *text, size_t len, struct conversion *o
 /* What the user's configuration and attributes outside of commits ask for. */
 int conversion_of_settings(
         const struct repo *repo, struct conversion *out, struct carrel_error *err);
+
+/* Where `git` has the user's own attributes: core.attributesFile, else the usual place. Empty:
+ * nowhere. There need not be such a file. */
+int conversion_global_attributes(
+        const struct git *git, char path[static PATH_MAX], struct carrel_error *err);
