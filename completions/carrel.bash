@@ -50,7 +50,7 @@ _carrel_options() { # _carrel_options COMMAND: its options, one word each
     test) echo "--runtime --json --help" ;;
     workspace)
         echo "--all --stat --name-status --uncommitted --color --message -m --squash --merge" \
-            "--force --older-than --dry-run --at --reason --json --help"
+            "--force --older-than --dry-run --at --repo --reason --json --help"
         ;;
     policy | "policy show") echo "--policy --profile --json --help" ;;
     "policy check") echo "--json --help" ;;
@@ -68,7 +68,8 @@ _carrel_options() { # _carrel_options COMMAND: its options, one word each
     "workspace diff") echo "--stat --name-status --uncommitted --color --json --help" ;;
     "workspace log") echo "--color --json --help" ;;
     "workspace commit") echo "--message -m --json --help" ;;
-    "workspace apply") echo "--squash --merge --json --help" ;;
+    "workspace apply") echo "--squash --merge --repo --json --help" ;;
+    "workspace merge" | "workspace cherry-pick") echo "--repo --json --help" ;;
     "workspace discard") echo "--force --json --help" ;;
     "workspace prune") echo "--all --older-than --dry-run --json --help" ;;
     "workspace open") echo "--at --json --help" ;;

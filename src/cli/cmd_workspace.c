@@ -63,18 +63,19 @@ static const struct verb verbs[] = {
             .more = "All of them or none: where one of your files is in the way, the "
                     "conflicts\n"
                     "are listed, nothing is changed and the exit status is 1.",
-            .options = BIT(OPTION_SQUASH) | BIT(OPTION_MERGE) | BIT(OPTION_JSON),
+            .options = BIT(OPTION_SQUASH) | BIT(OPTION_MERGE) | BIT(OPTION_REPO) |
+                       BIT(OPTION_JSON),
             .run = verb_apply },
     { "merge", .help = "merge its branch into yours", ONE_NAME,
             .more = "Its work is put on its branch first. Conflicts are listed, nothing of "
                     "yours\n"
                     "is changed then and the exit status is 1.",
-            .options = BIT(OPTION_JSON), .run = verb_merge },
+            .options = BIT(OPTION_REPO) | BIT(OPTION_JSON), .run = verb_merge },
     { "cherry-pick", .help = "put each of its commits on top of yours", ONE_NAME,
             .more = "Its work is put on its branch first. Conflicts are listed, nothing of "
                     "yours\n"
                     "is changed then and the exit status is 1.",
-            .options = BIT(OPTION_JSON), .run = verb_cherry_pick },
+            .options = BIT(OPTION_REPO) | BIT(OPTION_JSON), .run = verb_cherry_pick },
     { "discard", "[NAME...]", "remove workspaces; refused when work would be lost",
             "The branch stays if work was put on it that no other branch has, also with "
             "--force.",
@@ -190,7 +191,8 @@ static int take_the_only(const struct workspace_list *list, const char *cwd, con
     return 0;
 }
 
-int verb_name(const char *given, char name[static WORKSPACE_NAME_MAX], struct carrel_error *err)
+int verb_name_in(const char *dir, const char *given, char name[static WORKSPACE_NAME_MAX],
+        struct carrel_error *err)
 {
     AUTO(workspace_list_free) struct workspace_list *list = NULL;
     char cwd[PATH_MAX];
@@ -202,10 +204,9 @@ int verb_name(const char *given, char name[static WORKSPACE_NAME_MAX], struct ca
                     "'%s' is not the name of a workspace; expected RUN or TASK/RUN",
                     str_escape(given, strlen(given), shown, sizeof(shown)));
         }
-        (void)strcpy(name, given);
-        return 0;
+        return workspaces_resolve(given, dir, name, WORKSPACE_NAME_MAX, err);
     }
-    int r = workspaces_list(".", &list, err);
+    int r = workspaces_list(dir, &list, err);
     if (r == 0)
         return take_the_only(list, NULL, "repository", name, err);
     if (r != -ENOENT)
@@ -214,6 +215,11 @@ int verb_name(const char *given, char name[static WORKSPACE_NAME_MAX], struct ca
         return err_set_errno(err, -errno, "current directory");
     r = workspaces_list(NULL, &list, err);
     return r < 0 ? r : take_the_only(list, cwd, "folder", name, err);
+}
+
+int verb_name(const char *given, char name[static WORKSPACE_NAME_MAX], struct carrel_error *err)
+{
+    return verb_name_in(".", given, name, err);
 }
 
 /* A word that could not be read must not hide what the caller asked for further on. */

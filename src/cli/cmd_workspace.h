@@ -41,11 +41,15 @@ int verb_shell(int argc, char **argv);
 
 /*
  * Which workspace is meant: `given`, or when that is NULL the only one of the repository (or
- * folder) of the current directory. With none or several there the error says so and lists
- * them.
+ * folder) of the current directory. Of several with the run that is given it is the one of that
+ * repository. With none or several there the error says so and lists them.
  */
 int verb_name(
         const char *given, char name[static WORKSPACE_NAME_MAX], struct carrel_error *err);
+
+/* The same for the repository at `dir`. */
+int verb_name_in(const char *dir, const char *given, char name[static WORKSPACE_NAME_MAX],
+        struct carrel_error *err);
 
 /* Says why it failed, in JSON too if that was asked for. Returns 125. */
 int verb_fail(const struct workspace_args *args, const struct carrel_error *err);

@@ -46,6 +46,8 @@ static int print_outcome_json(const char *name, const struct apply_outcome *outc
     json_str(&json, "name", name);
     json_u64(&json, "files", outcome->n_files);
     json_str(&json, "commit", outcome->commit[0] ? outcome->commit : NULL);
+    json_str(&json, "top", outcome->top);
+    json_str(&json, "branch", outcome->branch);
     json_array(&json, "conflicts");
     for (size_t i = 0; i < outcome->n_conflicts; i++) {
         json_object(&json, NULL);
@@ -78,6 +80,18 @@ static int print_conflicts(
     return status;
 }
 
+/* " in /home/me/project (branch main)" */
+static void put_place(const struct apply_outcome *outcome)
+{
+    (void)fputs(" in ", stdout);
+    workspace_put(outcome->top);
+    if (!outcome->branch)
+        return;
+    (void)fputs(" (branch ", stdout);
+    workspace_put(outcome->branch);
+    (void)putchar(')');
+}
+
 static void print_outcome(
         const char *name, enum apply_how how, const struct apply_outcome *outcome)
 {
@@ -87,24 +101,20 @@ static void print_outcome(
         printf("nothing to do: %s has no change that your files lack\n", name);
         return;
     }
-    switch (how) {
-    case APPLY_FILES:
-        printf("changed %zu file%s; nothing is staged or committed\n", outcome->n_files,
-                plural);
-        break;
-    case APPLY_SQUASH:
-        printf("staged changes to %zu file%s; 'git commit' takes them\n", outcome->n_files,
-                plural);
-        break;
-    case APPLY_MERGE:
-        printf("merged: %zu file%s changed, HEAD is %s\n", outcome->n_files, plural,
-                outcome->commit);
-        break;
-    case APPLY_CHERRY_PICK:
-        printf("picked: %zu file%s changed, HEAD is %s\n", outcome->n_files, plural,
-                outcome->commit);
-        break;
-    }
+    static const char *const done[] = {
+        [APPLY_FILES] = "changed",
+        [APPLY_MERGE] = "merged: changed",
+        [APPLY_SQUASH] = "staged changes to",
+        [APPLY_CHERRY_PICK] = "picked: changed",
+    };
+    printf("%s %zu file%s", done[how], outcome->n_files, plural);
+    put_place(outcome);
+    if (how == APPLY_FILES)
+        (void)puts("; nothing is staged or committed");
+    else if (how == APPLY_SQUASH)
+        (void)puts("; 'git commit' takes them");
+    else
+        printf(", HEAD is %s\n", outcome->commit);
 }
 
 static int apply(const struct workspace_args *args, enum apply_how how)
@@ -114,8 +124,8 @@ static int apply(const struct workspace_args *args, enum apply_how how)
     char name[WORKSPACE_NAME_MAX];
     int status = 0;
 
-    if (verb_name(args->words[0], name, &err) < 0 ||
-            workspaces_apply(name, how, &outcome, &err) < 0)
+    if (verb_name_in(args->repo ? args->repo : ".", args->words[0], name, &err) < 0 ||
+            workspaces_apply(name, how, args->repo, ".", &outcome, &err) < 0)
         return verb_fail(args, &err);
     if (outcome.n_conflicts > 0)
         status = STATUS_CONFLICT;
@@ -170,11 +180,15 @@ static void begin_removal(struct removal *removal, const struct workspace_args *
     json_array(&removal->json, "discarded");
 }
 
-static void discard_one(struct removal *removal, const char *name, int *status)
+static void discard_one(struct removal *removal, const char *given, int *status)
 {
     struct carrel_error err = { 0 };
+    char full[WORKSPACE_NAME_MAX];
 
-    int r = workspaces_discard(name, removal->args->is_forced, &err);
+    int r = verb_name(given, full, &err);
+    const char *name = r < 0 ? given : full;
+    if (r == 0)
+        r = workspaces_discard(name, removal->args->is_forced, &err);
     if (removal->args->is_json) {
         json_object(&removal->json, NULL);
         json_str(&removal->json, "name", name);

@@ -74,6 +74,14 @@ static int take_at(void *t, const char *v, struct carrel_error *err)
     return 0;
 }
 
+static int take_repo(void *t, const char *v, struct carrel_error *err)
+{
+    if (!v[0])
+        return err_set(err, -EINVAL, "expected a directory of a git repository");
+    args_of(t)->repo = v;
+    return 0;
+}
+
 static int take_reason(void *t, const char *v, struct carrel_error *err)
 {
     (void)err;
@@ -101,6 +109,7 @@ const struct option_row workspace_rows[OPTION_COUNT] = {
             .take = take_older_than },
     [OPTION_DRY_RUN] = FLAG("dry-run", "say what would be done, and do nothing", is_dry_run),
     [OPTION_AT] = { "at", "DIR", "where to, instead of the usual place", .take = take_at },
+    [OPTION_REPO] = { "repo", "DIR", "the worktree that gets the changes", .take = take_repo },
     [OPTION_REASON] = { "reason", "TEXT", "why it is locked, for whoever asks later",
             .take = take_reason },
     [OPTION_JSON] = FLAG("json", "print one JSON object, and nothing else", is_json),

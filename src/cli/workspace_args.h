@@ -21,6 +21,7 @@ enum workspace_option {
     OPTION_OLDER_THAN,
     OPTION_DRY_RUN,
     OPTION_AT,
+    OPTION_REPO,
     OPTION_REASON,
     OPTION_JSON,
     OPTION_HELP,
@@ -46,6 +47,7 @@ struct workspace_args {
     enum color_choice color;
     const char *message;
     const char *at;
+    const char *repo;
     const char *reason;
     uint64_t older_than_s;
 };

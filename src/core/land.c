@@ -2,6 +2,7 @@
 #include "core/land.h"
 #include "base/err.h"
 #include "core/quarantine.h"
+#include "core/target.h"
 #include "core/workplace.h"
 #include "workspace/folder.h"
 #include "workspace/git.h"
@@ -191,20 +192,20 @@ int land_apply(struct workplace *place, enum apply_how how, const char *seal,
     char quarantine[PATH_MAX];
     char commit[OID_MAX];
     AUTO(repo_free) struct repo *now = NULL;
+    const struct repo *target;
 
-    if (!place->repo->top)
-        return err_set(err, -EINVAL,
-                "the repository '%s' is bare: it has no files to apply to; commit and fetch",
-                place->repo->common_dir);
-    int r = quarantine_path(place, quarantine, err);
+    int r = target_find(place, &target, err);
+    if (r < 0)
+        return r;
+    r = quarantine_path(place, quarantine, err);
     if (r == 0 && how != APPLY_FILES)
         r = land_commit(place, NULL, seal, commit, err);
     if (r == 0 &&
             ws->is_folder) /* as it is now: only what changed since the run is in the way */
         r = folder_snapshot(place->state, ws->top, &now, commit, err);
     if (r == 0)
-        r = apply_result(place->repo, how == APPLY_FILES ? quarantine : NULL, ws->base,
-                ws->snapshot, how, out, err);
+        r = apply_result(target, how == APPLY_FILES ? quarantine : NULL, ws->base, ws->snapshot,
+                how, out, err);
     if (r < 0)
         return err_wrap(err, r, "apply run '%s'", ws->run);
     if (how == APPLY_FILES && out->n_conflicts == 0)

@@ -294,5 +294,6 @@ void workplace_free(struct workplace *place)
     workspace_free(place->ws);
     checkout_free(place->checkout);
     repo_free(place->repo);
+    repo_free(place->target);
     free(place);
 }

@@ -20,6 +20,7 @@ struct restack_origin;
 struct workplace {
     char state[PATH_MAX];
     struct repo *repo;
+    struct repo *target; /* the work tree an apply is for; NULL: repo's; see target.h */
     struct checkout *checkout;
     struct workspace *ws;
     struct sandbox_overlay tree;

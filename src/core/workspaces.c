@@ -10,6 +10,7 @@
 #include "core/quarantine.h"
 #include "core/restack.h"
 #include "core/state.h"
+#include "core/target.h"
 #include "core/workplace.h"
 #include "workspace/admin.h"
 #include "workspace/opened.h"
@@ -118,6 +119,43 @@ int workspaces_list(const char *repo_dir, struct workspace_list **out, struct ca
         qsort(list->items, list->n, sizeof(struct workspace *), by_age);
     *out = ptr_steal(&list);
     return 0;
+}
+
+/* The one of several with that run that is of the repository here. 0: there is none. */
+static int find_here(const char *run, const char *repo_dir, struct workspace **out)
+{
+    AUTO(workspace_list_free) struct workspace_list *list = NULL;
+    size_t n = 0;
+
+    if (workspaces_list(repo_dir, &list, NULL) < 0)
+        return 0;
+    for (size_t i = 0; i < list->n; i++) {
+        if (strcmp(list->items[i]->run, run) != 0)
+            continue;
+        n++;
+        workspace_free(*out);
+        *out = ptr_steal(&list->items[i]);
+    }
+    return n == 1;
+}
+
+int workspaces_resolve(const char *given, const char *repo_dir, char *name, size_t size,
+        struct carrel_error *err)
+{
+    AUTO(workspace_free) struct workspace *ws = NULL;
+    char state[PATH_MAX];
+
+    int r = state_path(state, sizeof(state), err);
+    if (r == 0)
+        r = workspace_find(state, given, &ws, err);
+    int len = snprintf(name, size, "%s", given);
+    if (r == -EEXIST && find_here(given, repo_dir, &ws)) {
+        len = snprintf(name, size, "%s/%s", ws->task, ws->run);
+        r = 0;
+    }
+    if (r == 0 && (len < 0 || (size_t)len >= size))
+        r = err_set_errno(err, -ENAMETOOLONG, "'%s'", given);
+    return r;
 }
 
 /* The workspace, held by us. */
@@ -316,8 +354,8 @@ int workspaces_commit(const char *name, const char *message, char commit[static 
     return r < 0 ? r : afterwards_end(place->ws, "workspace_committed", &evidence, err);
 }
 
-int workspaces_apply(const char *name, enum apply_how how, struct apply_outcome *out,
-        struct carrel_error *err)
+int workspaces_apply(const char *name, enum apply_how how, const char *repo_dir,
+        const char *here, struct apply_outcome *out, struct carrel_error *err)
 {
     AUTO(workplace_free) struct workplace *place = NULL;
 
@@ -331,9 +369,15 @@ int workspaces_apply(const char *name, enum apply_how how, struct apply_outcome 
 
     int r = hold_place(name, &place, NULL, NULL, err);
     if (r == 0)
+        r = target_choose(place, repo_dir, here, err);
+    if (r == 0)
         r = afterwards_begin(place->ws, "apply_asked", &evidence, err);
     if (r == 0)
         r = land_apply(place, how, evidence.seal, out, err);
+    if (r == 0 && place->ws->is_folder) { /* that of a repository that nobody sees */
+        free(out->branch);
+        out->branch = NULL;
+    }
     if (r < 0 || out->n_conflicts > 0)
         return r;
     return afterwards_end(place->ws, events[how], &evidence, err);

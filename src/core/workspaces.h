@@ -28,6 +28,11 @@ DEFINE_AUTO(struct workspace_list *, workspace_list_free)
 int workspaces_list(
         const char *repo_dir, struct workspace_list **out, struct carrel_error *err);
 
+/* What `given` ("R" or "T/R") means: the same if there is one of that name, else, where several
+ * tasks have that run, the "T/R" of the repository at `repo_dir`. */
+int workspaces_resolve(const char *given, const char *repo_dir, char *name, size_t size,
+        struct carrel_error *err);
+
 /* One workspace with what it changed: base..snapshot. */
 struct workspace_report {
     struct workspace *ws;
@@ -64,9 +69,10 @@ int workspaces_patch(const char *name, int fd, struct carrel_error *err);
 int workspaces_commit(const char *name, const char *message, char commit[static OID_MAX],
         struct carrel_error *err);
 
-/* Commits first unless how is APPLY_FILES. Conflicts are data, see apply.h. */
-int workspaces_apply(const char *name, enum apply_how how, struct apply_outcome *out,
-        struct carrel_error *err);
+/* Commits first unless how is APPLY_FILES. Conflicts are data, see apply.h. `repo_dir` and
+ * `here` decide whose files are meant, see target_choose(). */
+int workspaces_apply(const char *name, enum apply_how how, const char *repo_dir,
+        const char *here, struct apply_outcome *out, struct carrel_error *err);
 
 /* -EBUSY while its run lives or it is locked; -ENOTEMPTY when it has work that is nowhere else
  * and not `force`. */

@@ -34,6 +34,8 @@ void apply_outcome_finish(struct apply_outcome *outcome)
     for (size_t i = 0; i < outcome->n_conflicts; i++)
         free(outcome->conflicts[i].path);
     free(outcome->conflicts);
+    free(outcome->top);
+    free(outcome->branch);
     *outcome = (struct apply_outcome){ 0 };
 }
 
@@ -215,6 +217,23 @@ static int work(struct apply_job *job, const char *quarantine, struct carrel_err
     return r;
 }
 
+static int note_place(
+        const struct repo *repo, struct apply_outcome *outcome, struct carrel_error *err)
+{
+    AUTO(buf_finish) struct buf name = BUF_INIT(4096);
+    const struct git git = { .git_dir = repo->git_dir, .trust = GIT_SCRUBBED };
+    struct git_io io = GIT_IO_INIT;
+
+    io.output = &name;
+    outcome->top = strdup(repo->top);
+    if (!outcome->top)
+        return err_set_errno(err, -ENOMEM, "apply");
+    if (git_expect(&git, GIT_ARGS("symbolic-ref", "-q", "--short", "HEAD"), &io, NULL) == 0 &&
+            name.len > 0)
+        outcome->branch = strdup(name.data); /* without memory: not named */
+    return 0;
+}
+
 int apply_result(const struct repo *repo, const char *quarantine, const char *base,
         const char *tip, enum apply_how how, struct apply_outcome *out,
         struct carrel_error *err)
@@ -232,6 +251,8 @@ int apply_result(const struct repo *repo, const char *quarantine, const char *ba
         .survey = { .top = -1 },
         .sparse = BUF_INIT(APPLY_MAX_BYTES) };
     int r = swap_open(repo, &job.swap, err);
+    if (r == 0)
+        r = note_place(repo, &outcome, err);
     if (r == 0)
         r = work(&job, quarantine, err);
     if (r < 0) {

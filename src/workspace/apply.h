@@ -23,6 +23,8 @@ struct apply_outcome {
     size_t n_conflicts;
     size_t n_files;       /* that were changed */
     char commit[OID_MAX]; /* new HEAD of merge and cherry-pick; else empty */
+    char *top;            /* the work tree that this is about */
+    char *branch;         /* checked out there; NULL: none */
 };
 void apply_outcome_finish(struct apply_outcome *outcome);
 

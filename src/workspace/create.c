@@ -96,12 +96,14 @@ static void full_ref(
 }
 
 /* The words for all ways to find out. */
-static int is_taken(const struct workspace *ws, struct carrel_error *err)
+static int is_taken(const struct workspace *ws, const char *of, struct carrel_error *err)
 {
     return err_set(err, -EEXIST,
-            "workspace '%s/%s' exists already: go on in it (carrel workspace resume %s/%s), "
+            "workspace '%s/%s' exists already%s%s%s: go on in it (carrel workspace resume "
+            "%s/%s), "
             "discard it, or choose another run id",
-            ws->task, ws->run, ws->task, ws->run);
+            ws->task, ws->run, of ? " (of '" : "", of ? of : "", of ? "')" : "", ws->task,
+            ws->run);
 }
 
 int workspace_check_free(
@@ -111,7 +113,9 @@ int workspace_check_free(
     char name[2 * NAME_ID_MAX + 2];
 
     (void)snprintf(name, sizeof(name), "%s/%s", task, run);
-    return workspace_find(state, name, &ws, NULL) == 0 ? is_taken(ws, err) : 0;
+    if (workspace_find(state, name, &ws, NULL) < 0)
+        return 0;
+    return is_taken(ws, ws->top ? ws->top : ws->repo, err);
 }
 
 /*
@@ -134,7 +138,8 @@ static int check_branch_is_free(const struct place *place, const struct repo *re
         return r;
     place_id(ws->task, ws->run, id);
     if (fstatat(place->top, id, &st, AT_SYMLINK_NOFOLLOW) == 0)
-        return is_taken(ws, err); /* the branch is its own: deleting that would not help */
+        return is_taken(
+                ws, NULL, err); /* the branch is its own: deleting that would not help */
     return err_set(err, -EEXIST,
             "branch '%s' exists already: choose another run id, or delete it with git branch "
             "-D",
@@ -210,7 +215,7 @@ static int take_id(const struct place *place, struct workspace *ws, struct carre
         return 0;
     (void)tree_remove(place->drafts, draft, NULL); /* a few files of ours; r is what matters */
     if (r == -EEXIST)
-        return is_taken(ws, err);
+        return is_taken(ws, NULL, err);
     return err_set_errno(err, r, "create '%s'", ws->path);
 }
 

@@ -49,3 +49,96 @@ filters() {
     [ "$(g status --porcelain)" = $' D a.txt\n?? m' ]
 }
 @test "a path that a filter of the user's has a say in is refused, and git does the rest" { both filters; }
+
+# ---- whose files --------------------------------------------------------------------------------
+
+two_repos() { # repo and other, which has nothing in common with it
+    new_repo
+    me git init -q -b trunk other
+    me git -C other -c user.name=u -c user.email=u@example.org commit -q --allow-empty -m first
+}
+
+says_where() {
+    two_repos
+    agent r1
+    in_repo workspace apply r1
+    [ "$out" = "changed 3 files in $T/repo (branch main); nothing is staged or committed" ]
+    in_repo workspace apply r1 --json
+    holds "r['ok'] and r['name'] == 'r1' and r['top'] == '$T/repo' and r['branch'] == 'main'"
+    g add -A
+    g reset -q --hard
+    carrel_in repo/src workspace merge r1
+    [[ "$out" == "merged: changed 3 files in $T/repo (branch main), HEAD is "* ]]
+    g checkout -q --detach
+    in_repo run --workspace --task t --run r2 -c 'echo 2 >two'
+    in_repo workspace apply --squash r2
+    [ "$out" = "staged changes to 1 file in $T/repo; 'git commit' takes them" ]
+}
+@test "apply and its kin say where they wrote" { both says_where; }
+
+folder_says_where() {
+    me sh -c 'mkdir folder && echo a >folder/a'
+    carrel run --workdir "$T/folder" --cow --run f1 -c 'echo b >b'
+    carrel workspace apply f1
+    [ "$out" = "changed 1 file in $T/folder; nothing is staged or committed" ]
+    carrel workspace apply --repo folder f1
+    is_one_error 125 "carrel: *"
+}
+@test "apply to a folder says which" { both folder_says_where; }
+
+another_repository() {
+    local verb
+    two_repos
+    agent r1
+    for verb in apply merge cherry-pick; do
+        carrel_in other workspace "$verb" t/r1
+        is_one_error 125 "carrel: workspace 't/r1' is of '$T/repo', and this is '$T/other': go there, or say --repo $T/repo"
+    done
+    host_is_untouched
+    carrel_in other workspace apply --repo . t/r1
+    is_one_error 125 "carrel: workspace 't/r1' is of '$T/repo', and --repo is '$T/other'"
+    carrel workspace apply --repo nowhere t/r1
+    is_one_error 125 "carrel: --repo: *nowhere*"
+    host_is_untouched
+    carrel_in other workspace apply --repo ../repo r1
+    [ "$out" = "changed 3 files in $T/repo (branch main); nothing is staged or committed" ]
+    carrel workspace apply r1 # in no repository at all
+    [ "$status" -eq 0 ]
+}
+@test "apply refuses in another repository, unless its own is named" { both another_repository; }
+
+same_name() {
+    two_repos
+    agent same
+    carrel_in other run --workspace --task u --run same -c 'echo o >o'
+    carrel_in other workspace status same
+    [ "$out" = ".A o" ]
+    in_repo workspace apply same --json
+    holds "r['ok'] and r['name'] == 't/same' and r['top'] == '$T/repo'"
+    carrel workspace show same
+    is_one_error 125 "carrel: there is more than one run 'same'*"
+    carrel_in other workspace discard --force same
+    [ "$out" = "discarded u/same" ]
+    [ -n "$(g branch --list task-t-run-same)" ]
+    carrel_in other run --workspace --task t --run same -- true
+    is_one_error 125 "carrel: workspace 't/same' exists already (of '$T/repo'): go on*"
+}
+@test "a run's name means the workspace of the repository here" { both same_name; }
+
+worktree_gone() {
+    two_repos
+    g worktree add -q -b side ../side
+    carrel_in side run --workspace --task t --run r1 -c 'echo n >n'
+    in_repo workspace apply r1
+    [ "$out" = "changed 1 file in $T/side (branch side); nothing is staged or committed" ]
+    g worktree remove --force ../side
+    for verb in apply merge; do
+        in_repo workspace "$verb" r1
+        is_one_error 125 "carrel: *the worktree '$T/side' that the run began in is not there any more: name another one of this repository, --repo DIR"
+    done
+    [ -z "$(g status --porcelain)" ]
+    [ ! -e "$T/repo/n" ]
+    in_repo workspace apply --repo . r1
+    [ "$out" = "changed 1 file in $T/repo (branch main); nothing is staged or committed" ]
+}
+@test "a worktree that is gone is not replaced by another without a word" { both worktree_gone; }

@@ -36,7 +36,7 @@ taken() {
     new_repo
     agent r1
     in_repo run --workspace --task t --run r1 -- echo ran
-    is_one_error 125 "carrel: workspace 't/r1' exists already:*carrel workspace resume t/r1*discard*another run id"
+    is_one_error 125 "carrel: workspace 't/r1' exists already (of '$T/repo'):*carrel workspace resume t/r1*discard*another run id"
     [ -z "$out" ]
     g branch task-t-run-mine
     in_repo run --workspace --task t --run mine -- echo ran
