@@ -54,6 +54,8 @@ int inner_start(const struct inner_spec *spec, unsigned timeout_ms, struct inner
         return r;
     const struct sandbox_spec box = {
         .id = id,
+        .root = spec->root,
+        .root_overlay = spec->root_overlay,
         .mounts = spec->mounts,
         .n_mounts = spec->n_mounts,
         .network = spec->network,

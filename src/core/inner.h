@@ -13,6 +13,8 @@ struct carrel_error;
 
 struct inner_spec {
     struct runtime *runtime;
+    const char *root; /* as those of a sandbox; NULL: the host's own programs */
+    const struct sandbox_overlay *root_overlay;
     const struct sandbox_mount *mounts;
     size_t n_mounts;
     enum network network;

@@ -4,9 +4,11 @@
  *
  *   <state>/layers/<key>/upper
  *
- * The key is over the command and the files that decide its result, as they are in the commit.
- * It runs in a sandbox like any run, but without the agent: a layer is never made from what an
- * agent could have written.
+ * The key is over the command, the files that decide its result, as they are in the commit, and
+ * what else of the run's options reaches it: root or image, network, user. It runs in a sandbox
+ * like any run, but without the agent: a layer is never made from what an agent could have
+ * written. Nor from what only this run is given: other runs will lie on it. So it has limits of
+ * its own, and sees no --env and no --mount.
  */
 #include "base/err.h"
 #include "base/fd.h"
@@ -29,7 +31,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SETUP_TIMEOUT_MS (30U * 60 * 1000)
+#define SETUP_MINUTES 30U
+#define SETUP_TIMEOUT_MS (SETUP_MINUTES * 60 * 1000)
 #define SETUP_DISK (UINT64_C(8) << 30)
 
 /* When the caller names none: lock files, of which a commit usually has one. */
@@ -89,6 +92,16 @@ static int read_keys(const struct workplace_request *q, const struct workplace *
     return 0;
 }
 
+/* Whose programs it runs. Layers of images are called by what is in them. */
+static void add_root(struct buf *text, const struct sandbox_spec *spec)
+{
+    const struct sandbox_overlay *image = spec->root_overlay;
+
+    for (size_t i = 0; image && image->lower && image->lower[i]; i++)
+        buf_addf(text, "\nimage %s", image->lower[i]);
+    buf_addf(text, "\n%s\n", spec->root ? spec->root : image ? "image" : "host");
+}
+
 static int make_key(const struct workplace_request *q, const struct workplace *place,
         const char *commit, char key[static OID_MAX], struct carrel_error *err)
 {
@@ -101,8 +114,9 @@ static int make_key(const struct workplace_request *q, const struct workplace *p
     int r = read_keys(q, place, commit, &text, err);
     if (r < 0)
         return r;
-    buf_addf(&text, "\n%s\n%u:%u\n%s\n", q->spec->root ? q->spec->root : "host", (unsigned)uid,
-            (unsigned)gid, place->repo->key);
+    add_root(&text, q->spec);
+    buf_addf(&text, "%u:%u\nnetwork %d\n%s\n", (unsigned)uid, (unsigned)gid,
+            (int)q->spec->network, place->repo->key);
     buf_add_str(&text, q->options->setup);
     if (text.is_short)
         return err_set_errno(err, -ENOMEM, "setup key");
@@ -110,6 +124,20 @@ static int make_key(const struct workplace_request *q, const struct workplace *p
     sha256_add(&sha, text.data, text.len);
     sha256_finish_hex(&sha, key);
     return 0;
+}
+
+/* inner.h speaks of git. */
+static int explain_end(int code, struct carrel_error *err)
+{
+    if (code == -ETIMEDOUT)
+        return err_set(
+                err, code, "the setup command took longer than %u minutes", SETUP_MINUTES);
+    if (code == -EDQUOT)
+        return err_set(err, code, "the setup command wrote more than %u GB",
+                (unsigned)(SETUP_DISK >> 30));
+    if (code == -EIO)
+        return err_set(err, code, "the setup command was killed");
+    return code;
 }
 
 /* Runs the command over the pristine tree; what it writes is in <dir>/upper. */
@@ -120,15 +148,29 @@ static int run_setup(const struct workplace_request *q, const struct workplace *
     AUTO(free) char *line = NULL;
     char words[400] = "";
 
+    /* A root need not have tail. */
     if (asprintf(&line,
-                "( %s\n) >/tmp/.setup 2>&1 </dev/null || { tail -n 1 /tmp/.setup; exit 1; }",
+                "( %s\n) >/tmp/.setup 2>&1 </dev/null && exit\n"
+                "status=$?; tail -n 1 /tmp/.setup 2>/dev/null || {\n"
+                "while IFS= read -r line; do last=$line; done </tmp/.setup; echo $last; }\n"
+                "exit $status",
                 q->options->setup) < 0)
         return err_set_errno(err, -ENOMEM, "setup");
+    /* What is changed in an image lies in memory, and is gone with the sandbox. */
+    const struct sandbox_overlay image = {
+        .lower = q->spec->root_overlay ? q->spec->root_overlay->lower : NULL,
+    };
+    if (image.lower && !sandbox_has_memory_root())
+        return err_set(err, -ENOTSUP,
+                "a setup in an image needs an overlay in memory, which this kernel does not "
+                "have");
     const struct sandbox_overlay overlay =
             space_overlay((const char *const *)place->checkout->lower, space);
     const struct sandbox_mount mount = space_mount(&overlay, PRIVATE_WORK_TREE);
     const struct inner_spec spec = {
         .runtime = q->runtime,
+        .root = q->spec->root,
+        .root_overlay = image.lower ? &image : NULL,
         .mounts = &mount,
         .n_mounts = 1,
         .network = q->spec->network,
@@ -142,10 +184,11 @@ static int run_setup(const struct workplace_request *q, const struct workplace *
         .max_bytes = SETUP_DISK,
     };
     int r = inner_start(&spec, SETUP_TIMEOUT_MS, &inner, err);
-    if (r == 0)
-        r = inner_wait(&inner, err);
-    if (r <= 0)
+    if (r < 0)
         return r;
+    r = inner_wait(&inner, err);
+    if (r <= 0)
+        return explain_end(r, err);
     (void)inner_read_line(&inner, words, sizeof(words), NULL);
     return err_set(err, -EIO, "the setup command failed with status %d%s%s", r,
             words[0] ? ": " : " and printed nothing", words);

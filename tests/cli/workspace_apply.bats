@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # shellcheck disable=SC2030,SC2031,SC2154  # cli.bash sets $status, $out and others
-# What reaches the user's files and how, and whose files these are.
+# What reaches the user's files and how, whose files these are, and what a setup line makes.
 
 load cli
 load repo
@@ -142,3 +142,59 @@ worktree_gone() {
     [ "$out" = "changed 1 file in $T/repo (branch main); nothing is staged or committed" ]
 }
 @test "a worktree that is gone is not replaced by another without a word" { both worktree_gone; }
+
+# ---- setup lines --------------------------------------------------------------------------------
+
+setup_fails() {
+    new_repo
+    in_repo run --setup 'echo so it is; exit 4' -- echo ran
+    is_one_error 125 "carrel: --setup: the setup command failed with status 4: so it is"
+    in_repo run --setup 'exit 5' -- echo ran
+    is_one_error 125 "carrel: --setup: the setup command failed with status 5 and printed nothing"
+    in_repo run --setup 'kill -9 $$' -- echo ran
+    is_one_error 125 "carrel: --setup: the setup command *"
+    [[ "$err" != *git* ]]
+}
+@test "a setup that fails says with which status" { both setup_fails; }
+
+setup_given() { # what reaches it, and what does not
+    new_repo
+    in_repo run --run r1 --timeout 1s --env WORD=secret --mount "$T/repo:/mnt:ro" \
+        --setup 'sleep 2; echo "[${WORD:-}] $(ls /mnt 2>/dev/null)" >made' -c 'cat made'
+    [ "$status" -eq 0 ]
+    [ "$out" = "[] " ]
+}
+@test "a setup has a limit of its own, and nothing that is for one run only" { both setup_given; }
+
+setup_key() { # what reaches it makes another layer
+    local line='cat /etc/hostname >made 2>/dev/null || :; ls /sys/class/net /proc/net/dev >>made 2>&1; date +%s%N >>made'
+    new_repo
+    in_repo run --run r1 --setup "$line" --setup-key a.txt --quiet -c 'cat made'
+    [ "$status" -eq 0 ]
+    local first=$out
+    in_repo run --run r2 --setup "$line" --setup-key a.txt --quiet -c 'cat made'
+    [ "$out" = "$first" ]
+    in_repo run --run r3 --setup "$line" --setup-key a.txt --quiet --network host -c 'cat made'
+    [ "$status" -eq 0 ]
+    [ "$out" != "$first" ]
+}
+@test "runs with and without a network have setups of their own" { both setup_key; }
+
+setup_root() {
+    new_repo
+    tiny_root
+    touch "$T/root/only-here"
+    in_repo run --run r1 --setup 'echo host >made' --setup-key a.txt --quiet -c 'cat made'
+    in_repo run --run r2 --root "$T/root" --setup 'ls /only-here >made' --setup-key a.txt --quiet -c 'cat made'
+    [ "$out" = /only-here ]
+    in_repo run --run r3 --root "$T/root" --setup 'no-such; exit 6' -c 'cat made'
+    is_one_error 125 "carrel: --setup: the setup command failed with status 6: *no-such*"
+    carrel image import root tiny
+    [ "$status" -eq 0 ]
+    in_repo run --run r4 --image tiny --setup 'ls /only-here >made; echo x >/left' --setup-key a.txt --quiet \
+        -c 'cat made; ls /left'
+    [ "$out" = /only-here ]
+    in_repo run --run r5 --setup 'ls /only-here >made || :' --setup-key a.txt --quiet -c 'cat made'
+    [ -z "$out" ]
+}
+@test "a setup runs the programs of the run's root or image" { both setup_root; }

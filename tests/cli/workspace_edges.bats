@@ -116,7 +116,7 @@ failed_starts() {
     is_one_error 125 "carrel: *$T/nothing*"
     no_trace
     in_repo run --setup 'echo so it is; exit 3' -- echo ran
-    is_one_error 125 "carrel: --setup: the setup command failed with status 1: so it is"
+    is_one_error 125 "carrel: --setup: the setup command failed with status 3: so it is"
     no_trace
     me git init -q repo/inner
     me git -C repo/inner -c user.name=I -c user.email=i@example.org commit -q --allow-empty -m i
