@@ -19,7 +19,7 @@ _carrel_options() { # _carrel_options COMMAND: its options, one word each
         echo "--name --label --lease --idle --from"
         # Those of run that are about the sandbox and not about one program.
         _carrel_options run | tr ' ' '\n' |
-            grep -vxE -e '-c|--(stdin|tty|format|output|max-output|quiet)'
+            grep -vxE -e '-c|--(stdin|tty|format|output|max-output)'
         ;;
     exec)
         echo "--detach -c --timeout --env --env-file --cwd --user"

@@ -4,6 +4,7 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/rest.h"
+#include "cli/cmd_run.h"
 #include "cli/commands.h"
 #include "cli/living_args.h"
 #include "cli/own_program.h"
@@ -27,7 +28,7 @@ static const struct option_row rows[] = {
 };
 
 static const char *const without[] = { "c", "stdin", "tty", "format", "output", "max-output",
-    "quiet", NULL };
+    NULL };
 
 static const struct living_command command = {
     .usage = "carrel create [options]",
@@ -69,6 +70,7 @@ static int create(struct living_args *args)
 {
     struct carrel_error err = { 0 };
     char id[REGISTRY_WORD_MAX + 1];
+    char note[LIVING_NOTE_MAX];
     AUTO(free) char *own = find_own_program();
 
     args->run.workspace.options.program = own;
@@ -77,6 +79,7 @@ static int create(struct living_args *args)
         .name = args->name,
         .labels = (const char *const *)args->labels,
         .from = args->from,
+        .note = note,
         .lease_ms = args->has_lease ? args->lease_ms : LIVING_LEASE_MS,
         .idle_ms = args->idle_ms,
         .is_apart = true, /* see copy_words() */
@@ -85,8 +88,10 @@ static int create(struct living_args *args)
     int r = living_create(&request, id, &receipt, &err);
     args->run.workspace.options.program = NULL; /* it was ours, and goes with us */
     int status = r < 0 ? report_fail(args->run.is_json, &err) : print_id(args, id);
-    if (status == 0)
+    if (status == 0) {
         living_received(fd_steal(&receipt));
+        run_print_note(&args->run, note);
+    }
     return status;
 }
 

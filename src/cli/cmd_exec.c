@@ -75,12 +75,15 @@ static int detach(struct living_args *args, struct living *living)
     AUTO(buf_finish) struct buf text = BUF_INIT(4096);
     struct json json = { .out = &text };
     uint32_t process;
+    char note[LIVING_NOTE_MAX];
 
     o->stdin_fd = args->run.has_stdin ? STDIN_FILENO : -1; /* kept open for who attaches */
     o->rows = 24;
     o->cols = 80;
     if (living_detach(living, o, &process, &err) < 0)
         return run_fail(&args->run, &err);
+    living_note(living, note);
+    run_print_note(&args->run, note);
     if (!args->run.is_json) {
         printf("%u\n", process);
         return report_finish(0);

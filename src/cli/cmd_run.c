@@ -102,6 +102,15 @@ static int write_result(const struct run_args *args, const struct carrel_run_res
     return args->output ? result_file_write(args->output, json, strlen(json), err) : 0;
 }
 
+void run_print_note(const struct run_args *args, const char *note)
+{
+    char shown[2048];
+
+    if (note[0] && !args->is_quiet)
+        (void)fprintf(stderr, "carrel: note: %s\n",
+                str_escape(note, strlen(note), shown, sizeof(shown)));
+}
+
 static void print_notes(const struct run_args *args, const struct carrel_run_result *result)
 {
     const char *message = carrel_run_result_message(result);
@@ -110,9 +119,7 @@ static void print_notes(const struct run_args *args, const struct carrel_run_res
 
     if (args->is_quiet)
         return;
-    if (note[0])
-        (void)fprintf(stderr, "carrel: note: %s\n",
-                str_escape(note, strlen(note), shown, sizeof(shown)));
+    run_print_note(args, note);
     if (message[0] && !args->is_text && carrel_run_result_reason(result) != CARREL_SIGNALED)
         (void)fprintf(stderr, "carrel: %s\n",
                 str_escape(message, strlen(message), shown, sizeof(shown)));

@@ -439,6 +439,8 @@ static NO_INLINE int begin(struct keeper *keeper, const char *id, int report)
         let_go_of_ground(keeper);
         (void)registry_remove(keeper->entry, NULL); /* else swept */
     }
+    if (r == 0)
+        (void)snprintf(born.note, sizeof(born.note), "%s", keeper->stage.result->note);
     (void)snprintf(born.id, sizeof(born.id), "%s", id);
     keeper_tell_birth(report, &born, theirs);
     fd_close(report);

@@ -55,6 +55,7 @@ int keeper_hear_birth(int report, struct keeper_born *born, int *receipt)
         return n;
     born->id[sizeof(born->id) - 1] = '\0';
     born->error.message[sizeof(born->error.message) - 1] = '\0';
+    born->note[sizeof(born->note) - 1] = '\0';
     if (born->error.code <= 0 && (born->error.code == 0) == (n == 1))
         return 0;
     fd_close(fd_steal(receipt));

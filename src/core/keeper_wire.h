@@ -7,6 +7,7 @@
  * never taken for an answer. One struct per message, descriptors beside it.
  */
 #pragma once
+#include "core/result.h"
 #include "runtime/files.h"
 #include "runtime/runtime.h"
 #include "workspace/name.h"
@@ -103,7 +104,8 @@ struct keeper_message {
  */
 struct keeper_born {
     char id[NAME_ID_MAX + 1];
-    struct carrel_error error; /* code 0: it stands */
+    struct carrel_error error;  /* code 0: it stands */
+    char note[RESULT_NOTE_MAX]; /* then: limits that are held by less than they should be */
 };
 #define KEEPER_BORN_ROOM 2048 /* of a socket, for each */
 

@@ -37,12 +37,16 @@ struct living_request {
     const char *name;                         /* NULL: none */
     const char *const *labels;                /* "K=V", NULL-terminated; NULL: none */
     const char *from;                         /* a snapshot to begin with; NULL: none */
+    char *note;                               /* LIVING_NOTE_MAX bytes, filled in when it
+                                                 stands: limits that are held by less than
+                                                 they should be; NULL: nobody asks */
     uint64_t lease_ms;                        /* 0: none */
     uint64_t idle_ms;                         /* 0: none */
     /* None of all this lies where exec put words and variables: the keeper overwrites these. */
     bool is_apart;
 };
 
+#define LIVING_NOTE_MAX 256
 #define LIVING_LEASE_MS (60U * 60 * 1000) /* what commands ask for when nobody says */
 
 /*
@@ -69,6 +73,9 @@ int living_exec(struct living *living, const struct carrel_run_options *options,
 /* Starts one that stays when the caller goes. *process is for living_attach(). */
 int living_detach(struct living *living, const struct carrel_run_options *options,
         uint32_t *process, struct carrel_error *err);
+
+/* Which limits are held by less than they should be; "": none. */
+void living_note(const struct living *living, char note[static LIVING_NOTE_MAX]);
 
 /* Goes on with such a one: what it wrote so far, then all that comes, to its end. */
 int living_attach(struct living *living, uint32_t process,

@@ -62,7 +62,7 @@ static _Noreturn void become_keeper(struct keeper *keeper, int report)
 }
 
 /* Waits for what the keeper says of itself. */
-static NO_INLINE int hear(int report, int *receipt, struct carrel_error *err)
+static NO_INLINE int hear(int report, char *note, int *receipt, struct carrel_error *err)
 {
     struct keeper_born born = { 0 };
 
@@ -70,10 +70,12 @@ static NO_INLINE int hear(int report, int *receipt, struct carrel_error *err)
         return err_set(err, -ECHILD, "the keeper of the sandbox ended before it stood");
     if (born.error.code < 0)
         *err = born.error;
+    else if (note)
+        (void)snprintf(note, LIVING_NOTE_MAX, "%s", born.note);
     return born.error.code;
 }
 
-static int launch(struct keeper *keeper, int *receipt, struct carrel_error *err)
+static int launch(struct keeper *keeper, char *note, int *receipt, struct carrel_error *err)
 {
     int ends[2];
 
@@ -91,7 +93,7 @@ static int launch(struct keeper *keeper, int *receipt, struct carrel_error *err)
         return err_set_errno(err, code, "fork");
     while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
         ;
-    return hear(read_end, receipt, err);
+    return hear(read_end, note, receipt, err);
 }
 
 int living_create(const struct living_request *request, char id[static REGISTRY_WORD_MAX + 1],
@@ -131,7 +133,7 @@ int living_create(const struct living_request *request, char id[static REGISTRY_
     if (r == 0)
         r = living_claim(&place, id, &keeper->entry, err);
     if (r == 0)
-        r = launch(keeper, receipt, err);
+        r = launch(keeper, request->note, receipt, err);
     registry_entry_free(keeper->entry);
     stage_finish(&keeper->stage);
     free(keeper);

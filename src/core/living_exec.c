@@ -92,6 +92,7 @@ static int exec_new(struct living *living, const struct carrel_run_options *opti
     result->protections = facts->protections;
     memcpy(result->held_by, facts->held_by, sizeof(result->held_by));
     memcpy(result->limits, facts->limits, sizeof(result->limits));
+    result_note_limits(result);
     result->output_bytes = options->output_bytes ? options->output_bytes : DEFAULT_OUTPUT_BYTES;
     int r = output_open(&exec->output, result, false, 0, err);
     if (r < 0)
@@ -248,6 +249,15 @@ int living_detach(struct living *living, const struct carrel_run_options *option
         *process = started.id;
     process_close(started);
     return r;
+}
+
+_Static_assert(LIVING_NOTE_MAX == RESULT_NOTE_MAX, "the same text");
+
+void living_note(const struct living *living, char note[static LIVING_NOTE_MAX])
+{
+    const struct keeper_facts *facts = &living->box->facts;
+
+    result_note_held(facts->held_by, (enum isolation)facts->isolation, note);
 }
 
 /* --- attach --- */

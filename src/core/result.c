@@ -141,6 +141,12 @@ void result_judge(struct carrel_run_result *r)
 
 void result_note_limits(struct carrel_run_result *r)
 {
+    result_note_held(r->held_by, r->isolation, r->note);
+}
+
+void result_note_held(const enum limit_holder held_by[static LIMIT_COUNT],
+        enum isolation isolation, char note[static RESULT_NOTE_MAX])
+{
     static const char *const substitutes[LIMIT_COUNT] = {
         [LIMIT_MEMORY] = "memory is limited per process only",
         [LIMIT_PIDS] = "pids by rlimit",
@@ -148,24 +154,25 @@ void result_note_limits(struct carrel_run_result *r)
     };
     size_t at = 0;
 
+    note[0] = '\0';
     for (enum limit i = 0; i < LIMIT_COUNT; i++) {
         const char *text = NULL;
         char none[32];
         (void)snprintf(none, sizeof(none), "%s is not limited", limit_name(i));
-        if (r->held_by[i] == HELD_BY_NOTHING)
+        if (held_by[i] == HELD_BY_NOTHING)
             text = none;
-        else if (r->held_by[i] == HELD_BY_RLIMIT)
+        else if (held_by[i] == HELD_BY_RLIMIT)
             text = substitutes[i];
-        else if (r->held_by[i] == HELD_BY_LOOKS)
+        else if (held_by[i] == HELD_BY_LOOKS)
             text = "disk by looks that may come late";
-        if (text && at < sizeof(r->note))
+        if (text && at < RESULT_NOTE_MAX)
             at += (size_t)snprintf(
-                    r->note + at, sizeof(r->note) - at, "%s%s", at ? ", " : "", text);
+                    note + at, RESULT_NOTE_MAX - at, "%s%s", at ? ", " : "", text);
     }
-    if (at > 0 && at < sizeof(r->note))
-        (void)snprintf(r->note + at, sizeof(r->note) - at, "%s",
-                r->isolation == ISOLATION_NONE ? "; this runtime isolates nothing"
-                                               : "; 'carrel health' says why");
+    if (at > 0 && at < RESULT_NOTE_MAX)
+        (void)snprintf(note + at, RESULT_NOTE_MAX - at, "%s",
+                isolation == ISOLATION_NONE ? "; this runtime isolates nothing"
+                                            : "; 'carrel health' says why");
 }
 
 static void write_usage(struct json *json, const char *key, uint64_t figure)

@@ -24,6 +24,8 @@ struct guest_answer {
         .error = BUF_INIT(SIZE_MAX / 4), .meta = BUF_INIT(SIZE_MAX / 4)                        \
     }
 
+#define RESULT_NOTE_MAX 256
+
 struct carrel_run_result {
     char run[NAME_ID_MAX + 1];     /* empty: there was no run */
     char task[NAME_ID_MAX + 1];    /* empty: none */
@@ -64,7 +66,7 @@ struct carrel_run_result {
     char currency[16];
     char warning[256]; /* limits that were nearly reached; empty: none */
     char message[512];
-    char note[256];
+    char note[RESULT_NOTE_MAX];
     struct buf json;
 };
 
@@ -79,8 +81,10 @@ const char *reason_name(enum carrel_reason reason); /* "timeout" */
 /* Decides the reason from the status and the figures, and writes the message. */
 void result_judge(struct carrel_run_result *result);
 
-/* Says which limits are held by less than a cgroup. */
+/* Says which limits are held by less than a cgroup; "" where none is. */
 void result_note_limits(struct carrel_run_result *result);
+void result_note_held(const enum limit_holder held_by[static LIMIT_COUNT],
+        enum isolation isolation, char note[static RESULT_NOTE_MAX]);
 
 /* Members of the JSON form, as the journal has them too. */
 void result_write_wait_status(int wait_status, struct json *json); /* as waitpid() gives it */

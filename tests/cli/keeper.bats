@@ -220,7 +220,7 @@ directory_is_free() {
 # field N of /proc/PID/stat, behind the name
 stat_of() { sed 's/.*) //' "/proc/$1/stat" | cut -d' ' -f"$(($2 - 2))"; }
 no_terminal() {
-    id=$(me /usr/bin/python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' "$CARREL" create </dev/null | tr -d '\r')
+    id=$(me /usr/bin/python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' "$CARREL" create --quiet </dev/null | tr -d '\r')
     [[ $id =~ ^S-[0-9a-z]{16}$ ]]
     keeper=$(keeper_of "$id")
     [ "$(stat_of "$keeper" 7)" -eq 0 ]             # its terminal

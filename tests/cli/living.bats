@@ -73,6 +73,29 @@ create_forms() {
 }
 @test "what create is told, inspect says" { both create_forms; }
 
+held_by_less() {
+    local words
+    carrel create --quiet --name box
+    [ ! -s "$T/.err" ]
+    for words in "create" "create --json" "exec box -- true" "exec --detach box -- true"; do
+        # shellcheck disable=SC2086  # several words
+        carrel $words
+        [ "$status" -eq 0 ]
+        if has_cgroup; then
+            [ ! -s "$T/.err" ]
+        else
+            [[ "$(cat "$T/.err")" == "carrel: note: memory is limited per process only, "*"; 'carrel health' says why" ]]
+        fi
+    done
+    carrel exec --quiet box -- true
+    [ ! -s "$T/.err" ]
+    carrel exec --quiet --detach box -- true
+    [ ! -s "$T/.err" ]
+    carrel exec --json box -- true
+    has_cgroup || holds '"memory" in r["note"]'
+}
+@test "limits that are held by less are said, and not with --quiet" { both held_by_less; }
+
 create_refused() {
     carrel create --name box
     carrel create --name box
