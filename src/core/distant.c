@@ -1,15 +1,23 @@
 /* distant.c - requests to a keeper, one after the other. */
 #include "core/distant.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/payload.h"
+#include "runtime/ps.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stddef.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#define LOOK_MS 10000 /* without an answer, until somebody looks what the keeper does */
+/* Looks in a row that find it asleep without having done anything. It waits for init, for
+ * twenty seconds at most. */
+#define ASLEEP_LOOKS 5
 
 static struct distant *distant_of(struct sandbox *box);
 
@@ -19,13 +27,63 @@ static void close_all(int *fds, int n)
         fd_close(fd_steal(&fds[i]));
 }
 
+/* These may sleep for long: until a child is done, or a disk. */
+static bool may_sleep(enum keeper_kind kind)
+{
+    return kind == KEEPER_SNAPSHOT || kind == KEEPER_FORK || kind == KEEPER_DESTROY;
+}
+
+static int give_up(struct distant *distant, const char *why, struct carrel_error *err)
+{
+    distant->is_mute = true;
+    return err_set(err, -ETIMEDOUT,
+            "the keeper of the sandbox does not answer: process %d %s; 'carrel destroy "
+            "--force' ends it",
+            (int)distant->keeper, why);
+}
+
+int distant_await(struct distant *distant, enum keeper_kind kind, struct carrel_error *err)
+{
+    struct pollfd answer = { .fd = distant->sock, .events = POLLIN };
+    struct sandbox_process keeper;
+    uint64_t cpu_ms = UINT64_MAX;
+    unsigned n_asleep = 0;
+
+    if (distant->is_mute)
+        return give_up(distant, "was given up before", err);
+    for (;;) {
+        const uint64_t deadline = clock_ns() + LOOK_MS * UINT64_C(1000000);
+        int n;
+        do {
+            n = poll(&answer, 1, clock_poll_ms(deadline));
+        } while (n < 0 && errno == EINTR);
+        if (n != 0)
+            return n < 0 ? err_set_errno(err, -errno, "poll") : 0;
+        if (distant->keeper <= 0 || ps_read(distant->keeper, &keeper) < 0)
+            continue; /* if it has ended, so has the socket */
+        if (keeper.state == 'T' || keeper.state == 't')
+            return give_up(distant, "is stopped", err);
+        n_asleep = keeper.state == 'S' && keeper.cpu_ms == cpu_ms ? n_asleep + 1 : 0;
+        cpu_ms = keeper.cpu_ms;
+        if (n_asleep >= ASLEEP_LOOKS && !may_sleep(kind))
+            return give_up(distant, "sleeps", err);
+    }
+}
+
 int distant_ask(struct distant *distant, struct keeper_message *message, const int *given,
         size_t n_given, int *fds, struct carrel_error *err)
 {
     int own[KEEPER_MAX_FDS];
     int *got = fds ? fds : own;
 
-    int r = keeper_send(distant->sock, message, given, n_given, 0);
+    const enum keeper_kind kind = (enum keeper_kind)message->kind;
+
+    int r = distant->is_mute ? 0 : keeper_send(distant->sock, message, given, n_given, 0);
+    if (r == 0) {
+        r = distant_await(distant, kind, err);
+        if (r < 0)
+            return r;
+    }
     int n = r < 0 ? r : keeper_receive(distant->sock, message, got, 0);
     if (n == -EPIPE || n == -ECONNRESET)
         return err_set(err, -ESRCH, "the sandbox has ended");
@@ -244,7 +302,7 @@ static int say_hello(struct distant *distant, struct carrel_error *err)
     return 0;
 }
 
-int distant_open(int sock, struct distant **out, struct carrel_error *err)
+int distant_open(int sock, pid_t keeper, struct distant **out, struct carrel_error *err)
 {
     struct distant *distant = calloc(1, sizeof(*distant));
 
@@ -256,6 +314,7 @@ int distant_open(int sock, struct distant **out, struct carrel_error *err)
     distant->base.event_fd = -1;
     distant->oom_kills = distant->pids_refused = USAGE_UNKNOWN;
     distant->sock = sock;
+    distant->keeper = keeper;
     int r = say_hello(distant, err);
     if (r < 0) {
         distant_free(distant);

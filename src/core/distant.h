@@ -12,7 +12,9 @@ struct carrel_error;
 
 struct distant {
     struct sandbox base;
-    int sock; /* requests and answers; base.event_fd has the reports */
+    int sock;     /* requests and answers; base.event_fd has the reports */
+    pid_t keeper; /* as the registry had it; 0: not known */
+    bool is_mute; /* an answer was given up: what comes later would be taken for another */
     struct keeper_facts facts;
     bool is_detaching;   /* of the next start */
     uint64_t timeout_ms; /* of the next start; 0: the keeper's. Then: what it got */
@@ -22,13 +24,21 @@ struct distant {
     bool is_over_time; /* the keeper has ended it for that */
 };
 
-/* Takes over `sock`, connected to a keeper, also on failure. */
-int distant_open(int sock, struct distant **out, struct carrel_error *err);
+/* Takes over `sock`, connected to the process `keeper`, also on failure. */
+int distant_open(int sock, pid_t keeper, struct distant **out, struct carrel_error *err);
 void distant_free(struct distant *distant); /* NULL is fine */
 DEFINE_AUTO(struct distant *, distant_free)
 
 /* -ENOSPC: the disk limit is reached. `box` is one that distant_open() made. */
 int distant_check_room(struct sandbox *box, struct carrel_error *err);
+
+/*
+ * Waits until there is something to receive, or the end. A keeper may have long work to do, for
+ * us or for those before us; so it is given up only when it is seen to do none: it was stopped,
+ * or, where `kind` and what it may wait for take seconds at most, it sleeps on and on.
+ * -ETIMEDOUT: then.
+ */
+int distant_await(struct distant *distant, enum keeper_kind kind, struct carrel_error *err);
 
 /*
  * Asks, and waits for the answer. `fds` has KEEPER_MAX_FDS slots for what comes with it, or is

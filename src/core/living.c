@@ -27,8 +27,12 @@ static int find(const struct registry *reg, const char *word, struct living *liv
     int r = registry_find(reg, word, &living->entry, err);
     if (r < 0)
         return r;
+    struct registry_status status = { 0 };
     int sock = registry_connect(living->entry, err);
-    return sock < 0 ? sock : distant_open(sock, &living->box, err);
+    if (sock < 0)
+        return sock;
+    (void)registry_get_status(living->entry, &status, NULL); /* then its process is not known */
+    return distant_open(sock, status.pid, &living->box, err);
 }
 
 int living_open(const char *word, struct living **out, struct carrel_error *err)

@@ -75,6 +75,9 @@ static int await_end(struct living *living, struct buf *summary, struct carrel_e
     struct keeper_message message;
     int fds[KEEPER_MAX_FDS];
 
+    int r = distant_await(living->box, KEEPER_DESTROY, err);
+    if (r < 0)
+        return r;
     int n = keeper_receive(living->box->sock, &message, fds, 0);
     if (n > 0 && summary)
         (void)keeper_text_read(fds[0], summary, NULL); /* it has ended all the same */

@@ -641,14 +641,21 @@ all() {
 @test "destroy: several, and all of them" { both all; }
 
 hanging() {
-    local keeper init
+    local keeper init says_stopped
     new_tag
     create --name box
     detach "$id" -c 'sleep 1000; :' "$tag"
     keeper=$(keeper_of "$id")
     init=$(init_of "$keeper")
     me kill -STOP "$keeper"
-    me timeout 1 "$CARREL" exec box -- true >/dev/null 2>&1 && false
+    says_stopped="carrel: the keeper of the sandbox does not answer: process $keeper is stopped; 'carrel destroy --force' ends it"
+    me timeout 60 "$CARREL" inspect box >/dev/null 2>"$T/.inspect" &
+    me timeout 60 "$CARREL" destroy box >/dev/null 2>"$T/.destroy" &
+    carrel exec box -- true
+    is_one_error 125 "$says_stopped"
+    wait
+    [ "$(cat "$T/.inspect")" = "$says_stopped" ]
+    [ "$(cat "$T/.destroy")" = "$says_stopped" ]
     carrel destroy --force box
     [ "$status" -eq 0 ]
     is_dead "$keeper"
@@ -660,7 +667,7 @@ hanging() {
     [ "$status" -eq 0 ]
     nothing_left
 }
-@test "destroy --force: a keeper that does not answer" { both hanging; }
+@test "a keeper that is stopped is given up; destroy --force ends it" { both hanging; }
 
 told() {
     local run keeper
