@@ -295,9 +295,11 @@ output_to_a_pipe() {
     me mkfifo pipe
     carrel run --output pipe -- true
     is_one_error 125 "carrel: write 'pipe': nobody reads from it"
-    me cat pipe >"$T/got" 3>&- &
+    exec 7<>"$T/pipe" # there is a reader before it begins, and no end before it is over
     carrel run --output pipe -- echo hi
-    wait $!
+    exec 8<"$T/pipe" 7>&-
+    cat <&8 >"$T/got"
+    exec 8<&-
     [ "$status:$out:$err" = "0:hi:" ]
     [ -p "$T/pipe" ]
     mv "$T/got" "$T/.out"
