@@ -99,7 +99,11 @@ static int write_result(const struct run_args *args, const struct carrel_run_res
     }
     if (r < 0)
         return err_set_errno(err, r, "write the result");
-    return args->output ? result_file_write(args->output, json, strlen(json), err) : 0;
+    if (args->output)
+        r = result_file_write(args->output, json, strlen(json), err);
+    return r == 0 && result->output_error < 0
+                   ? err_set_errno(err, result->output_error, "write the output")
+                   : r;
 }
 
 void run_print_note(const struct run_args *args, const char *note)

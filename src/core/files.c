@@ -101,8 +101,8 @@ int files_write(struct file_door *door, const char *path, int in, int flags, mod
     r = data_pump(in, fd, &budget, err);
     if (r == -ENOSPC && flags & O_TRUNC)
         (void)ftruncate(fd, 0); /* half of it is of no use, and takes the room */
-    r = file_door_outcome(
-            door, r, err); /* the file takes bytes also when nobody has it any more */
+    /* A file takes bytes also when it has gone with its sandbox. */
+    r = file_door_outcome(door, r, err);
     return r < 0 ? of_path(path, r, err) : 0;
 }
 

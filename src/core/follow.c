@@ -198,6 +198,11 @@ void follow_flush(struct follow *f)
     }
 }
 
+int follow_output_error(const struct follow *f)
+{
+    return f->pumps[1].error < 0 ? f->pumps[1].error : f->pumps[2].error;
+}
+
 void follow_finish(struct follow *f)
 {
     fd_close(f->sinks[0]);

@@ -43,4 +43,7 @@ int follow_to_end(struct follow *follow, struct carrel_error *err);
  * linger: what is in them now.
  */
 void follow_flush(struct follow *follow);
+
+/* Why the caller's stdout or stderr did not take all of it; 0: they did, or were closed. */
+int follow_output_error(const struct follow *follow);
 void follow_finish(struct follow *follow);

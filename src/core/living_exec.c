@@ -180,6 +180,7 @@ static int finish(struct exec *exec, struct carrel_run_result **out, struct carr
 
     result->duration_ms = (clock_ns() - exec->began_ns) / NS_PER_MS;
     follow_flush(&exec->follow);
+    result->output_error = follow_output_error(&exec->follow);
     result->reason = box->is_over_time && follow->reason != CARREL_CANCELLED ? CARREL_TIMEOUT
                                                                              : follow->reason;
     result->cancel_signal = follow->cancel_signal;

@@ -25,6 +25,7 @@ void pump_init(struct pump *p, int from, int to, struct capture *capture)
     p->to = to;
     p->capture = capture;
     p->begin = p->end = 0;
+    p->error = 0;
 }
 
 bool pump_is_done(const struct pump *p)
@@ -64,6 +65,12 @@ static enum pump_state fill(struct pump *p)
     return PUMP_GOES_ON;
 }
 
+/* Nobody wants the rest: a closed pipe, socket, descriptor, or a terminal that hung up. */
+static bool has_left(int code)
+{
+    return code == EPIPE || code == ECONNRESET || code == EBADF || code == EIO;
+}
+
 /* No more than PIPE_BUF at once: that much poll() promises, should the sink be a blocking one.
  */
 static enum pump_state drain(struct pump *p)
@@ -76,6 +83,7 @@ static enum pump_state drain(struct pump *p)
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return PUMP_GOES_ON;
     if (n < 0) {
+        p->error = has_left(errno) ? 0 : -errno;
         p->to = -1;
         p->begin = p->end = 0;
         return PUMP_SINK_CLOSED;

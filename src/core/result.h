@@ -42,6 +42,7 @@ struct carrel_run_result {
     uint64_t stdout_bytes;
     uint64_t stderr_bytes;
     bool is_truncated;
+    int output_error;  /* what was passed on did not all arrive: a negative errno */
     char *stdout_file; /* NULL: the text is whole, or the file could not be kept */
     char *stderr_file;
     uint64_t duration_ms;

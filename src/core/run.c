@@ -147,6 +147,7 @@ static int finish(struct run *run, uint64_t began_ns, struct carrel_error *err)
     result->has_status = follow->has_status || follow->is_ending;
     result->wait_status = follow->has_status ? follow->wait_status : SIGKILL;
     follow_flush(&run->follow);
+    result->output_error = follow_output_error(&run->follow);
     output_take(&run->output, result);
     result_judge(result);
     if (run->guest)

@@ -115,6 +115,32 @@ full_disk() {
 }
 @test "a result that cannot be written is an error" { both full_disk; }
 
+# sealed FD ARG...: carrel with a file as this descriptor that nobody can write to; then $status, $err.
+sealed() {
+    status=0
+    me timeout -k 5 60 /usr/bin/python3 -c 'import fcntl, os, sys
+fd = os.memfd_create("sealed", os.MFD_ALLOW_SEALING)
+fcntl.fcntl(fd, 1033, 12) # F_ADD_SEALS: neither write nor grow
+os.dup2(fd, int(sys.argv[1]))
+os.execv(sys.argv[2], sys.argv[2:])' "$1" "$CARREL" "${@:2}" >"$T/.out" 2>"$T/.err" </dev/null || status=$?
+    _collect "${@:2}"
+}
+lost_output() {
+    sealed 1 run -- echo hi
+    is_one_error 125 "carrel: write the output: Operation not permitted"
+    sealed 1 run -c 'echo hi >&2; exit 3' # which writes nothing there
+    [ "$status" -eq 3 ]
+    sealed 2 run -- sh -c 'echo hi >&2'
+    [ "$status" -eq 125 ]
+    sealed 1 run --output r.json -- echo hi
+    is_one_error 125 "carrel: write the output: *"
+    mv "$T/r.json" "$T/.out"
+    holds 'r["ok"] and r["stdout"] == "hi\n"' # the run was as it should be
+    sealed 1 python -c 'print(1)'
+    is_one_error 125 "carrel: write the output: *"
+}
+@test "output that cannot be passed on is an error" { both lost_output; }
+
 no_output() {
     carrel run -- true
     [ ! -s "$T/.out" ]
