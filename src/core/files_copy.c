@@ -174,7 +174,7 @@ static int copy_to(const struct files_end *from, int fd, const struct files_end 
     sink_to_door(sink, to->door, place->dir);
     AUTO(free) struct walk *walk = malloc(sizeof(*walk));
     int r = walk ? 0 : err_set_errno(err, -ENOMEM, "copy");
-    if (r == 0) {
+    if (walk) {
         *walk = walk_begin(&sink->base, count, limits);
         walk->keeps_links_in = from->door && !to->door;
         if (!place->name[0])
