@@ -2,19 +2,22 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/str.h"
 #include "cli/commands.h"
 #include "cli/report_args.h"
 #include "core/cleanup.h"
 #include "core/living_all.h"
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 
 static const char help[] =
         "Usage: carrel cleanup [options]\n\n"
         "Removes what is left of sandboxes whose carrel was killed: processes, cgroups, locks\n"
         "and entries in the list of living ones, of this user; finishes workspaces that were\n"
-        "half made or half removed; and removes pristine trees that no workspace lies on and\n"
-        "no run used for a month, and layers that nobody has. Every run does a little of it\n"
+        "half made or half removed; puts files right that an apply had changed when it was\n"
+        "killed; and removes pristine trees and other caches that no workspace needs and no\n"
+        "run used for a month, and layers that nobody has. Every run does a little of it\n"
         "anyway. Live sandboxes, the output of finished runs and changed work in workspaces\n"
         "are never touched. The exit status is 0, also when there was nothing to do.";
 
@@ -44,6 +47,11 @@ static int print_json(const struct cleanup *cleanup, int status)
     json_u64(&json, "workspaces", cleanup->workspaces);
     json_u64(&json, "checkouts", cleanup->checkouts);
     json_u64(&json, "layers", cleanup->layers);
+    json_u64(&json, "caches", cleanup->caches);
+    json_array(&json, "mended");
+    for (size_t i = 0; i < cleanup->n_mended; i++)
+        json_str(&json, NULL, cleanup->mended[i]);
+    json_end_array(&json);
     json_array(&json, "runtimes");
     for (size_t i = 0; i < cleanup->n_rows; i++) {
         const struct cleanup_row *row = &cleanup->rows[i];
@@ -60,8 +68,10 @@ static int print_json(const struct cleanup *cleanup, int status)
 
 static void print_text(const struct cleanup *cleanup)
 {
+    char shown[4 * PATH_MAX];
+
     if (cleanup->sandboxes + cleanup->entries + cleanup->workspaces + cleanup->checkouts +
-                    cleanup->layers ==
+                    cleanup->layers + cleanup->caches + cleanup->n_mended ==
             0)
         (void)puts("nothing to clean up");
     if (cleanup->entries > 0)
@@ -81,6 +91,14 @@ static void print_text(const struct cleanup *cleanup)
                 cleanup->checkouts == 1 ? "" : "s");
     if (cleanup->layers > 0)
         printf("removed %u layer%s\n", cleanup->layers, cleanup->layers == 1 ? "" : "s");
+    if (cleanup->caches > 0)
+        printf("removed %u cached thing%s that nobody used for long\n", cleanup->caches,
+                cleanup->caches == 1 ? "" : "s");
+    for (size_t i = 0; i < cleanup->n_mended; i++)
+        printf("put your files right in %s, where an apply was cut off; git status shows what "
+               "is there\n",
+                str_escape(
+                        cleanup->mended[i], strlen(cleanup->mended[i]), shown, sizeof(shown)));
 }
 
 static int clean_up(const struct cleanup_args *args, struct cleanup *cleanup)
@@ -99,7 +117,7 @@ static int clean_up(const struct cleanup_args *args, struct cleanup *cleanup)
 int cmd_cleanup(int argc, char **argv)
 {
     struct cleanup_args args = { 0 };
-    struct cleanup cleanup = { 0 };
+    AUTO(cleanup_finish) struct cleanup cleanup = { 0 };
 
     int r = report_args_parse(rows, ARRAY_LEN(rows), help, argc, argv, &args.report);
     if (r != 0)
@@ -107,7 +125,7 @@ int cmd_cleanup(int argc, char **argv)
     int status = clean_up(&args, &cleanup);
     if (args.report.is_json)
         return print_json(&cleanup, status);
-    if (status == 0 || cleanup.sandboxes + cleanup.workspaces > 0)
+    if (status == 0 || cleanup.sandboxes + cleanup.workspaces + cleanup.n_mended > 0)
         print_text(&cleanup);
     return report_finish(status);
 }

@@ -7,25 +7,44 @@
 #include "registry/registry.h"
 #include "runtime/runtime.h"
 #include "workspace/apply.h"
+#include "workspace/cached.h"
 #include "workspace/checkout.h"
 #include "workspace/renew.h"
 #include "workspace/workspace.h"
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
+#include <string.h>
 #include <unistd.h>
 
-#define CHECKOUT_MAX_AGE_S (30U * 24 * 60 * 60)
+#define CACHE_MAX_AGE_S (30U * 24 * 60 * 60)
 #define CHECKOUT_MAX_BYTES (UINT64_C(32) << 30)
+
+void cleanup_finish(struct cleanup cleanup)
+{
+    for (size_t i = 0; i < cleanup.n_mended; i++)
+        free(cleanup.mended[i]);
+    free(cleanup.mended);
+}
 
 /* What was killed while it changed the user's files is undone or finished. */
 static int mend(struct workspace **ws, void *context)
 {
+    struct cleanup *cleanup = context;
     AUTO(repo_free) struct repo *repo = NULL;
 
-    (void)context;
-    if (!(*ws)->is_folder && workspace_repo(*ws, &repo, NULL) == 0)
-        (void)apply_recover(repo, NULL); /* the next apply tries again, and says why */
+    if ((*ws)->is_folder || workspace_repo(*ws, &repo, NULL) < 0 ||
+            apply_recover(repo, NULL) <= 0) /* the next apply tries again, and says why */
+        return 0;
+    char **mended =
+            reallocarray(cleanup->mended, cleanup->n_mended + 1, sizeof(*cleanup->mended));
+    if (!mended)
+        return -ENOMEM;
+    cleanup->mended = mended;
+    mended[cleanup->n_mended] = strdup(repo->top); /* else it had no files */
+    if (!mended[cleanup->n_mended])
+        return -ENOMEM;
+    cleanup->n_mended++;
     return 0;
 }
 
@@ -46,13 +65,13 @@ static int sweep_workspaces(struct cleanup *cleanup, struct carrel_error *err)
         return 0; /* nothing was ever made */
     int r = workspace_each(state, NULL, drop_mount, NULL, err);
     if (r == 0)
-        r = workspace_each(state, NULL, mend, NULL, err);
+        r = workspace_each(state, NULL, mend, cleanup, err);
     if (r == 0)
         r = workspace_sweep(state, err);
     if (r < 0)
         return r;
     cleanup->workspaces = (unsigned)r;
-    r = checkout_sweep(state, CHECKOUT_MAX_AGE_S, CHECKOUT_MAX_BYTES, err);
+    r = checkout_sweep(state, CACHE_MAX_AGE_S, CHECKOUT_MAX_BYTES, err);
     if (r < 0)
         return r;
     cleanup->checkouts = (unsigned)r;
@@ -64,6 +83,10 @@ static int sweep_workspaces(struct cleanup *cleanup, struct carrel_error *err)
     if (r < 0)
         return r;
     cleanup->layers += (unsigned)r;
+    r = cached_sweep(state, CACHE_MAX_AGE_S, err);
+    if (r < 0)
+        return r;
+    cleanup->caches = (unsigned)r;
     return 0;
 }
 

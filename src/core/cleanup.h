@@ -1,5 +1,6 @@
 /* cleanup.h - what a crash left is removed; finished work is never touched. */
 #pragma once
+#include "base/auto.h"
 #include <carrel/error.h>
 #include <stddef.h>
 
@@ -18,7 +19,12 @@ struct cleanup {
     unsigned workspaces; /* half-made or half-removed ones that were finished */
     unsigned checkouts;  /* half-made, and pristine trees that nobody used for long */
     unsigned layers;     /* of images: nobody's, and half-made ones */
+    unsigned caches;     /* of setup lines, cut commits and folders, unused for long */
+    char **mended;       /* the user's work trees where an apply was cut off, put right now */
+    size_t n_mended;
 };
+void cleanup_finish(struct cleanup cleanup);
+DEFINE_AUTO(struct cleanup, cleanup_finish)
 
 /*
  * Sweeps the registry first, asks every runtime in turn, also when one of them fails, then

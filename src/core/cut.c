@@ -5,6 +5,7 @@
 #include "base/tree.h"
 #include "core/state.h"
 #include "core/workplace.h"
+#include "workspace/cached.h"
 #include "workspace/git.h"
 #include "workspace/private.h"
 #include <errno.h>
@@ -87,10 +88,9 @@ int cut_make(struct workplace *place, struct carrel_error *err)
     char path[PATH_MAX];
     char shallow[OID_MAX + 2];
     char refs[OID_MAX + NAME_BRANCH_MAX + 64];
-    struct stat st;
 
     int r = cut_path(place, path, sizeof(path), err);
-    if (r == 0 && stat(path, &st) < 0)
+    if (r == 0 && cached_use(AT_FDCWD, path) < 0)
         r = make(place, path, err);
     for (size_t i = 0; r == 0 && i < ARRAY_LEN(dirs); i++)
         if (mkdirat(place->ws->dir, dirs[i], 0755) < 0 && errno != EEXIST)

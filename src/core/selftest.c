@@ -210,7 +210,7 @@ int selftest_new(const char *runtime, const char *program, struct selftest **out
         struct carrel_error *err)
 {
     struct runtime *found;
-    struct cleanup cleanup;
+    AUTO(cleanup_finish) struct cleanup cleanup = { 0 };
 
     int r = runtime_find(runtime ? runtime : "local", &found, err);
     if (r < 0)

@@ -378,7 +378,7 @@ static void kill_all(
 static void nothing_left(
         struct selftest *test, const struct selftest_case *c, struct selftest_row *row)
 {
-    struct cleanup cleanup;
+    AUTO(cleanup_finish) struct cleanup cleanup = { 0 };
     struct carrel_error err = { 0 };
 
     (void)c;

@@ -19,6 +19,7 @@
 #include "core/prepare.h"
 #include "core/space.h"
 #include "core/workplace.h"
+#include "workspace/cached.h"
 #include "workspace/lower.h"
 #include "workspace/private.h"
 #include "workspace/upper.h"
@@ -281,7 +282,6 @@ int prepare_setup(const struct workplace_request *q, struct workplace *place,
         const char *commit, char key[static OID_MAX], struct carrel_error *err)
 {
     char path[PATH_MAX];
-    struct stat st;
 
     int r = make_key(q, place, commit, key, err);
     if (r < 0)
@@ -293,11 +293,11 @@ int prepare_setup(const struct workplace_request *q, struct workplace *place,
     AUTO(fd_close) int layers = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (layers < 0)
         return err_set_errno(err, -errno, "open '%s'", path);
-    if (fstatat(layers, key, &st, AT_SYMLINK_NOFOLLOW) == 0)
+    if (cached_use(layers, key) == 0)
         return 0;
     if (flock(layers, LOCK_EX) < 0) /* one setup at a time */
         return err_set_errno(err, -errno, "lock '%s'", path);
-    if (fstatat(layers, key, &st, AT_SYMLINK_NOFOLLOW) == 0)
+    if (cached_use(layers, key) == 0)
         return 0;
     r = make_layer(q, place, layers, key, err);
     return r < 0 ? err_wrap(err, r, "--setup") : 0;

@@ -124,19 +124,43 @@ static int make_dirs(const char *state, const char *path)
     return mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
 }
 
-/* Opens and locks the hidden git dir. Another snapshot of the same folder is waited for. */
-static int hold(
-        const char *state, const char *path, const char *folder, struct carrel_error *err)
+/* -ESTALE: a sweep took it away while we waited, as nobody had used it for long. */
+static int open_locked(const char *path, struct carrel_error *err)
 {
-    int r = make_dirs(state, path);
-    if (r < 0)
-        return err_set_errno(err, r, "make '%s'", path);
+    struct stat by_name;
+    struct stat by_fd;
+
     AUTO(fd_close) int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT)
+        return -ESTALE;
     if (fd < 0)
         return err_set_errno(err, -errno, "open '%s'", path);
     while (flock(fd, LOCK_EX) < 0)
         if (errno != EINTR)
             return err_set_errno(err, -errno, "lock '%s'", path);
+    if (lstat(path, &by_name) < 0 || fstat(fd, &by_fd) < 0 || by_name.st_ino != by_fd.st_ino)
+        return -ESTALE;
+    (void)futimens(fd, NULL); /* its last use, see cached.h; it is ours: this does not fail */
+    return fd_steal(&fd);
+}
+
+/* Opens and locks the hidden git dir. Another snapshot of the same folder is waited for. */
+static int hold(
+        const char *state, const char *path, const char *folder, struct carrel_error *err)
+{
+    AUTO(fd_close) int fd = -ESTALE;
+    int r;
+
+    for (int tries = 0; fd == -ESTALE; tries++) {
+        r = make_dirs(state, path);
+        if (r < 0 && r != -ENOENT)
+            return err_set_errno(err, r, "make '%s'", path);
+        if (tries == 10)
+            return err_set(err, -EAGAIN, "'%s' is removed again and again", path);
+        fd = open_locked(path, err);
+    }
+    if (fd < 0)
+        return fd;
     r = make_git_dir(fd, folder);
     if (r < 0)
         return err_set_errno(err, r, "fill '%s'", path);

@@ -253,3 +253,70 @@ END
     [[ "$out" == *"workspace_discarded"*"sealed"*"workspace_discarded"*"sealed"* ]]
 }
 @test "discard --force makes room where there is none left, and is recorded" { only root full_disk; }
+
+# ---- what is made once for many -----------------------------------------------------------------
+
+old_caches() {
+    new_repo
+    me sh -c 'mkdir plain && echo p >plain/p'
+    in_repo run --workspace --run r1 --setup 'echo dep >dep' -c 'cat dep; echo n >new.txt'
+    in_repo run --workspace --run r2 --history cut -c 'echo n >new.txt'
+    carrel run --workdir plain --cow --run r3 -c 'echo q >p'
+    age layers cuts folders
+    carrel cleanup
+    [ "$out" = "nothing to clean up" ]
+    in_repo workspace resume r1 -- cat dep
+    [ "$out" = dep ]
+    in_repo workspace resume r2 -- git log --format=%s
+    [ "$out" = second ]
+    in_repo workspace apply r3
+    [ "$(me cat plain/p)" = q ]
+    for run in r1 r2 r3; do
+        in_repo workspace discard --force "$run"
+        [ "$status" -eq 0 ]
+    done
+    carrel cleanup # what was used lately stays: the folder
+    [ "$out" = "removed 2 cached things that nobody used for long" ]
+    age folders
+    carrel cleanup --json
+    holds 'r["caches"] == 1'
+    [ -z "$(me find state/carrel/layers state/carrel/cuts state/carrel/folders -mindepth 1 ! -name .gate)" ]
+    # and all of it is made again
+    in_repo run --workspace --run r1 --setup 'echo dep >dep' -- cat dep
+    [ "$out" = dep ]
+    in_repo run --workspace --run r2 --history cut -- git log --format=%s
+    [ "$out" = second ]
+    carrel run --workdir plain --cow --run r3 -- cat p
+    [ "$out" = q ]
+}
+@test "what setups, cuts and folders left goes when it is old and no workspace needs it" {
+    both old_caches
+}
+
+used_lately() {
+    new_repo
+    in_repo run --workspace --run r1 --setup 'echo dep >dep' --on-success discard -- true
+    in_repo run --workspace --run r2 --history cut --on-success discard -- true
+    age layers cuts
+    in_repo run --workspace --run r3 --setup 'echo dep >dep' --on-success discard -- true
+    in_repo run --workspace --run r4 --history cut --on-success discard -- true
+    carrel cleanup
+    [ "$out" = "nothing to clean up" ]
+}
+@test "use keeps what setups and cuts left" { both used_lately; }
+
+# ---- an apply that was cut off ------------------------------------------------------------------
+
+cut_off() {
+    new_repo
+    agent r1
+    # as if killed after git's lock was taken
+    me sh -c 'cd repo/.git && mkdir carrel-apply && echo >carrel-apply/lock && ln carrel-apply/lock index.lock'
+    carrel cleanup
+    [ "$status" -eq 0 ]
+    [ "$out" = "put your files right in $T/repo, where an apply was cut off; git status shows what is there" ]
+    [ ! -e "$T/repo/.git/index.lock" ]
+    carrel cleanup --json
+    holds 'r["mended"] == []'
+}
+@test "cleanup says where it put right what an apply had left" { both cut_off; }
