@@ -152,14 +152,18 @@ int evidence_begin(struct evidence *evidence, const struct carrel_run_result *re
         const struct artifact_code *code, struct carrel_error *err)
 {
     const struct carrel_run_options *o = &permit->options;
+    const bool is_resumed = o->workspace && o->workspace->resume;
 
     if (o->journal == CARREL_JOURNAL_OFF)
         return 0;
     int r = open_journal(evidence, result->task, result->run, policy, err);
+    if (r == -EBUSY)
+        return err_set(err, r, "run '%s' is in progress: try again when it has ended%s",
+                result->run, is_resumed ? "" : ", or choose another run id");
     if (r < 0)
         return err_wrap(err, r, "nothing is run unrecorded");
-    struct json *json = evidence_record_begin(
-            evidence, o->workspace && o->workspace->resume ? "run_resumed" : "run_started");
+    struct json *json =
+            evidence_record_begin(evidence, is_resumed ? "run_resumed" : "run_started");
     json_str(json, "carrel", CARREL_VERSION);
     json_str(json, "task", result->task[0] ? result->task : NULL);
     json_u64(json, "uid", geteuid());

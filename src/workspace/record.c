@@ -144,8 +144,9 @@ int workspace_take_lock(struct workspace *ws, struct carrel_error *err)
     AUTO(fd_close) int lock = lock_try(ws->dir);
     if (lock == -EWOULDBLOCK) {
         lock_describe_holder(ws->dir, holder, sizeof(holder));
-        return err_set(
-                err, -EBUSY, "workspace '%s/%s' is in use by %s", ws->task, ws->run, holder);
+        return err_set(err, -EBUSY,
+                "workspace '%s/%s' is in use by %s: try again when that has ended", ws->task,
+                ws->run, holder);
     }
     if (lock < 0 && lock != -ENOENT)
         return err_set_errno(err, lock, "lock '%s'", ws->path);

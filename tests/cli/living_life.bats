@@ -551,7 +551,7 @@ workspace() {
     in_box 'echo three >b; git status --short'
     [ "$out" = '?? b' ]
     carrel workspace diff R-1
-    is_one_error 125 "carrel: workspace 'T-1/R-1' is in use by carrel-keeper (process *)"
+    is_one_error 125 "carrel: workspace 'T-1/R-1' is in use by carrel-keeper (process *): try again when that has ended"
     carrel destroy "$id"
     [ "$status" -eq 0 ]
     [[ $err == *"workspace R-1: 2 files changed"* ]]

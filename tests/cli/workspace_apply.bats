@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # shellcheck disable=SC2030,SC2031,SC2154  # cli.bash sets $status, $out and others
-# What reaches the user's files and how, whose files these are, and what a setup line makes.
+# What reaches the user's files and how, whose files these are, what a setup line makes, and what is
+# refused in words that help.
 
 load cli
 load repo
@@ -198,3 +199,32 @@ setup_root() {
     [ -z "$out" ]
 }
 @test "a setup runs the programs of the run's root or image" { both setup_root; }
+
+# ---- words that help ----------------------------------------------------------------------------
+
+at_work() {
+    local verb
+    new_repo
+    background run --repo repo --task t --run live -c 'echo x >x; while [ ! -e stop ]; do sleep 0.1; done'
+    until_true is_running
+    for verb in show status diff lock commit apply; do
+        in_repo workspace "$verb" live
+        is_one_error 125 "carrel: workspace 't/live' is in use by carrel (process *): try again when that has ended"
+    done
+    in_repo workspace resume live -- true
+    is_one_error 125 "carrel: run 'live' is in progress: try again when it has ended"
+    in_repo workspace shell live
+    is_one_error 125 "carrel: run 'live' is in progress: try again when it has ended"
+    in_repo run --workspace --task t --run live -- true
+    [ "$status" -eq 125 ]
+    [[ "$err" == "carrel: "*"choose another run id" && "$err" != *unrecorded* ]]
+    kill -TERM "$pid"
+    ended
+    in_repo workspace status live
+    [ "$out" = ".A x" ]
+}
+is_running() {
+    in_repo workspace list >/dev/null
+    [[ "$out" == *"live "*running* ]]
+}
+@test "a workspace at work says so, and that it is to be waited for" { both at_work; }
