@@ -59,6 +59,9 @@ void turns_first_no_more(const struct turns *before)
         .sched_runtime = before->slice_ns,
     };
 
+    if (syscall(SYS_sched_setattr, 0, &attr, 0) == 0)
+        return;
+    attr.sched_flags |= SCHED_FLAG_RESET_ON_FORK; /* only the privileged may take that back */
     (void)syscall(SYS_sched_setattr, 0, &attr, 0);
 }
 

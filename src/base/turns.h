@@ -14,8 +14,8 @@ void turns_restore(uint64_t before);
 
 /*
  * The next turn before everybody else, and as long as the thread wants it: for a moment of work
- * that nobody else can make longer. Needs CAP_SYS_NICE, and an ordinary thread; what it starts
- * has ordinary turns. False: nothing has changed.
+ * that nobody else can make longer. Needs CAP_SYS_NICE or an RLIMIT_RTPRIO of 1, and an
+ * ordinary thread; what it starts has ordinary turns. False: nothing has changed.
  */
 struct turns {
     uint64_t slice_ns;

@@ -2,6 +2,7 @@
 #include "core/disk_watch.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/kernel.h"
 #include "base/str.h"
 #include "core/nameless.h"
 #include "runtime/runtime.h"
@@ -12,11 +13,11 @@
 #include <sys/statvfs.h>
 
 #define NS_PER_MS UINT64_C(1000000)
-#define BYTES_PER_INODE 4096U    /* a limit in bytes is also one in files, and in names */
-#define RATE_PER_MS (8U << 20)   /* more than a processor writes in that time */
-#define MARGIN_BYTES (32U << 20) /* what it may write until the program is really ended ... */
-#define FIRST_MARGIN_BYTES (16U << 20) /* ... by who comes first */
-#define MARGIN_PARTS 4U                /* of a limit: all processors together need one */
+#define BYTES_PER_INODE 4096U  /* a limit in bytes is also one in files, and in names */
+#define RATE_PER_MS (8U << 20) /* more than a processor writes in that time */
+/* What a processor may write until the program is really ended: in a tick and a portion. */
+#define MARGIN_BYTES (UINT64_C(32) << 20)
+#define MARGIN_PARTS 4U /* of a limit: all processors together need one */
 #define LEAST_MARGINS 2U
 #define MOST_PROCESSORS 8U /* more of them write no more: memory is not faster */
 #define LONGEST_NS (100 * NS_PER_MS)
@@ -31,6 +32,8 @@
 #define FEW_NAMES 1000U            /* are counted in less than a millisecond */
 #define COUNTS_NS (50 * NS_PER_MS) /* of counting hold others up, ... */
 #define COUNTS_PARTS 4U            /* ... and this part of the time that passes */
+#define COUNT_PAUSE                                                                            \
+    20U /* as many times as long as it took, after a count that may be needless */
 
 /* Where processes see what is below the watched directories. */
 static const char *const places[] = { PRIVATE_WORK_TREE, PRIVATE_GIT_DIR, PRIVATE_CHANGES,
@@ -124,20 +127,9 @@ static uint64_t margin_of(const struct disk_watch *watch)
     return watch->counts_much ? margin + margin / 2 : margin;
 }
 
-/* The same for one processor. */
-static uint64_t margin_of_one(void)
-{
-    struct turns before;
-
-    if (!turns_first(&before))
-        return MARGIN_BYTES;
-    turns_first_no_more(&before);
-    return FIRST_MARGIN_BYTES;
-}
-
 unsigned disk_watch_processors(uint64_t max_bytes)
 {
-    const uint64_t n = max_bytes / (margin_of_one() * MARGIN_PARTS);
+    const uint64_t n = max_bytes / (MARGIN_BYTES * MARGIN_PARTS);
 
     return n == 0 ? 1 : n < MOST_PROCESSORS ? (unsigned)n : 0;
 }
@@ -155,24 +147,57 @@ static unsigned count_processors(uint64_t max_bytes)
     return n < MOST_PROCESSORS ? n : MOST_PROCESSORS;
 }
 
-bool disk_watch_can_hold(uint64_t max_bytes)
+static bool is_wanted(const struct sandbox_spec *spec)
 {
-    return max_bytes >= margin_of_one() * LEAST_MARGINS;
+    const unsigned demanded = spec->limits.demanded & ~spec->limits.best_effort;
+
+    return (demanded & LIMIT_BIT(LIMIT_DISK)) || (spec->require & PROTECT_BIT(PROTECT_DISK));
+}
+
+static bool is_large(uint64_t max_bytes)
+{
+    return max_bytes >= MARGIN_BYTES * LEAST_MARGINS;
 }
 
 int disk_watch_check(const struct sandbox_spec *spec, struct carrel_error *err)
 {
-    const unsigned demanded = spec->limits.demanded & ~spec->limits.best_effort;
-    const bool is_wanted =
-            (demanded & LIMIT_BIT(LIMIT_DISK)) || (spec->require & PROTECT_BIT(PROTECT_DISK));
     char least[32];
 
-    if (!is_wanted || disk_watch_can_hold(spec->limits.value[LIMIT_DISK]))
+    if (!is_wanted(spec) || is_large(spec->limits.value[LIMIT_DISK]))
         return 0;
     return err_set(err, -EINVAL,
             "the disk limit is too small to be kept on the host's file system, where carrel "
             "watches it; expected %s or more, or accept less with --best-effort disk",
-            str_size(margin_of_one() * LEAST_MARGINS, least));
+            str_size(MARGIN_BYTES * LEAST_MARGINS, least));
+}
+
+static bool may_be_first(void)
+{
+    struct turns before;
+
+    if (!turns_first(&before))
+        return false;
+    turns_first_no_more(&before);
+    return true;
+}
+
+bool disk_watch_can_hold(const struct sandbox_spec *spec, const struct sandbox *box)
+{
+    return is_large(spec->limits.value[LIMIT_DISK]) &&
+           box->held_by[LIMIT_CPU] == HELD_BY_CGROUP &&
+           (!kernel_is(6, 18) || may_be_first()); /* before, it stopped them in a call */
+}
+
+int disk_watch_refuse(const struct sandbox_spec *spec, struct carrel_error *err)
+{
+    if (!is_wanted(spec))
+        return 0;
+    return err_set(err, -ENOTSUP,
+            "the disk limit cannot be held here: since Linux 6.18 a write that has begun is "
+            "not "
+            "interrupted, and carrel may look too late; let it come first: as root 'USER - "
+            "rtprio 1' in /etc/security/limits.conf, or CAP_SYS_NICE; or accept less with "
+            "--best-effort disk");
 }
 
 static bool is_full(const struct disk_watch *watch, const struct disk_mark *now)
@@ -221,9 +246,10 @@ int disk_watch_begin(
     watch->max_bytes = max_bytes;
     watch->max_inodes = max_bytes / BYTES_PER_INODE < 1024 ? 1024 : max_bytes / BYTES_PER_INODE;
     watch->processors = count_processors(max_bytes);
-    watch->margin_bytes = margin_of_one() * watch->processors;
+    watch->margin_bytes = MARGIN_BYTES * watch->processors;
     watch->mark = (struct disk_mark){ 0 };
     int r = walk(watch, &watch->mark, &is_doubtful, err);
+    watch->seen_free = watch->mark.free_bytes;
     look_again(watch, lost(max_bytes, watch->mark.used_bytes));
     return r;
 }
@@ -274,7 +300,8 @@ static bool judge(struct disk_watch *watch)
     const uint64_t began_ns = clock_ns();
     bool is_over = is_spent(watch);
     const uint64_t now_ns = clock_ns();
-    watch->count_ns = counting_at(watch, now_ns) + now_ns - began_ns;
+    watch->last_count_ns = now_ns - began_ns;
+    watch->count_ns = counting_at(watch, now_ns) + watch->last_count_ns;
     watch->counted_ns = now_ns;
     if (watch->count_ns >= COUNTS_NS) /* from now on: a limit should not go back and forth */
         watch->counts_much = true;
@@ -302,6 +329,11 @@ void disk_watch_waited(struct disk_watch *watch)
     watch->is_first = false;
 }
 
+bool disk_watch_is_full(struct disk_watch *watch)
+{
+    return judge(watch);
+}
+
 bool disk_watch_is_over(struct disk_watch *watch)
 {
     struct disk_mark *mark = &watch->mark;
@@ -309,6 +341,11 @@ bool disk_watch_is_over(struct disk_watch *watch)
 
     if (ask(watch->dirs[0], &now) < 0)
         return true; /* a limit that cannot be watched is not held */
+    /* Somebody made room since the last look: what was written since then does not show. */
+    const bool has_risen = now.free_bytes > watch->seen_free;
+    watch->seen_free = now.free_bytes;
+    if (has_risen && clock_ns() >= watch->counted_ns + COUNT_PAUSE * watch->last_count_ns)
+        return judge(watch);
     /* Room that somebody else made must not hide what the run takes from now on. */
     if (now.free_bytes > mark->free_bytes)
         mark->free_bytes = now.free_bytes;

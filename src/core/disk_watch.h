@@ -13,8 +13,8 @@
  *
  * That hold is not exact. The kernel counts processor time by its tick, on each processor
  * apart; and since Linux 6.18 a call that has begun is let finish, a write of many megabytes as
- * well, unless it is killed. So it matters that we look in time, too: who may (root) has the
- * processor before everybody else for that, unless the programs make us count all the time. And
+ * well, unless it is killed. There we must look in time, too: who may (root) has the processor
+ * before everybody else for that, unless the programs make us count all the time. And
  * a run is over its limit before it, by as much as may be written until it is dead: the more
  * processors there are, the more that is. So programs with a small limit have few of them, and
  * a limit that would be all margin is refused.
@@ -57,23 +57,28 @@ struct disk_watch {
     uint64_t next_ns;    /* when to look again */
     bool is_first;       /* the thread has its turn before everybody else ... */
     struct turns before; /* ... and had these */
-    uint64_t count_ns;   /* what counts have taken of late ... */
-    uint64_t counted_ns; /* ... seen from here */
-    bool counts_much;    /* so much that the margin became wider */
+    uint64_t seen_free;  /* at the last look */
+    uint64_t last_count_ns; /* what the last count took */
+    uint64_t count_ns;      /* what counts have taken of late ... */
+    uint64_t counted_ns;    /* ... seen from here */
+    bool counts_much;       /* so much that the margin became wider */
 };
 #define DISK_WATCH_INIT                                                                        \
     {                                                                                          \
         .next_ns = UINT64_MAX                                                                  \
     }
 
-/*
- * Whether a limit is large enough to be kept, where processor time can be given out. Whether it
- * can is for the runtime to say.
- */
-bool disk_watch_can_hold(uint64_t max_bytes);
-
-/* Refuses what was demanded, or is required as a protection, and is too small. */
+/* Refuses what was demanded, or is required as a protection, and is too small to be kept. */
 int disk_watch_check(const struct sandbox_spec *spec, struct carrel_error *err);
+
+/*
+ * Whether the limit will be kept in `box`: it is large enough, processor time can be given out,
+ * and calls that have begun are interrupted or we may come first.
+ */
+bool disk_watch_can_hold(const struct sandbox_spec *spec, const struct sandbox *box);
+
+/* Where it will not: refuses what was demanded, or is required. */
+int disk_watch_refuse(const struct sandbox_spec *spec, struct carrel_error *err);
 
 /* On how many processors the programs may run for a limit to be kept; 0: on all. */
 unsigned disk_watch_processors(uint64_t max_bytes);
@@ -97,6 +102,9 @@ void disk_watch_waited(struct disk_watch *watch);
  * is killed; or the limit cannot be watched. Either way the caller ends the rest.
  */
 bool disk_watch_is_over(struct disk_watch *watch);
+
+/* The same, at once and by a count, whatever the file system says. */
+bool disk_watch_is_full(struct disk_watch *watch);
 
 /* Programs begin to run now, in the sandbox that `box` is. */
 void disk_watch_start(struct disk_watch *watch);

@@ -338,7 +338,9 @@ int keeper_check_room(struct keeper *keeper, struct carrel_error *err)
 {
     char size[32];
 
-    if (keeper->is_full && disk_watch_is_over(&keeper->stage.watch))
+    bool is_full = keeper->is_full && disk_watch_is_full(&keeper->stage.watch);
+    disk_watch_rest(&keeper->stage.watch); /* something is about to be asked of init */
+    if (is_full)
         return err_set(err, -ENOSPC,
                 "the disk limit of %s is reached; remove files with 'carrel rm %s:PATH' first",
                 str_size(keeper->stage.watch.max_bytes, size), keeper->entry->id);

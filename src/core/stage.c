@@ -118,15 +118,19 @@ static int make_sandbox(struct stage *stage, const struct spec *spec, struct car
 }
 
 /* Who may look too late does not hold a limit. */
-static void note_watch(struct stage *stage)
+static int note_watch(
+        struct stage *stage, const struct sandbox_spec *spec, struct carrel_error *err)
 {
     struct carrel_run_result *result = stage->result;
-    const bool is_held = result->held_by[LIMIT_CPU] == HELD_BY_CGROUP &&
-                         disk_watch_can_hold(stage->watch.max_bytes);
 
+    if (stage->watch.n_dirs == 0)
+        return 0;
+    const bool is_held = disk_watch_can_hold(spec, stage->box);
     result->held_by[LIMIT_DISK] = is_held ? HELD_BY_WATCH : HELD_BY_LOOKS;
-    if (!is_held)
-        result->protections &= ~PROTECT_BIT(PROTECT_DISK);
+    if (is_held)
+        return 0;
+    result->protections &= ~PROTECT_BIT(PROTECT_DISK);
+    return disk_watch_refuse(spec, err);
 }
 
 /*
@@ -166,8 +170,9 @@ static int create(struct stage *stage, struct carrel_error *err)
     result->isolation = runtime_isolation(spec.runtime);
     result->protections = stage->box->protections;
     memcpy(result->held_by, stage->box->held_by, sizeof(result->held_by));
-    if (stage->watch.n_dirs > 0) /* what else can be written to is held better */
-        note_watch(stage);
+    r = note_watch(stage, &spec.box, err); /* what else can be written to is held better */
+    if (r < 0)
+        return r;
     memcpy(result->limits, spec.box.limits.value, sizeof(result->limits));
     result_note_limits(result);
     result->workspace = strdup(stage->box->workspace);

@@ -328,8 +328,8 @@ disk_of_a_workspace() {
     new_repo
     policy p.yaml <<<'sandbox: {limits: {disk: 128M}}'
     carrel run --policy p.yaml --repo repo --on-success discard --json -- true
-    if has_cgroup; then
-        holds 'r["ok"] and r["held_by"]["disk"] == "watch"'
+    if [ "$status" -eq 0 ]; then
+        holds 'r["ok"] and r["held_by"]["disk"] == "watch" and "disk" in r["protections"]'
     else
         is_one_error 125 '*the disk limit cannot be held here: *; or accept less with --best-effort disk'
         carrel run --policy p.yaml --json -- true # in memory, where the kernel holds it

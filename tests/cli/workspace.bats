@@ -46,11 +46,8 @@ summary() {
     agent r3 --json
     [ -z "$err" ]
     holds 'r["ok"] and r["run"] == "r3" and r["task"] == "t"'
-    if has_cgroup; then
-        holds 'r["held_by"]["disk"] == "watch" and "disk" in r["protections"]'
-    else
-        holds 'r["held_by"]["disk"] == "looks" and "disk" not in r["protections"]'
-    fi
+    holds 'r["held_by"]["disk"] == ("watch" if "disk" in r["protections"] else "looks")'
+    has_cgroup || holds 'r["held_by"]["disk"] == "looks"'
 }
 @test "the end of a run says what changed and what to do with it; not with --quiet or --json" {
     both summary
