@@ -10,9 +10,10 @@
  */
 #pragma once
 
-#define NETLINK_MOST 8       /* at a time, in a sandbox */
-#define NETLINK_MOST_MORE 32 /* on the host's network: beyond what is there, its own included  \
-                              */
+#define NETLINK_MOST 8 /* at a time, in a sandbox */
+#define NETLINK_MOST_MORE                                                                      \
+    32 /* on the host's network: beyond what is there, its own included                        \
+        */
 
 /*
  * How many there are in our network namespace, of whomever; the kernel's own do not count.
