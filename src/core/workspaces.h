@@ -96,8 +96,8 @@ int workspaces_unlock(const char *name, struct carrel_error *err);
 int workspaces_repair(const char *name, struct carrel_error *err);
 
 /* Discards every finished, unlocked workspace that has no work of its own (nothing changed, or
- * all of it committed) and is older than `age_s`. Returns how many; with is_dry_run only
- * counts. `each` may be NULL. */
+ * all of it committed and still on some ref; nothing aside) and is older than `age_s`. Returns
+ * how many; with is_dry_run only counts. `each` may be NULL. */
 int workspaces_prune(const char *repo_dir, uint64_t age_s, bool is_dry_run,
         void (*each)(const struct workspace *ws, void *context), void *context,
         struct carrel_error *err);
