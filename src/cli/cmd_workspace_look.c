@@ -189,6 +189,7 @@ static void print_report(const struct workspace_report *report)
     print_fact(ws->is_folder ? "folder" : "repository", ws->top ? ws->top : ws->repo);
     print_fact("branch", ws->branch);
     print_fact("base", ws->base);
+    print_fact("opened at", report->opened);
     print_fact("tree", workspace_mode_name(ws->mode));
     print_fact("disk", workspace_size(report->disk_bytes, text));
     print_changes("changes", &report->total, ws->n_aside);
@@ -220,6 +221,7 @@ static int print_report_json(const struct workspace_report *report)
     json_bool(&json, "ok", true);
     workspace_write(&json, report->ws);
     json_u64(&json, "disk_bytes", report->disk_bytes);
+    json_str(&json, "opened", report->opened);
     workspace_write_summary(&json, "total", &report->total);
     workspace_write_summary(&json, "by_commits", &report->committed);
     workspace_write_summary(&json, "uncommitted", &report->uncommitted);

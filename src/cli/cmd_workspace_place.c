@@ -2,12 +2,27 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/path.h"
 #include "cli/cmd_workspace.h"
 #include "cli/report_args.h"
 #include "cli/workspace_args.h"
 #include "core/workspaces.h"
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <unistd.h>
+
+/* What the user types is meant from here. */
+static int find_place(const char *given, char path[static PATH_MAX], struct carrel_error *err)
+{
+    char cwd[PATH_MAX];
+
+    if (!getcwd(cwd, sizeof(cwd)))
+        return err_set_errno(err, -errno, "current directory");
+    return path_absolute(cwd, given, path, PATH_MAX)
+                   ? 0
+                   : err_set_errno(err, -ENAMETOOLONG, "'%s'", given);
+}
 
 int verb_open(const struct workspace_args *args)
 {
@@ -16,9 +31,11 @@ int verb_open(const struct workspace_args *args)
     struct carrel_error err = { 0 };
     char name[WORKSPACE_NAME_MAX];
     char path[PATH_MAX];
+    char at[PATH_MAX];
 
     if (verb_name(args->words[0], name, &err) < 0 ||
-            workspaces_open(name, args->at, path, sizeof(path), &err) < 0)
+            (args->at && find_place(args->at, at, &err) < 0) ||
+            workspaces_open(name, args->at ? at : NULL, path, sizeof(path), &err) < 0)
         return verb_fail(args, &err);
     if (!args->is_json) {
         (void)puts(path); /* as it is: for cd "$(carrel workspace open)" */
@@ -47,9 +64,11 @@ int verb_move(const struct workspace_args *args)
     const char *given = args->n_words == 2 ? args->words[0] : NULL;
     struct carrel_error err = { 0 };
     char name[WORKSPACE_NAME_MAX];
+    char to[PATH_MAX];
 
     if (verb_name(given, name, &err) < 0 ||
-            workspaces_move(name, args->words[args->n_words - 1], &err) < 0)
+            find_place(args->words[args->n_words - 1], to, &err) < 0 ||
+            workspaces_move(name, to, &err) < 0)
         return verb_fail(args, &err);
     return verb_done(args, name, "moved");
 }

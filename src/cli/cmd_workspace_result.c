@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #define JSON_MAX (SIZE_MAX / 4)
+#define WORDS_MAX (WORKSPACE_NAME_MAX + 400)
 
 int verb_commit(const struct workspace_args *args)
 {
@@ -36,13 +37,31 @@ int verb_commit(const struct workspace_args *args)
     return report_print_json(&text, 0);
 }
 
-static int print_outcome_json(const char *name, const struct apply_outcome *outcome, int status)
+/* All but the plain apply have put the work on its branch by then, as they say they do. */
+static void conflict_words(
+        const char *name, enum apply_how how, size_t n, char *text, size_t size)
+{
+    (void)snprintf(text, size,
+            "%zu conflict%s, and %s; commit or move your own changes to these paths, or take "
+            "the work another way: 'carrel workspace patch %s'",
+            n, n == 1 ? "" : "s",
+            how == APPLY_FILES ? "nothing was changed"
+                               : "the work is on its own branch now, but nothing of yours was "
+                                 "changed",
+            name);
+}
+
+static int print_outcome_json(
+        const char *name, enum apply_how how, const struct apply_outcome *outcome, int status)
 {
     AUTO(buf_finish) struct buf text = BUF_INIT(JSON_MAX);
     struct json json = { .out = &text };
+    char words[WORDS_MAX];
 
+    conflict_words(name, how, outcome->n_conflicts, words, sizeof(words));
     json_object(&json, NULL);
     json_bool(&json, "ok", status == 0);
+    json_str(&json, "error", status == 0 ? NULL : words);
     json_str(&json, "name", name);
     json_u64(&json, "files", outcome->n_files);
     json_str(&json, "commit", outcome->commit[0] ? outcome->commit : NULL);
@@ -60,7 +79,6 @@ static int print_outcome_json(const char *name, const struct apply_outcome *outc
     return report_print_json(&text, status);
 }
 
-/* All but the plain apply have put the work on its branch by then, as they say they do. */
 static int print_conflicts(
         const char *name, enum apply_how how, const struct apply_outcome *outcome)
 {
@@ -69,14 +87,9 @@ static int print_conflicts(
         printf(": %s\n", outcome->conflicts[i].why);
     }
     int status = report_finish(STATUS_CONFLICT);
-    (void)fprintf(stderr,
-            "carrel: %zu conflict%s, and %s; commit or move your own changes "
-            "to these paths, or take the work another way: 'carrel workspace patch %s'\n",
-            outcome->n_conflicts, outcome->n_conflicts == 1 ? "" : "s",
-            how == APPLY_FILES ? "nothing was changed"
-                               : "the work is on its own branch now, but nothing of yours was "
-                                 "changed",
-            name);
+    char words[WORDS_MAX];
+    conflict_words(name, how, outcome->n_conflicts, words, sizeof(words));
+    (void)fprintf(stderr, "carrel: %s\n", words);
     return status;
 }
 
@@ -130,7 +143,7 @@ static int apply(const struct workspace_args *args, enum apply_how how)
     if (outcome.n_conflicts > 0)
         status = STATUS_CONFLICT;
     if (args->is_json) {
-        status = print_outcome_json(name, &outcome, status);
+        status = print_outcome_json(name, how, &outcome, status);
     } else if (status == STATUS_CONFLICT) {
         status = print_conflicts(name, how, &outcome);
     } else {

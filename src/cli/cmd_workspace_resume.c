@@ -73,6 +73,14 @@ int verb_shell(int argc, char **argv)
         (void)err_set_errno(&err, -ENOMEM, "arguments");
         return fail_with(STATUS_FAILED, &err);
     }
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        struct carrel_error err = { 0 };
+        if (strncmp(argv[i], "-c", 2) != 0)
+            continue;
+        (void)err_set(&err, -EINVAL,
+                "shell takes no program; expected 'carrel workspace resume NAME -c LINE'");
+        return fail_with(STATUS_FAILED, &err);
+    }
     words[0] = argv[0];
     words[1] = c;
     words[2] = line;

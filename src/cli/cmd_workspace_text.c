@@ -103,7 +103,8 @@ static int print_text(const struct workspace_args *args, const struct kind *kind
 
     int r = verb_name(args->words[0], name, &err);
     if (r == 0) {
-        if (args->is_json || kind->is_for_people || isatty(STDOUT_FILENO))
+        if (args->is_json || kind->is_for_people || workspace_args_has_color(args) ||
+                isatty(STDOUT_FILENO))
             r = print_held(args, kind, name, &err);
         else
             r = kind->write(args, name, STDOUT_FILENO, &err);

@@ -320,7 +320,7 @@ int run_workspace_resume(struct run_args *args, struct carrel_error *err)
                 "out, or make another with 'carrel run'",
                 args->workspace.made_by);
     if (!args->workspace.asked_by)
-        args->workspace.asked_by = "the command";
+        args->workspace.asked_by = "a workspace that is there already";
     return run_workspace_complete(args, err);
 }
 

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-static int unknown(const struct subcommands *set, const char *word)
+static int unknown(const struct subcommands *set, const char *word, bool is_json)
 {
     struct carrel_error err = { 0 };
     const char *best = NULL;
@@ -25,7 +25,15 @@ static int unknown(const struct subcommands *set, const char *word)
     else
         (void)err_set(&err, -EINVAL, "unknown subcommand '%s'; 'carrel %s --help' lists them",
                 shown, set->command);
-    return fail_with(STATUS_FAILED, &err);
+    return report_fail(is_json, &err);
+}
+
+static bool asks_for_json(int argc, char **argv)
+{
+    for (int i = 2; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--json") == 0)
+            return true;
+    return false;
 }
 
 int subcommands_run(const struct subcommands *set, int argc, char **argv)
@@ -44,7 +52,7 @@ int subcommands_run(const struct subcommands *set, int argc, char **argv)
     for (size_t i = 0; i < set->n; i++)
         if (strcmp(set->name(i), argv[1]) == 0)
             return set->run(i, argc - 1, argv + 1);
-    return unknown(set, argv[1]);
+    return unknown(set, argv[1], asks_for_json(argc, argv));
 }
 
 int subcommand_check_words(const char *command, const char *name, struct subcommand_words takes,

@@ -179,8 +179,8 @@ void outcome_write_json(const struct outcome *outcome, const char *run, struct j
     json_str(json, "directory", outcome->path);
     json_str(json, "branch", outcome->branch[0] ? outcome->branch : NULL);
     json_str(json, "base", outcome->base);
-    json_str(json, "tip", outcome->tip);
-    json_str(json, "snapshot", outcome->snapshot);
+    json_str(json, "tip", outcome->tip[0] ? outcome->tip : NULL);
+    json_str(json, "snapshot", outcome->snapshot[0] ? outcome->snapshot : NULL);
     json_str(json, "tree", outcome->tree);
     json_str(json, "state", outcome->state);
     if (outcome->is_unread)

@@ -173,8 +173,10 @@ int prepare_tree(
     const char *top = ws->mode == WORKSPACE_COPY ? "tree" : "upper";
 
     if (ws->is_folder && ws->mode != WORKSPACE_OVERLAY)
-        return err_set(err, -ENOTSUP,
-                "a copy-on-write folder needs overlayfs, which does not work here");
+        return err_set(err, -ENOTSUP, "a copy-on-write folder needs overlayfs, %s",
+                q->options->tree == CARREL_TREE_COPY || q->options->tree == CARREL_TREE_FUSE
+                        ? "and --tree asks for something else"
+                        : "which does not work here");
     int r = ws->mode == WORKSPACE_OVERLAY ? 0 : fallback_fill(place, err);
     if (r == 0 && ws->is_cut && !ws->is_folder)
         r = cut_make(place, err);

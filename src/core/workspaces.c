@@ -243,6 +243,7 @@ void workspace_report_free(struct workspace_report *report)
     harvest_summary_finish(&report->total);
     harvest_summary_finish(&report->uncommitted);
     oddities_free(report->oddities, report->n_oddities);
+    free(report->opened);
     free(report);
 }
 
@@ -270,6 +271,9 @@ int workspaces_report(const char *name, struct workspace_report **out, struct ca
         r = upper_usage(ws->dir, UINT64_MAX, &report->disk_bytes, &inodes, err);
     if (r < 0)
         return r;
+    char opened[PATH_MAX]; /* what is not known is not told; the rest is */
+    if (ws->is_opened && opened_find(ws, place->repo, opened, sizeof(opened), NULL) == 0)
+        report->opened = strdup(opened);
     report->ws = ptr_steal(&place->ws);
     *out = ptr_steal(&report);
     return 0;
@@ -503,8 +507,9 @@ static int set_lock(
     int r = hold(name, &ws, err);
     if (r < 0)
         return r;
+    if (reason || !is_locked || !ws->is_user_locked) /* locked once more: the reason stays */
+        (void)snprintf(ws->note, sizeof(ws->note), "%s", reason ? reason : "");
     ws->is_user_locked = is_locked;
-    (void)snprintf(ws->note, sizeof(ws->note), "%s", reason ? reason : "");
     return workspace_save(ws, err);
 }
 

@@ -42,6 +42,7 @@ struct workspace_report {
     struct oddity *oddities;
     size_t n_oddities;
     uint64_t disk_bytes; /* that the workspace takes */
+    char *opened;        /* where it is open; NULL: nowhere */
 };
 void workspace_report_free(struct workspace_report *report);
 DEFINE_AUTO(struct workspace_report *, workspace_report_free)

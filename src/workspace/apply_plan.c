@@ -13,13 +13,26 @@
 #include <limits.h>
 #include <stdio.h>
 
+/* What the user has there and has not committed is why, where that was looked at. */
+static const char *why_not(const struct apply_job *job, const char *path)
+{
+    const struct delta *present = delta_find(&job->survey.present, path);
+
+    if (!present)
+        return "does not apply";
+    return present->old.mode == 0 && !delta_find(&job->survey.staged, path)
+                   ? "untracked file in the way"
+                   : "changed in your tree";
+}
+
 static int take_conflicts(
         struct apply_job *job, struct combine_conflicts *conflicts, struct carrel_error *err)
 {
     int r = 0;
 
     for (size_t i = 0; r == 0 && i < conflicts->n; i++)
-        r = apply_add_conflict(job->out, conflicts->paths[i], "does not apply", err);
+        r = apply_add_conflict(
+                job->out, conflicts->paths[i], why_not(job, conflicts->paths[i]), err);
     return r;
 }
 

@@ -224,7 +224,7 @@ TEST(a_dirty_file_is_never_overwritten)
     CHECK_EQ(apply(repo, APPLY_MERGE), 0);
     check_conflict("a", "changed in your tree");
     CHECK_EQ(apply(repo, APPLY_FILES), 0);
-    check_conflict("a", "does not apply");
+    check_conflict("a", "changed in your tree");
     SHELL("cd user; git add a");
     CHECK_EQ(apply(repo, APPLY_SQUASH), 0);
     check_conflict("a", "changed in your index");
@@ -280,7 +280,7 @@ TEST(an_untracked_or_ignored_file_in_the_way_stays)
     deliver();
     SHELL("cd user; echo mine > r; echo s > s; echo r > .git/info/exclude");
     CHECK_EQ(apply(repo, APPLY_FILES), 0);
-    check_conflict("r", "does not apply");
+    check_conflict("r", "untracked file in the way");
     CHECK_EQ(apply(repo, APPLY_MERGE), 0);
     check_conflict("r", "untracked file in the way");
     SHELL("cd user; grep -qx mine r; rm r"); /* s is as in the result: no conflict */

@@ -66,12 +66,18 @@ static int commit(const struct repo *repo, const char *index, char oid[static OI
 
     int r = combine_ask_oid(
             &git, GIT_ARGS("rev-parse", "--verify", "HEAD^{commit}"), head, err);
+    if (r == -EIO)
+        return err_set(err, -ENOENT, "there is no commit yet that it could belong to");
     if (r == 0)
         r = survey_copy_index(repo, index, err);
     if (r < 0)
         return r;
     io.output = &stash;
     r = git_expect(&git, GIT_ARGS("stash", "create"), &io, err);
+    if (r == -EIO)
+        return err_wrap(err, r,
+                "git cannot make a commit of it (is a merge unfinished, or a file added with "
+                "'git add -N'?)");
     if (r < 0)
         return r;
     if (stash.len == 0) {

@@ -112,6 +112,8 @@ static int watch(
 {
     AUTO(fd_close) int tree = openat(fill->dir, "tree", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     uint64_t start = clock_ns();
+    size_t shown = 0; /* what was told last */
+    bool is_told = false;
 
     for (;;) {
         struct pollfd wait = { .fd = pipe, .events = POLLIN };
@@ -120,11 +122,19 @@ static int watch(
             return -errno;
         if (ready > 0)
             break;
-        if (clock_ns() - start >= PROGRESS_AFTER_MS * UINT64_C(1000000))
-            fill->progress(count_done(tree, listing), listing->n, fill->context);
+        if (clock_ns() - start < PROGRESS_AFTER_MS * UINT64_C(1000000) || shown == listing->n)
+            continue;
+        shown = count_done(tree, listing);
+        fill->progress(shown, listing->n, fill->context);
+        is_told = true;
     }
     ssize_t n = fd_read_all(pipe, out, sizeof(*out));
-    return n == (ssize_t)sizeof(*out) ? 0 : -EIO;
+    if (n != (ssize_t)sizeof(*out))
+        return -EIO;
+    if (is_told && shown < listing->n &&
+            out->result == 0) /* whoever was told waits for the end */
+        fill->progress(listing->n, listing->n, fill->context);
+    return 0;
 }
 
 /* git tells its progress to terminals only, so a second process waits for it and this one

@@ -49,11 +49,13 @@ TEST(filters_of_the_user_write_the_files)
 }
 
 static uint64_t reported;
+static unsigned ends;
 static void report(uint64_t done, uint64_t total, void *context)
 {
     CHECK(context == &reported);
     CHECK(done <= total && total > 40);
     reported = done + 1;
+    ends += done == total;
 }
 
 TEST(a_long_fill_tells_how_far_it_is)
@@ -67,6 +69,7 @@ TEST(a_long_fill_tells_how_far_it_is)
                      state, repo, commit_of("HEAD"), self(), report, &reported, &draft, &err),
             0);
     CHECK(reported > 40);
+    CHECK_EQ(ends, 1); /* who prints a line ends it then */
     end();
 }
 

@@ -306,6 +306,8 @@ static const char *last_words(const struct buf *complaints, char *out, size_t si
         size_t len = (size_t)((stop ? stop : end) - line);
         bool is_reason = has_mark(line, len, "fatal: ") || has_mark(line, len, "error: ");
         int rank = is_reason ? 3 : has_mark(line, len, "hint: ") ? 1 : 2;
+        if (has_mark(line, len, "fatal: adding files faile")) /* the line before names one */
+            rank = 2;
 
         if (len > 0 && rank >= best_rank) {
             size_t mark = is_reason ? strlen("fatal: ") : 0;

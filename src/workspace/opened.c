@@ -81,6 +81,17 @@ static int record_place(const struct view *view, const char *git_file, struct ca
     return fd_replace_file(path, line, strlen(line), 0644, err);
 }
 
+int opened_find(const struct workspace *ws, const struct repo *repo, char *path, size_t size,
+        struct carrel_error *err)
+{
+    struct view view;
+    int r = find(&view, ws, repo, err);
+
+    if (r == 0 && (size_t)snprintf(path, size, "%s", view.path) >= size)
+        r = err_set_errno(err, -ENAMETOOLONG, "'%s'", view.path);
+    return r;
+}
+
 bool opened_is_there(const struct workspace *ws, const struct repo *repo)
 {
     struct view view;

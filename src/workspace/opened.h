@@ -25,5 +25,9 @@ int opened_open(struct workspace *ws, const struct repo *repo, const struct chec
  */
 int opened_close(struct workspace *ws, const struct repo *repo, struct carrel_error *err);
 
+/* Where that is, for one that is opened. */
+int opened_find(const struct workspace *ws, const struct repo *repo, char *path, size_t size,
+        struct carrel_error *err);
+
 /* Whether the directory is there, whatever the record says. */
 bool opened_is_there(const struct workspace *ws, const struct repo *repo);

@@ -71,6 +71,16 @@ bool workspace_is_in_use(const struct workspace *ws)
     return lock == -EWOULDBLOCK;
 }
 
+/* Of a git that was killed with its sandbox: the next one would not begin. */
+static void remove_index_lock(const struct workspace *ws)
+{
+    AUTO(fd_close)
+    int dir = openat(ws->dir, "gitupper", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+    if (dir >= 0)
+        (void)unlinkat(dir, "index.lock", 0); /* mostly there is none */
+}
+
 int workspace_renew(struct workspace *ws, struct carrel_error *err)
 {
     char now[BOOT_ID_MAX];
@@ -80,5 +90,6 @@ int workspace_renew(struct workspace *ws, struct carrel_error *err)
             boot_id_read(now, NULL) == 0 && strcmp(now, then) != 0)
         (void)snprintf(ws->note, sizeof(ws->note),
                 "the machine stopped under this run; files it wrote last may be short");
+    remove_index_lock(ws);
     return make_both_anew(ws, err);
 }

@@ -228,3 +228,99 @@ is_running() {
     [[ "$out" == *"live "*running* ]]
 }
 @test "a workspace at work says so, and that it is to be waited for" { both at_work; }
+
+relative_places() {
+    new_repo
+    agent r1
+    in_repo workspace open r1 --at ../op
+    [ "$status" -eq 0 ]
+    [ "$out" = "$T/op" ]
+    in_repo workspace show r1
+    [[ "$out" == *$'\nopened at   '"$T/op"$'\n'* ]]
+    carrel_in repo/src workspace move r1 ../../there
+    [ "$status" -eq 0 ]
+    in_repo workspace show r1 --json
+    holds "r['opened'] == '$T/there'"
+    in_repo workspace close r1
+    in_repo workspace show r1 --json
+    holds "r['opened'] is None"
+}
+@test "open and move take relative paths, and show says where it is" { both relative_places; }
+
+lock_twice() {
+    new_repo
+    agent r1
+    in_repo workspace lock r1 --reason 'under review'
+    in_repo workspace lock r1
+    in_repo workspace show r1
+    [[ "$out" == *"under review"* ]]
+    in_repo workspace unlock r1
+    in_repo workspace show r1
+    [[ "$out" != *"under review"* ]]
+}
+@test "a second lock keeps the reason of the first" { both lock_twice; }
+
+json_of_failures() {
+    new_repo
+    agent r1
+    me sh -c 'cd repo && sed -i s/two/mine/ a.txt'
+    in_repo workspace apply r1 --json
+    [ "$status" -eq 1 ]
+    holds "r['error'].startswith('1 conflict, and nothing was changed')"
+    holds "[(c['path'], c['why']) for c in r['conflicts']] == [('a.txt', 'changed in your tree')]"
+    in_repo workspace merge r1 --json
+    [ "$status" -eq 1 ]
+    holds "r['error'].startswith('1 conflict, and the work is on its own branch now')"
+    in_repo workspace bogus --json
+    [ "$status" -eq 125 ]
+    holds "not r['ok'] and 'bogus' in r['error']"
+    in_repo run --workspace --disk 16M --json --quiet -c 'head -c 9M /dev/urandom >big'
+    holds "r['workspace']['tip'] is None and r['workspace']['snapshot'] is None"
+}
+@test "failures are whole in JSON, and what is not known is null" { both json_of_failures; }
+
+helpful() {
+    new_repo
+    agent r1
+    in_repo workspace shell r1 -c true
+    is_one_error 125 "carrel: shell takes no program; expected 'carrel workspace resume NAME -c LINE'"
+    in_repo workspace resume r1 --workdir . -- true
+    is_one_error 125 "carrel: --workdir and a workspace that is there already exclude each other*"
+    in_repo workspace discard nosuch
+    is_one_error 125 "carrel: there is no workspace 'nosuch'*"
+    me git init -q empty
+    carrel_in empty run --dirty -- true
+    is_one_error 125 "carrel: take the uncommitted work in '$T/empty': there is no commit yet*"
+    me sh -c 'cd repo && echo i >intent && git add -N intent && echo x >>a.txt'
+    in_repo run --dirty -- true
+    is_one_error 125 "carrel: *is a merge unfinished, or a file added with 'git add -N'?*"
+    me sh -c 'mkdir folder && echo a >folder/a'
+    carrel run --workdir "$T/folder" --cow --tree copy -- true
+    is_one_error 125 "carrel: *a copy-on-write folder needs overlayfs, and --tree asks for something else"
+}
+@test "errors name what is wrong" { both helpful; }
+
+unreadable() {
+    me sh -c 'mkdir folder && echo a >folder/a && echo s >folder/secret && chmod 0 folder/secret'
+    carrel run --workdir "$T/folder" --cow -- true
+    is_one_error 125 "carrel: *secret*"
+}
+@test "a file that a folder's snapshot cannot read is named" { only user unreadable; }
+
+colors() {
+    new_repo
+    in_repo run --workspace --run r1 -c 'printf "\033[8mhidden\n" >h'
+    in_repo workspace diff --color always r1
+    [[ "$out" == *'\x1b[8mhidden'* && "$out" == *$'\033[32m'* ]]
+    in_repo workspace diff r1
+    [[ "$out" == *$'\033[8mhidden'* ]]
+}
+@test "a coloured diff has only git's own colours, wherever it goes" { both colors; }
+
+stale_lock() {
+    new_repo
+    in_repo run --workspace --run r1 -c 'touch "$(git rev-parse --git-dir)/index.lock"'
+    in_repo workspace resume r1 --quiet -c 'echo n >n; git add n && git commit -qm n && echo ok'
+    [ "$out" = ok ]
+}
+@test "a lock that a killed git left is not in the next one's way" { both stale_lock; }
