@@ -394,7 +394,7 @@ taken_id() {
         echo 1 >a && git add a && git commit -qm one'
     carrel run --quiet --repo repo --task T-1 --run R-1 -- true
     carrel run --repo repo --task T-1 --run R-1 -- true
-    is_one_error 125 "carrel: workspace 'T-1/R-1' exists already: *"
+    is_one_error 125 "carrel: workspace 'T-1/R-1' exists already (of *): *"
     carrel runs show T-1/R-1 --json
     [ "$(field '[o["run"]["reason"], o["run"]["status"]]')" = '["exited", 0]' ]
     [ "$(me grep -c run_started state/carrel/runs/T-1+R-1/journal.jsonl)" -eq 1 ]
