@@ -99,8 +99,8 @@ refuses() {
 attack() {
     local directory=
     refuses user-namespaces "cannot make a user namespace"
-    refuses seccomp "filter system calls: "
-    refuses seccomp "filter system calls: " --policy "$T/weaker.yaml" --runtime local
+    refuses seccomp "install the seccomp filter: "
+    refuses seccomp "install the seccomp filter: " --policy "$T/weaker.yaml" --runtime local
     refuses mount-api "Function not implemented"
     refuses landlock "required protections are missing: landlock" --require landlock
     refuses landlock "required protections are missing: landlock" --policy "$T/landlock.yaml"
