@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #define NS_PER_MS UINT64_C(1000000)
 #define BYTES_PER_INODE 4096U  /* a limit in bytes is also one in files, and in names */
@@ -181,9 +182,15 @@ static bool may_be_first(void)
     return true;
 }
 
+/* What another id shuts, or has open without a name, is counted by nobody but root. */
+bool disk_watch_has_others(const struct sandbox_spec *spec)
+{
+    return spec->ids == IDS_SUB && geteuid() != 0;
+}
+
 bool disk_watch_can_hold(const struct sandbox_spec *spec, const struct sandbox *box)
 {
-    return is_large(spec->limits.value[LIMIT_DISK]) &&
+    return !disk_watch_has_others(spec) && is_large(spec->limits.value[LIMIT_DISK]) &&
            box->held_by[LIMIT_CPU] == HELD_BY_CGROUP &&
            (!kernel_is(6, 18) || may_be_first()); /* before, it stopped them in a call */
 }
@@ -192,6 +199,10 @@ int disk_watch_refuse(const struct sandbox_spec *spec, struct carrel_error *err)
 {
     if (!is_wanted(spec))
         return 0;
+    if (disk_watch_has_others(spec))
+        return err_set(err, -ENOTSUP,
+                "the disk limit cannot be held with --ids sub: what other ids shut cannot be "
+                "counted; or accept less with --best-effort disk");
     return err_set(err, -ENOTSUP,
             "the disk limit cannot be held here: since Linux 6.18 a write that has begun is "
             "not "
@@ -218,7 +229,10 @@ static int walk(struct disk_watch *watch, struct disk_mark *now, bool *is_doubtf
     for (size_t i = 0; i < watch->n_dirs; i++) {
         uint64_t bytes;
         uint64_t inodes;
-        r = upper_usage(watch->dirs[i], watch->max_inodes, &bytes, &inodes, err);
+        r = watch->has_others
+                    ? upper_usage_but_others(
+                              watch->dirs[i], watch->max_inodes, &bytes, &inodes, err)
+                    : upper_usage(watch->dirs[i], watch->max_inodes, &bytes, &inodes, err);
         if (r < 0)
             return r;
         now->used_bytes += bytes;
@@ -262,7 +276,7 @@ static bool is_spent(struct disk_watch *watch)
 
     if (walk(watch, &now, &is_doubtful, NULL) < 0 || is_full(watch, &now))
         return true;
-    if (is_doubtful) {
+    if (is_doubtful && !watch->has_others) {
         watch->next_ns = clock_ns() + DOUBT_MS * NS_PER_MS;
         return ++watch->doubts == MAX_DOUBTS;
     }

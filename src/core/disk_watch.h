@@ -38,6 +38,7 @@ struct sandbox_spec;
 struct disk_watch {
     int dirs[DISK_WATCH_DIRS]; /* not owned; all on one file system */
     size_t n_dirs;             /* 0: nothing to watch */
+    bool has_others;           /* programs may be of subordinate ids, whom we cannot look at */
     bool has_private; /* the program's own places, /tmp and the like, are below one of them */
     struct sandbox *box; /* not owned; NULL: there is none yet */
     uint64_t max_bytes;
@@ -70,6 +71,9 @@ struct disk_watch {
 
 /* Refuses what was demanded, or is required as a protection, and is too small to be kept. */
 int disk_watch_check(const struct sandbox_spec *spec, struct carrel_error *err);
+
+/* Whether programs may be of ids that we cannot look at; then no count is whole. */
+bool disk_watch_has_others(const struct sandbox_spec *spec);
 
 /*
  * Whether the limit will be kept in `box`: it is large enough, processor time can be given out,

@@ -69,13 +69,13 @@ static int reword(struct workplace *place, const char *quarantine, const char *m
 /*
  * The branch is the run's, but the repository is the user's: what somebody else has put there
  * is not ours to throw away. Where we put it last, or were about to when we were killed, is
- * fine.
+ * fine; so is the base, to which somebody may have set it back.
  */
 static int check_branch(const struct workspace *ws, const char *at, struct carrel_error *err)
 {
     const char *left = ws->branch_at[0] ? ws->branch_at : ws->base;
 
-    if (strcmp(at, left) == 0 || strcmp(at, ws->branch_to) == 0 ||
+    if (strcmp(at, left) == 0 || strcmp(at, ws->base) == 0 || strcmp(at, ws->branch_to) == 0 ||
             strcmp(at, ws->snapshot) == 0)
         return 0;
     return err_set(err, -ESTALE,

@@ -30,6 +30,7 @@ static int watch_dir(struct stage *stage, struct spec *spec, int dir, struct car
 
     spec->box.is_watched = true;
     spec->box.max_processors = disk_watch_processors(max_bytes);
+    stage->watch.has_others = disk_watch_has_others(&spec->box);
     return disk_watch_begin(&stage->watch, dir, max_bytes, err);
 }
 

@@ -47,6 +47,7 @@ struct count {
     uint64_t parts;
     uint64_t n_names;
     uint64_t max_names;
+    bool passes_others; /* what other ids shut does not count */
 };
 
 static void count_finish(struct count count)
@@ -116,7 +117,7 @@ static int open_shut(struct count *count)
         return -errno;
     int r = set_mode(count->at, (st.st_mode & 07777) | OWNERS);
     if (r < 0)
-        return -EACCES; /* not ours: what cannot be counted is not taken for nothing */
+        return -EACCES; /* what cannot be counted is not taken for nothing */
     level->shut = st.st_mode & 07777;
     return open_list(count->at);
 }
@@ -199,6 +200,16 @@ static int enter(struct count *count, int fd)
     return list(count);
 }
 
+/* Of a subordinate id, whom our caller has let in: it is not ours to open, nor to leave again.
+ */
+static bool is_shut_by_another(int dir)
+{
+    struct stat st;
+
+    return fstat(dir, &st) == 0 && st.st_uid != geteuid() &&
+           faccessat(dir, ".", R_OK | X_OK, AT_EACCESS) < 0 && errno == EACCES;
+}
+
 /* One step: into the newest name that waits in this directory. One that is gone is passed. */
 static int go_down(struct count *count)
 {
@@ -219,7 +230,7 @@ static int go_down(struct count *count)
         return 0;
     if (r < 0)
         return r;
-    return enter(count, fd_steal(&fd));
+    return count->passes_others && is_shut_by_another(fd) ? 0 : enter(count, fd_steal(&fd));
 }
 
 static int go_up(struct count *count)
@@ -242,10 +253,11 @@ static int go_up(struct count *count)
     return 0;
 }
 
-int upper_usage(int upper, uint64_t max_names, uint64_t *bytes, uint64_t *inodes,
-        struct carrel_error *err)
+static int sum_up(int upper, uint64_t max_names, bool passes_others, uint64_t *bytes,
+        uint64_t *inodes, struct carrel_error *err)
 {
-    AUTO(count_finish) struct count count = { .at = -1, .max_names = max_names };
+    AUTO(count_finish)
+    struct count count = { .at = -1, .max_names = max_names, .passes_others = passes_others };
     int fd = openat(upper, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
     int r = fd < 0 ? -errno : enter(&count, fd);
 
@@ -264,4 +276,16 @@ int upper_usage(int upper, uint64_t max_names, uint64_t *bytes, uint64_t *inodes
     *bytes = count.bytes;
     *inodes = (count.parts + PARTS - 1) / PARTS;
     return 0;
+}
+
+int upper_usage(int upper, uint64_t max_names, uint64_t *bytes, uint64_t *inodes,
+        struct carrel_error *err)
+{
+    return sum_up(upper, max_names, false, bytes, inodes, err);
+}
+
+int upper_usage_but_others(int upper, uint64_t max_names, uint64_t *bytes, uint64_t *inodes,
+        struct carrel_error *err)
+{
+    return sum_up(upper, max_names, true, bytes, inodes, err);
 }

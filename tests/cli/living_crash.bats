@@ -381,7 +381,7 @@ hundred() {
     not grep -h 'wrong sandbox' "$T"/client.*
     [ "$(cat "$T"/client.* | awk '{ made += $4; used += $6 } END { print (made > 0 && used > 0) }')" -eq 1 ]
     # Why somebody was refused: it is somebody else's, it ended, or is about to.
-    cat "$T"/clients/err.* | grep -vE "is named 'same'|no living sandbox|[Tt]he sandbox (has )?(just )?ended|is gone|^$" >"$T/odd" || true
+    cat "$T"/clients/err.* | grep -vE "is named 'same'|no living sandbox|[Tt]he sandbox (has )?(just )?ended|is gone|^carrel: note: |^$" >"$T/odd" || true
     cat "$T/odd"
     [ ! -s "$T/odd" ]
     carrel destroy --all

@@ -274,7 +274,7 @@ json_of_failures() {
     in_repo workspace bogus --json
     [ "$status" -eq 125 ]
     holds "not r['ok'] and 'bogus' in r['error']"
-    in_repo run --workspace --disk 16M --json --quiet -c 'head -c 9M /dev/urandom >big'
+    in_repo run --workspace --disk 16M --best-effort disk --json --quiet -c 'head -c 9M /dev/urandom >big'
     holds "r['workspace']['tip'] is None and r['workspace']['snapshot'] is None"
 }
 @test "failures are whole in JSON, and what is not known is null" { both json_of_failures; }
