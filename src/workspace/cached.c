@@ -158,16 +158,24 @@ static bool is_one(enum kind kind, const char *name)
     return false;
 }
 
+/* A description of its own: the caller's stays at its beginning. NULL: not now. */
+static DIR *open_list(int dir)
+{
+    int copy = open_dir(dir, ".");
+    DIR *list = copy < 0 ? NULL : fdopendir(copy);
+
+    if (!list)
+        fd_close(copy);
+    return list;
+}
+
 static void sweep_dir(struct sweep *sweep, enum kind kind, int parent)
 {
-    int copy = open_dir(parent, ".");
-    DIR *list = copy < 0 ? NULL : fdopendir(copy);
+    DIR *list = open_list(parent);
     const struct dirent *entry;
 
-    if (!list) {
-        fd_close(copy);
+    if (!list)
         return;
-    }
     while ((entry = readdir(list))) {
         const char *name = entry->d_name;
         if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
@@ -182,14 +190,11 @@ static void sweep_dir(struct sweep *sweep, enum kind kind, int parent)
 
 static void sweep_cuts(struct sweep *sweep, int cuts)
 {
-    int copy = open_dir(cuts, ".");
-    DIR *list = copy < 0 ? NULL : fdopendir(copy);
+    DIR *list = open_list(cuts);
     const struct dirent *entry;
 
-    if (!list) {
-        fd_close(copy);
+    if (!list)
         return;
-    }
     while ((entry = readdir(list))) {
         if (entry->d_name[0] == '.')
             continue;
