@@ -73,18 +73,25 @@ void image_store_finish(struct image_store store)
     fd_close(store.drafts);
 }
 
-int image_store_lock(int dir, const char *name, short type)
+static int lock_file(int dir, const char *name, short type, int command)
 {
     struct flock lock = { .l_type = type, .l_whence = SEEK_SET };
     AUTO(fd_close) int fd = openat(dir, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return -errno;
-    if (fcntl(fd, F_OFD_SETLK, &lock) < 0)
-        return -errno;
+    while (fcntl(fd, command, &lock) < 0)
+        if (errno != EINTR)
+            return -errno;
     return fd_steal(&fd);
 }
 
-int image_store_hold_layer(const struct image_store *store, const char *id)
+int image_store_lock(int dir, const char *name, short type)
+{
+    return lock_file(dir, name, type, F_OFD_SETLK);
+}
+
+/* -ENOENT: it has gone, or what has its name now is another one. */
+static int lock_layer(const struct image_store *store, const char *id, short type, int command)
 {
     struct stat held;
     struct stat named;
@@ -95,15 +102,19 @@ int image_store_hold_layer(const struct image_store *store, const char *id)
     int dir = openat(store->layers, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (dir < 0)
         return -errno;
-    AUTO(fd_close) int lock = image_store_lock(dir, "lock", F_RDLCK);
-    if (lock == -EAGAIN || lock == -EACCES)
-        return -ENOENT; /* somebody is removing it */
+    AUTO(fd_close) int lock = lock_file(dir, "lock", type, command);
     if (lock < 0)
         return lock;
-    /* It may have been taken away between the two. */
+    /* It may have been taken away before it was ours. */
     if (fstat(lock, &held) < 0 || fstatat(store->layers, path, &named, AT_SYMLINK_NOFOLLOW) < 0)
         return -errno;
     return held.st_ino == named.st_ino ? fd_steal(&lock) : -ENOENT;
+}
+
+int image_store_hold_layer(const struct image_store *store, const char *id)
+{
+    /* Whoever would remove it has it for a moment, and may find that it stays. */
+    return lock_layer(store, id, F_RDLCK, F_OFD_SETLKW);
 }
 
 static int close_gate(const struct image_store *store, int operation)
@@ -265,9 +276,7 @@ static int drop_layer(const struct image_store *store, const char *id, struct ca
     int r = is_named(store, id, err);
     if (r != 0)
         return r < 0 ? r : 0;
-    AUTO(fd_close)
-    int dir = openat(store->layers, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    AUTO(fd_close) int lock = dir < 0 ? -1 : image_store_lock(dir, "lock", F_WRLCK);
+    AUTO(fd_close) int lock = lock_layer(store, id, F_WRLCK, F_OFD_SETLK);
     if (lock < 0)
         return 0; /* in use, or gone */
     r = is_named(store, id, err);
@@ -278,6 +287,7 @@ static int drop_layer(const struct image_store *store, const char *id, struct ca
         r = -errno;
     if (r < 0)
         (void)err_set_errno(err, r, "remove a layer");
+    fd_close(fd_steal(&lock)); /* it has no name any more: nobody need wait for the rest */
     image_store_drop_draft(store, &trash);
     return r < 0 ? r : 1;
 }

@@ -416,6 +416,30 @@ at_once() {
 }
 @test "imports and removals at once do not hurt each other" { both at_once; }
 
+# Whoever would remove a layer holds it alone for a moment, and lets go of it when an image
+# names it after all. A busy machine makes the moment long.
+held_alone() {
+    sources
+    import src/oci i
+    me /usr/bin/python3 - "$T/$store/layers" <<'PY' &
+import fcntl, os, struct, sys, time
+
+top = sys.argv[1]
+locks = [open(f"{top}/{layer}/lock", "r+") for layer in os.listdir(top)]
+for lock in locks:
+    fcntl.fcntl(lock, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 0, 0, 0))
+open(f"{top}/../../held", "w").close()
+time.sleep(1)
+PY
+    until_true test -e "$T/state/carrel/held"
+    import src/oci again
+    wait "$!"
+    [[ "$out" == *"(4 shared)"* ]]
+    rm "$T/state/carrel/held"
+    show again
+}
+@test "a layer that somebody holds alone for a moment is waited for" { both held_alone; }
+
 # ---- elsewhere ---------------------------------------------------------------------------------
 
 registry() {
