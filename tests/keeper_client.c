@@ -139,6 +139,27 @@ static void ask_with(int sock, const char *what, int fd, const char *answer)
     fd_close(fd);
 }
 
+/* In the message itself: too short, too long, with lists or text that go past the end. */
+static void near_payloads(int sock, enum keeper_kind kind, const int fds[static 4])
+{
+    static const struct payload_near wrong[] = { { .len = 1 }, { .len = 15 }, { .len = 31 },
+        { .len = 32 }, { .len = 505 }, { .len = UINT64_MAX },
+        { .len = 504, .bytes = { [7] = 1 } }, { .len = 504, .bytes = { 61 } },
+        { .len = 504, .bytes = { [8] = 60 } }, { .len = 33, .bytes = { [32] = 'x' } } };
+    char many[64];
+
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+        const struct keeper_message request = { .kind = kind, .payload = wrong[i] };
+        say(sock, &request, sizeof(request), NULL, 0);
+        expect("near", sock, "the request's payload is malformed");
+    }
+    const struct keeper_message both = { .kind = kind, .payload = { .len = 33 } };
+    (void)snprintf(many, sizeof(many), "4 descriptors with a request that takes %d",
+            kind == KEEPER_FILE ? 2 : 0);
+    say(sock, &both, sizeof(both), fds, 4);
+    expect("near, and many", sock, many);
+}
+
 static void payloads(void)
 {
     static const char foreign[] = "the request's payload is not a memory file";
@@ -167,6 +188,7 @@ static void payloads(void)
                 with_payload[i] == KEEPER_FILE ? 3 : 1);
         say(sock, &request, sizeof(request), fds, ARRAY_LEN(fds));
         expect("many", sock, many);
+        near_payloads(sock, with_payload[i], fds);
         for (size_t k = 0; k < ARRAY_LEN(fds); k++)
             fd_close(fds[k]);
     }
@@ -251,7 +273,7 @@ static void no_messages(void)
     static unsigned char large[sizeof(struct keeper_message) + 1];
     const struct keeper_message zero = { 0 };
     const struct keeper_message unknown = { .kind = KEEPER_EXITED + 1 };
-    struct keeper_message endless = { .kind = KEEPER_PAUSE };
+    struct keeper_message endless = { .kind = KEEPER_FAILED };
 
     hangs_up("empty", large, 0, 0);
     hangs_up("empty with descriptors", large, 0, 3);
@@ -281,7 +303,7 @@ static void garbage(void)
     is_told(sock, &message, 2, "hello with two", once);
     is_told(sock, &message, 1, "hello with a file", once);
     message.value++;
-    is_told(sock, &message, 1, "another version", "the keeper speaks version 3");
+    is_told(sock, &message, 1, "another version", "the keeper speaks version 4");
     for (uint32_t kind = KEEPER_HELLO + 1; kind < KEEPER_DONE; kind++) {
         message = (struct keeper_message){ .kind = kind, .flags = ~0U };
         is_told(sock, &message, 6, "without hello", "no hello");

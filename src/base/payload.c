@@ -35,32 +35,74 @@ static char *put(char *at, const char *text)
     return at + len;
 }
 
+struct layout {
+    struct header header;
+    uint64_t table;
+    uint64_t size;
+};
+
+static struct layout measure(const char *text, const char *const *argv, const char *const *env)
+{
+    uint64_t bytes = strlen(text) + 1;
+    struct layout layout = { .header = { .argc = count(argv, &bytes),
+                                     .envc = count(env, &bytes) } };
+
+    layout.table = sizeof(layout.header) +
+                   (layout.header.argc + layout.header.envc + 2) * sizeof(uint64_t);
+    layout.size = layout.table + bytes;
+    return layout;
+}
+
+/* `block` is all zeroes. */
+static void fill(char *block, const struct layout *layout, const char *text,
+        const char *const *argv, const char *const *env)
+{
+    memcpy(block, &layout->header, sizeof(layout->header));
+    char *at = put(block + layout->table, text);
+    for (uint64_t i = 0; i < layout->header.argc; i++)
+        at = put(at, argv[i]);
+    for (uint64_t i = 0; i < layout->header.envc; i++)
+        at = put(at, env[i]);
+}
+
 int payload_make(const char *text, const char *const *argv, const char *const *env,
         struct carrel_error *err)
 {
-    uint64_t bytes = strlen(text) + 1;
-    struct header header = { .argc = count(argv, &bytes), .envc = count(env, &bytes) };
-    uint64_t table = sizeof(header) + (header.argc + header.envc + 2) * sizeof(uint64_t);
+    const struct layout layout = measure(text, argv, env);
 
-    if (table + bytes > PAYLOAD_MAX)
+    if (layout.size > PAYLOAD_MAX)
         return err_set(err, -E2BIG, "arguments and environment are larger than 64M");
-    AUTO(free) char *block = calloc(1, table + bytes);
+    AUTO(free) char *block = calloc(1, layout.size);
     if (!block)
         return err_set_errno(err, -ENOMEM, "arguments and environment");
-    memcpy(block, &header, sizeof(header));
-    char *at = put(block + table, text);
-    for (uint64_t i = 0; i < header.argc; i++)
-        at = put(at, argv[i]);
-    for (uint64_t i = 0; i < header.envc; i++)
-        at = put(at, env[i]);
+    fill(block, &layout, text, argv, env);
 
     AUTO(fd_close) int fd = memfd_create("carrel-payload", MFD_CLOEXEC);
     if (fd < 0)
         return err_set_errno(err, -errno, "memfd_create for arguments");
-    int r = fd_write_all(fd, block, table + bytes);
+    int r = fd_write_all(fd, block, layout.size);
     if (r < 0)
         return err_set_errno(err, r, "write arguments");
     return fd_steal(&fd);
+}
+
+int payload_make_near(const char *text, const char *const *argv, const char *const *env,
+        struct payload_near *near, int *fd, struct carrel_error *err)
+{
+    const struct layout layout = measure(text, argv, env);
+
+    *fd = -1;
+    *near = (struct payload_near){ 0 };
+    if (layout.size <= sizeof(near->bytes)) {
+        near->len = layout.size;
+        fill(near->bytes, &layout, text, argv, env);
+        return 0;
+    }
+    int made = payload_make(text, argv, env, err);
+    if (made < 0)
+        return made;
+    *fd = made;
+    return 0;
 }
 
 /* Fills `slots` with pointers to the next `n` strings, NULL behind them. NULL: ran off the end.
@@ -78,19 +120,19 @@ static char *point(char **slots, uint64_t n, char *at, char *end)
     return at;
 }
 
-/* Turns what lies in `map` into pointers, in place. On failure it is unmapped. */
-static int lay_out(char *map, uint64_t size, struct payload *out)
+/* Turns what lies in `block` into pointers, in place. */
+static int lay_out(char *block, uint64_t size, struct payload *out)
 {
     struct header header;
 
-    memcpy(&header, map, sizeof(header));
-    struct payload payload = { .map = map, .map_bytes = size };
+    memcpy(&header, block, sizeof(header));
+    struct payload payload = { 0 };
     uint64_t slots = (size - sizeof(header)) / sizeof(uint64_t);
-    char *end = map + size;
+    char *end = block + size;
     char *nul = NULL;
     char *at = NULL;
     if (header.argc < slots && header.envc < slots && header.argc + header.envc + 2 <= slots) {
-        payload.argv = (char **)(void *)(map + sizeof(header));
+        payload.argv = (char **)(void *)(block + sizeof(header));
         payload.env = payload.argv + header.argc + 1;
         payload.text = (char *)(payload.env + header.envc + 1);
         nul = payload.text < end ? memchr(payload.text, '\0', (size_t)(end - payload.text))
@@ -100,12 +142,31 @@ static int lay_out(char *map, uint64_t size, struct payload *out)
         at = point(payload.argv, header.argc, nul + 1, end);
     if (at)
         at = point(payload.env, header.envc, at, end);
-    if (!at) {
-        payload_unmap(&payload);
+    if (!at)
         return -EPROTO;
-    }
     *out = payload;
     return 0;
+}
+
+/* On failure it is unmapped. */
+static int lay_out_map(char *map, uint64_t size, struct payload *out)
+{
+    int r = lay_out(map, size, out);
+
+    if (r < 0) {
+        (void)munmap(map, size);
+        return r;
+    }
+    out->map = map;
+    out->map_bytes = size;
+    return 0;
+}
+
+int payload_unpack(struct payload_near *near, struct payload *out)
+{
+    if (near->len < sizeof(struct header) || near->len > sizeof(near->bytes))
+        return -EPROTO;
+    return lay_out(near->bytes, near->len, out);
 }
 
 /* How large the block is, if it may be one. */
@@ -127,7 +188,7 @@ int payload_map(int fd, struct payload *out)
     if (size < 0)
         return (int)size;
     char *map = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
-    return map == MAP_FAILED ? -errno : lay_out(map, (uint64_t)size, out);
+    return map == MAP_FAILED ? -errno : lay_out_map(map, (uint64_t)size, out);
 }
 
 static int read_at_once(int fd, char *to, size_t size)
@@ -164,7 +225,7 @@ int payload_read(int fd, struct payload *out)
         (void)munmap(map, (size_t)size);
         return r;
     }
-    return lay_out(map, (uint64_t)size, out);
+    return lay_out_map(map, (uint64_t)size, out);
 }
 
 void payload_unmap(struct payload *payload)

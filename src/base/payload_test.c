@@ -96,3 +96,53 @@ TEST(only_memory_files_are_copied)
     fd_close(ends[0]);
     fd_close(ends[1]);
 }
+
+TEST(what_is_short_needs_no_file)
+{
+    static const char *const argv[] = { "prog", "a", NULL };
+    static const char *const env[] = { "A=1", NULL };
+    struct payload_near near;
+    struct payload payload;
+    struct carrel_error err;
+    int fd = -2;
+
+    CHECK_EQ(payload_make_near("/work", argv, env, &near, &fd, &err), 0);
+    CHECK_EQ(fd, -1);
+    CHECK(near.len > 0);
+    CHECK_EQ(payload_unpack(&near, &payload), 0);
+    CHECK_STR(payload.text, "/work");
+    CHECK_STR(payload.argv[1], "a");
+    CHECK(!payload.argv[2]);
+    CHECK_STR(payload.env[0], "A=1");
+    CHECK(!payload.env[1]);
+    CHECK((char *)payload.argv > near.bytes &&
+            payload.env[0] < near.bytes + sizeof(near.bytes));
+    payload_unmap(&payload); /* which does nothing */
+    CHECK_STR(payload.text, "/work");
+}
+
+TEST(what_is_one_byte_too_long_is_in_a_file)
+{
+    char text[sizeof((struct payload_near){ 0 }.bytes)];
+    struct payload_near near;
+    struct payload payload;
+    struct carrel_error err;
+    int fd;
+    const size_t most = sizeof(text) - 4 * sizeof(uint64_t) - 1;
+
+    memset(text, 'x', sizeof(text));
+    text[most] = '\0';
+    CHECK_EQ(payload_make_near(text, NULL, NULL, &near, &fd, &err), 0);
+    CHECK_EQ(fd, -1);
+    CHECK_EQ(near.len, sizeof(near.bytes));
+    CHECK_EQ(payload_unpack(&near, &payload), 0);
+    CHECK_EQ(strlen(payload.text), most);
+    text[most] = 'x';
+    text[most + 1] = '\0';
+    CHECK_EQ(payload_make_near(text, NULL, NULL, &near, &fd, &err), 0);
+    CHECK_EQ(near.len, 0);
+    AUTO(fd_close) int made = fd;
+    CHECK_EQ(payload_map(made, &payload), 0);
+    CHECK_EQ(strlen(payload.text), most + 1);
+    payload_unmap(&payload);
+}

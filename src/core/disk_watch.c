@@ -28,7 +28,8 @@
 #define PACE_US 1000000U      /* without our word there is another one only then */
 #define CPU_PERIOD_US 100000U /* over which a limit of processor time counts otherwise */
 #define ENOUGH_US 60000000U
-#define MAX_DOUBTS 3U /* some pass: a process begins, a descriptor is on its way */
+#define ANSWER_NS (5 * NS_PER_MS) /* that init takes to answer, at most, as a rule */
+#define MAX_DOUBTS 3U             /* some pass: a process begins, a descriptor is on its way */
 #define DOUBT_MS 1U
 #define FEW_NAMES 1000U            /* are counted in less than a millisecond */
 #define COUNTS_NS (50 * NS_PER_MS) /* of counting hold others up, ... */
@@ -386,6 +387,18 @@ void disk_watch_rest(struct disk_watch *watch)
     if (watch->portion_ns > 0)
         pace(watch, watch->cpu_milli * (CPU_PERIOD_US / 1000), CPU_PERIOD_US);
     watch->portion_ns = 0;
+}
+
+void disk_watch_ease(struct disk_watch *watch)
+{
+    if (clock_ns() + ANSWER_NS > watch->portion_ns)
+        disk_watch_rest(watch);
+}
+
+void disk_watch_go_on(struct disk_watch *watch)
+{
+    if (watch->n_dirs > 0 && watch->portion_ns == 0)
+        watch->next_ns = clock_ns();
 }
 
 void disk_watch_release(struct disk_watch *watch)

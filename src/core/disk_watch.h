@@ -113,11 +113,17 @@ bool disk_watch_is_full(struct disk_watch *watch);
 /* Programs begin to run now, in the sandbox that `box` is. */
 void disk_watch_start(struct disk_watch *watch);
 
-/*
- * Until the next look the limit of processor time is what it was: nothing runs, or something is
- * asked of the sandbox itself, which needs some.
- */
+/* Until the next look the limit of processor time is what it was: nothing runs. */
 void disk_watch_rest(struct disk_watch *watch);
+
+/*
+ * Something is asked of the sandbox itself, which must not wait for processor time behind those
+ * who fill the disk: the same, unless there is enough of the last portion.
+ */
+void disk_watch_ease(struct disk_watch *watch);
+
+/* What was asked is done, or something was started: after a rest the next look is due. */
+void disk_watch_go_on(struct disk_watch *watch);
 
 /* The watch is over: so it stays. */
 void disk_watch_release(struct disk_watch *watch);

@@ -132,11 +132,11 @@ static int start(struct sandbox *box, const struct process_spec *spec, struct pr
     };
     int fds[KEEPER_MAX_FDS];
 
-    AUTO(fd_close)
-    int payload = payload_make(spec->cwd ? spec->cwd : "", spec->argv, spec->env, err);
-    if (payload < 0)
-        return payload;
-    int n = distant_ask(distant, &message, &payload, 1, fds, err);
+    AUTO(fd_close) int payload = -1;
+    int n = payload_make_near(
+            spec->cwd ? spec->cwd : "", spec->argv, spec->env, &message.payload, &payload, err);
+    if (n == 0)
+        n = distant_ask(distant, &message, &payload, payload >= 0, fds, err);
     if (n < 0)
         return n;
     out->id = message.process;
@@ -216,10 +216,12 @@ static int file(struct sandbox *box, const struct file_request *request,
     size_t n_given = 0;
     int fds[KEEPER_MAX_FDS];
 
-    AUTO(fd_close) int payload = payload_make(request->path, other, NULL, err);
-    if (payload < 0)
-        return payload;
-    given[n_given++] = payload;
+    AUTO(fd_close) int payload = -1;
+    int n = payload_make_near(request->path, other, NULL, &message.payload, &payload, err);
+    if (n < 0)
+        return n;
+    if (payload >= 0)
+        given[n_given++] = payload;
     if (request->dir >= 0) {
         given[n_given++] = request->dir;
         message.flags |= KEEPER_HAS_DIR;
@@ -228,7 +230,7 @@ static int file(struct sandbox *box, const struct file_request *request,
         given[n_given++] = request->watch;
         message.flags |= KEEPER_HAS_WATCH;
     }
-    int n = distant_ask(distant_of(box), &message, given, n_given, fds, err);
+    n = distant_ask(distant_of(box), &message, given, n_given, fds, err);
     if (n < 0)
         return n;
     *answer = message.file_answer;

@@ -165,15 +165,14 @@ static struct pollfd *make_room(struct keeper *keeper)
     return keeper->watch;
 }
 
-/* init has to answer, and must not wait for processor time behind those who fill the disk. */
 static void serve(struct keeper *keeper, size_t client)
 {
     struct disk_watch *watch = &keeper->stage.watch;
 
-    disk_watch_rest(watch);
+    disk_watch_ease(watch); /* init has to answer */
     keeper_serve(keeper, client);
     if (watch->next_ns != UINT64_MAX)
-        watch->next_ns = clock_ns();
+        disk_watch_go_on(watch);
 }
 
 static int turn(struct keeper *keeper, struct carrel_error *err)

@@ -133,7 +133,7 @@ bool keeper_is_open_outside(struct keeper *keeper);
 
 /* --- keeper_process.c --- */
 
-int keeper_start(struct keeper *keeper, size_t client, const struct keeper_message *request,
+int keeper_start(struct keeper *keeper, size_t client, struct keeper_message *request,
         const int *fds, int n_fds, struct carrel_error *err);
 
 /* To the program and its group. -ESRCH: no such one is running. */

@@ -318,8 +318,7 @@ static int start(struct keeper *keeper, size_t client, const struct keeper_messa
     if (sent < 0)
         keeper_drop_client(keeper, client); /* it would wait for ever */
     keeper->is_changed = true;
-    if (keeper->stage.watch.n_dirs > 0)
-        keeper->stage.watch.next_ns = clock_ns(); /* it may have been at rest */
+    disk_watch_go_on(&keeper->stage.watch);
     return 0;
 }
 
@@ -339,7 +338,7 @@ int keeper_check_room(struct keeper *keeper, struct carrel_error *err)
     char size[32];
 
     bool is_full = keeper->is_full && disk_watch_is_full(&keeper->stage.watch);
-    disk_watch_rest(&keeper->stage.watch); /* something is about to be asked of init */
+    disk_watch_ease(&keeper->stage.watch); /* something is about to be asked of init */
     if (is_full)
         return err_set(err, -ENOSPC,
                 "the disk limit of %s is reached; remove files with 'carrel rm %s:PATH' first",
@@ -348,14 +347,14 @@ int keeper_check_room(struct keeper *keeper, struct carrel_error *err)
     return 0;
 }
 
-int keeper_start(struct keeper *keeper, size_t client, const struct keeper_message *request,
+int keeper_start(struct keeper *keeper, size_t client, struct keeper_message *request,
         const int *fds, int n_fds, struct carrel_error *err)
 {
     struct payload payload = { 0 };
     AUTO(permit_finish) struct permit permit = { 0 };
     const char **env = NULL;
 
-    int r = keeper_payload_read(fds, n_fds, 1, &payload, err);
+    int r = keeper_payload_read(request, &fds, &n_fds, 0, &payload, err);
     if (r < 0)
         return r;
     r = keeper_check_room(keeper, err);

@@ -25,7 +25,7 @@
 /* A request, and what will be answered. */
 struct ask {
     size_t client;
-    const struct keeper_message *request;
+    struct keeper_message *request;
     int *fds;
     int n_fds;
     struct keeper_message answer;
@@ -111,17 +111,17 @@ static int file(struct keeper *keeper, struct ask *ask, struct carrel_error *err
 {
     struct file_request request = ask->request->file;
     struct payload payload = { 0 };
-    int next = 1;
+    const int *fds = ask->fds;
+    int n_fds = ask->n_fds;
+    int next = 0;
 
-    int r = keeper_payload_read(ask->fds, ask->n_fds, 3, &payload, err);
+    int r = keeper_payload_read(ask->request, &fds, &n_fds, 2, &payload, err);
     if (r < 0)
         return r;
     request.path = payload.text;
     request.other = payload.argv[0];
-    request.dir =
-            ask->request->flags & KEEPER_HAS_DIR && next < ask->n_fds ? ask->fds[next++] : -1;
-    request.watch =
-            ask->request->flags & KEEPER_HAS_WATCH && next < ask->n_fds ? ask->fds[next] : -1;
+    request.dir = ask->request->flags & KEEPER_HAS_DIR && next < n_fds ? fds[next++] : -1;
+    request.watch = ask->request->flags & KEEPER_HAS_WATCH && next < n_fds ? fds[next] : -1;
     struct file_answer answer = FILE_ANSWER_INIT;
     r = file_check(&request, err);
     if (r == 0 && may_take_room(&request))
@@ -313,12 +313,20 @@ static int update(struct keeper *keeper, struct ask *ask, struct carrel_error *e
     return note(keeper, "limits_changed", detail.data, err);
 }
 
+static int payload_alone(struct ask *ask, struct payload *out, struct carrel_error *err)
+{
+    const int *fds = ask->fds;
+    int n_fds = ask->n_fds;
+
+    return keeper_payload_read(ask->request, &fds, &n_fds, 0, out, err);
+}
+
 static int take_snapshot(struct keeper *keeper, struct ask *ask, struct carrel_error *err)
 {
     struct payload payload = { 0 };
     bool is_copied = false;
 
-    int r = keeper_payload_read(ask->fds, ask->n_fds, 1, &payload, err);
+    int r = payload_alone(ask, &payload, err);
     if (r < 0)
         return r;
     r = keeper_snapshot(keeper, payload.text, &is_copied, err);
@@ -332,7 +340,7 @@ static int fork_it(struct keeper *keeper, struct ask *ask, struct carrel_error *
     struct payload payload = { 0 };
     bool has_labels = ask->request->flags & KEEPER_LABELS;
 
-    int r = keeper_payload_read(ask->fds, ask->n_fds, 1, &payload, err);
+    int r = payload_alone(ask, &payload, err);
     if (r < 0)
         return r;
     const char *const *labels = has_labels ? (const char *const *)payload.argv : NULL;

@@ -28,7 +28,9 @@ int keeper_receive(int sock, struct keeper_message *message, int *fds, int flags
     int n = packet_receive(sock, message, sizeof(*message), fds, KEEPER_MAX_FDS, flags);
     if (n < 0)
         return n;
-    if (message->kind >= KEEPER_HELLO && message->kind <= KEEPER_EXITED &&
+    if (message->kind >= KEEPER_HELLO && message->kind < KEEPER_DONE)
+        return n;
+    if (message->kind >= KEEPER_DONE && message->kind <= KEEPER_EXITED &&
             memchr(message->error.message, '\0', sizeof(message->error.message)))
         return n;
     for (int i = 0; i < n; i++)
@@ -62,12 +64,17 @@ int keeper_hear_birth(int report, struct keeper_born *born, int *receipt)
     return -EPROTO;
 }
 
-int keeper_payload_read(
-        const int *fds, int n_fds, int max, struct payload *out, struct carrel_error *err)
+int keeper_payload_read(struct keeper_message *request, const int **fds, int *n_fds, int max,
+        struct payload *out, struct carrel_error *err)
 {
-    if (n_fds < 1 || n_fds > max)
-        return err_set(err, -EPROTO, "%d descriptors with a request that takes %d", n_fds, max);
-    int r = payload_read(fds[0], out);
+    const int is_far = request->payload.len == 0;
+
+    if (*n_fds < is_far || *n_fds > is_far + max)
+        return err_set(err, -EPROTO, "%d descriptors with a request that takes %d", *n_fds,
+                is_far + max);
+    int r = is_far ? payload_read((*fds)[0], out) : payload_unpack(&request->payload, out);
+    *fds += is_far;
+    *n_fds -= is_far;
     if (r == -ENOTSUP)
         return err_set(err, -EPROTO, "the request's payload is not a memory file");
     if (r == -EPROTO)

@@ -7,6 +7,7 @@
  * never taken for an answer. One struct per message, descriptors beside it.
  */
 #pragma once
+#include "base/payload.h"
 #include "core/result.h"
 #include "runtime/files.h"
 #include "runtime/runtime.h"
@@ -45,7 +46,7 @@ enum keeper_kind {
  * Both sides say it when they meet: a keeper lives on when carrel is replaced by another
  * version. The first two members of a message stay as they are. Count up with each change.
  */
-#define KEEPER_VERSION 3
+#define KEEPER_VERSION 4
 
 enum keeper_flag {
     KEEPER_STDIN = 1,    /* START: wants it; its answer: it is among the descriptors */
@@ -93,7 +94,10 @@ struct keeper_message {
     struct file_request file; /* FILE: pointers and descriptors in it mean nothing */
     struct file_answer file_answer;
     struct keeper_facts facts; /* answer to HELLO */
-    struct carrel_error error;
+    union {
+        struct payload_near payload; /* of a request, where it is short */
+        struct carrel_error error;   /* of an answer */
+    };
 };
 
 /*
@@ -129,12 +133,12 @@ int keeper_send(int sock, const struct keeper_message *message, const int *fds, 
 int keeper_receive(int sock, struct keeper_message *message, int *fds, int flags);
 
 /*
- * The payload that came with a request: the first of `n_fds` descriptors, of which there may be
- * `max`. Copied, so that what was checked is what is done; to be unmapped.
+ * The payload of a request: in it, or the first of its descriptors, of which there may be `max`
+ * more; `fds` begins behind that. Copied, so that what was checked is what is done; to be
+ * unmapped.
  */
-struct payload;
-int keeper_payload_read(
-        const int *fds, int n_fds, int max, struct payload *out, struct carrel_error *err);
+int keeper_payload_read(struct keeper_message *request, const int **fds, int *n_fds, int max,
+        struct payload *out, struct carrel_error *err);
 
 /* Text beside a message: a memory file that holds it. Returns a descriptor. */
 int keeper_text_make(const char *text, size_t len, struct carrel_error *err);

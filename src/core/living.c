@@ -167,10 +167,10 @@ int living_snapshot(
 {
     struct keeper_message message = { .kind = KEEPER_SNAPSHOT };
 
-    AUTO(fd_close) int payload = payload_make(name, NULL, NULL, err);
-    if (payload < 0)
-        return payload;
-    int r = distant_ask(living->box, &message, &payload, 1, NULL, err);
+    AUTO(fd_close) int payload = -1;
+    int r = payload_make_near(name, NULL, NULL, &message.payload, &payload, err);
+    if (r == 0)
+        r = distant_ask(living->box, &message, &payload, payload >= 0, NULL, err);
     *is_copied = message.flags & KEEPER_COPIED;
     return r < 0 ? r : 0;
 }
@@ -209,10 +209,10 @@ int living_fork(struct living *living, const struct living_fork *fork, struct ca
     int r = living_check_labels(fork->labels, err);
     if (r < 0)
         return r;
-    AUTO(fd_close) int payload = payload_make("", fork->labels, NULL, err);
-    if (payload < 0)
-        return payload;
-    int n = distant_ask(living->box, &message, &payload, 1, fds, err);
+    AUTO(fd_close) int payload = -1;
+    int n = payload_make_near("", fork->labels, NULL, &message.payload, &payload, err);
+    if (n == 0)
+        n = distant_ask(living->box, &message, &payload, payload >= 0, fds, err);
     if (n < 0)
         return n;
     r = n == 1 ? await_births(fds[0], fork, err)

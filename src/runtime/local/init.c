@@ -364,8 +364,7 @@ static pid_t launch_with_owner(
     return pid;
 }
 
-static void start(
-        struct init *init, const struct wire_message *request, const int *fds, int n_fds)
+static void start(struct init *init, struct wire_message *request, const int *fds, int n_fds)
 {
     struct carrel_error err = { 0 };
     struct payload payload = { 0 };
@@ -382,7 +381,9 @@ static void start(
     struct started *s = find_free(init);
     pid_t pid = -1;
 
-    int r = n_fds == (has_tty ? 1 : 4) ? payload_map(fds[0], &payload) : -EPROTO;
+    int r = wire_payload(request, &fds, &n_fds, &payload);
+    if (r == 0 && n_fds != (has_tty ? 0 : 3))
+        r = -EPROTO;
     if (r < 0)
         (void)err_set(&err, -EIO, "read the start request: %s", strerrordesc_np(-r));
     else if (!s)
@@ -391,7 +392,7 @@ static void start(
         r = master = open_terminal(init, request, &slave, &err);
     if (r >= 0) {
         for (int i = 0; i < 3; i++)
-            launch.fds[i] = has_tty ? slave : fds[1 + i];
+            launch.fds[i] = has_tty ? slave : fds[i];
         launch.cwd = payload.text;
         launch.argv = payload.argv;
         launch.env = payload.env;
@@ -414,8 +415,7 @@ static void start(
     answer(init, &message, &master, has_tty ? 1 : 0);
 }
 
-static void serve_file(
-        struct init *init, const struct wire_message *request, const int *fds, int n)
+static void serve_file(struct init *init, struct wire_message *request, const int *fds, int n)
 {
     struct wire_message message = { .kind = WIRE_FILE_DONE };
     struct carrel_error err = { 0 };

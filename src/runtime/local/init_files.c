@@ -14,24 +14,24 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-/* The directory and the watch are descriptors beside the payload, in this order. */
+/* The directory and the watch are descriptors, in this order. */
 static int unpack(const struct wire_message *message, const struct payload *payload,
         const int *fds, int n_fds, struct file_request *request)
 {
     const bool has_dir = message->flags & WIRE_DIR;
     const bool has_watch = message->file.op == FILE_WATCH;
 
-    if (n_fds != 1 + has_dir + has_watch)
+    if (n_fds != has_dir + has_watch)
         return -EPROTO;
     *request = (struct file_request){
         .op = (enum file_op)message->file.op,
-        .dir = has_dir ? fds[1] : -1,
+        .dir = has_dir ? fds[0] : -1,
         .path = payload->text,
         .other = payload->argv[0] ? payload->argv[0] : "",
         .flags = message->value,
         .mode = message->mode,
         .times = { message->file.times[0], message->file.times[1] },
-        .watch = has_watch ? fds[1 + has_dir] : -1,
+        .watch = has_watch ? fds[has_dir] : -1,
         .events = message->file.events,
         .has_user = message->flags & WIRE_USER,
         .uid = message->file.uid,
@@ -61,14 +61,14 @@ static int perform(const struct plan *plan, const struct file_request *request,
     return r;
 }
 
-int init_file(const struct plan *plan, const struct wire_message *message, const int *fds,
-        int n_fds, struct wire_file *out, int *fd, struct carrel_error *err)
+int init_file(const struct plan *plan, struct wire_message *message, const int *fds, int n_fds,
+        struct wire_file *out, int *fd, struct carrel_error *err)
 {
     struct file_answer answer = FILE_ANSWER_INIT;
     struct file_request request;
     struct payload payload = { 0 };
 
-    int r = n_fds >= 1 ? payload_map(fds[0], &payload) : -EPROTO;
+    int r = wire_payload(message, &fds, &n_fds, &payload);
     if (r == 0)
         r = unpack(message, &payload, fds, n_fds, &request);
     if (r < 0)

@@ -8,5 +8,5 @@ struct plan;
  * Does what `message` says as the programs' user, or the one it names. The descriptors are
  * those that came with it. *fd is what was opened, if anything.
  */
-int init_file(const struct plan *plan, const struct wire_message *message, const int *fds,
-        int n_fds, struct wire_file *out, int *fd, struct carrel_error *err);
+int init_file(const struct plan *plan, struct wire_message *message, const int *fds, int n_fds,
+        struct wire_file *out, int *fd, struct carrel_error *err);

@@ -169,16 +169,16 @@ static int local_start(struct sandbox *box, const struct process_spec *spec,
         r = started_reserve(&local->started, err);
     if (r < 0)
         return r;
-    AUTO(fd_close)
-    int payload =
-            payload_make(spec->cwd ? spec->cwd : PLAN_WORKSPACE, spec->argv, spec->env, err);
-    if (payload < 0)
-        return as_ours(payload, err);
-    r = spec->has_tty ? 0 : streams_open_pipes(&streams, spec, err);
+    AUTO(fd_close) int payload = -1;
+    r = payload_make_near(spec->cwd ? spec->cwd : PLAN_WORKSPACE, spec->argv, spec->env,
+            &message.payload, &payload, err);
+    if (r == 0 && !spec->has_tty)
+        r = streams_open_pipes(&streams, spec, err);
     if (r < 0)
         return as_ours(r, err);
     const int fds[] = { payload, streams.theirs[0], streams.theirs[1], streams.theirs[2] };
-    r = ask(local, &message, fds, spec->has_tty ? 1 : 4);
+    const size_t skipped = payload < 0;
+    r = ask(local, &message, fds + skipped, (spec->has_tty ? 1 : 4) - skipped);
     if (r < 0 && (r != -EPIPE || local->is_ready)) /* else init has failed, and says why */
         return as_ours(err_set_errno(err, r, "ask the sandbox to start a process"), err);
     r = local_ready(box, err);
@@ -366,14 +366,16 @@ static int local_file(struct sandbox *box, const struct file_request *request,
                 .times = { request->times[0], request->times[1] } },
     };
 
-    AUTO(fd_close) int payload = payload_make(request->path, argv, NULL, err);
-    if (payload < 0)
-        return payload;
-    int r = local_ready(box, err);
+    AUTO(fd_close) int payload = -1;
+    int r = payload_make_near(request->path, argv, NULL, &message.payload, &payload, err);
+    if (r == 0)
+        r = local_ready(box, err);
     if (r < 0)
         return r;
-    int fds[3] = { payload };
-    size_t n = 1;
+    int fds[3];
+    size_t n = 0;
+    if (payload >= 0)
+        fds[n++] = payload;
     if (request->dir >= 0)
         fds[n++] = request->dir;
     if (has_watch)

@@ -7,6 +7,7 @@
  * kind and number of descriptors before it is used.
  */
 #pragma once
+#include "base/payload.h"
 #include "runtime/files.h"
 #include <carrel/error.h>
 #include <stddef.h>
@@ -16,10 +17,10 @@ enum wire_kind {
     /* host to init */
     WIRE_MAPPED = 1, /* the ids of the sandbox are mapped */
     WIRE_GO,         /* its limits are set; carries cgroup files to join */
-    WIRE_START,      /* carries the payload and, without a terminal, the three streams */
+    WIRE_START, /* carries the payload, if it is long, and without a terminal the streams */
     WIRE_SIGNAL,
     WIRE_TERMINATE, /* SIGTERM; after the grace SIGKILL to its group, whatever became of it */
-    WIRE_FILE,      /* carries the payload, the directory and the watch, if there are */
+    WIRE_FILE,      /* carries the payload, if it is long; directory and watch, if there are */
     WIRE_STOP,      /* end every process but yourself */
     WIRE_LEASE,     /* end by yourself when ... */
     WIRE_FREEZER,   /* carries the file by which to thaw the programs; none: they run */
@@ -75,7 +76,10 @@ struct wire_message {
     uint64_t cpu_us;        /* of everything reaped so far */
     uint64_t peak_bytes; /* resident memory of the largest process reaped so far; 0: unknown */
     struct wire_file file;
-    struct carrel_error error;
+    union {
+        struct payload_near payload; /* of START and FILE, where it is short */
+        struct carrel_error error;   /* of what init says */
+    };
 };
 
 /* Sends one message. Returns 0 or a negative errno (-EPIPE: the other side is gone). */
@@ -88,3 +92,7 @@ int wire_send(
  * the end, or -EPROTO for anything malformed (whatever came with it is closed).
  */
 int wire_receive(int sock, struct wire_message *message, int *fds, int flags);
+
+/* The payload of START or FILE. Where it came as a descriptor, `fds` begins behind that. */
+int wire_payload(
+        struct wire_message *message, const int **fds, int *n_fds, struct payload *out);
