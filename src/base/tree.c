@@ -25,6 +25,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#define MAX_ROUNDS 1000 /* each is paid for by somebody else's work */
+
 struct removal {
     int top;                  /* the directory that is to go */
     uint64_t moved;           /* gives moved directories their names */
@@ -217,6 +219,19 @@ static int empty_dir(struct removal *removal, int dir)
     }
 }
 
+/* Somebody else who removes it moves things up to it, after we have found it empty. */
+static int remove_top(struct removal *removal, int dir, const char *name)
+{
+    int r = -ENOTEMPTY;
+
+    for (int i = 0; i < MAX_ROUNDS && r == -ENOTEMPTY; i++) {
+        r = empty_dir(removal, removal->top);
+        if (r == 0 && unlinkat(dir, name, AT_REMOVEDIR) < 0)
+            r = -errno;
+    }
+    return r;
+}
+
 static int remove_tree(int dir, const char *name, struct carrel_error *err)
 {
     struct removal removal = { .top = -1, .err = err };
@@ -228,11 +243,9 @@ static int remove_tree(int dir, const char *name, struct carrel_error *err)
     if (r == -EISDIR) {
         AUTO(fd_close) int top = open_dir(dir, name);
         removal.top = top;
-        r = top < 0 ? top : empty_dir(&removal, top);
-        if (r == 0 && unlinkat(dir, name, AT_REMOVEDIR) < 0)
-            r = -errno;
+        r = top < 0 ? top : remove_top(&removal, dir, name);
     }
-    if (r == 0)
+    if (r == 0 || r == -ENOENT) /* somebody else was at it, too */
         return 0;
     if (r == removal.result)
         return err_wrap(err, removal.result, "remove tree '%s'",

@@ -12,7 +12,7 @@ struct carrel_error;
  * the depth, directories that forbid reading are opened up first, and attributes that forbid
  * removal (immutable, append-only) are taken off where we may. A mount found in the tree
  * is never entered: what is mounted there belongs to somebody else. Nothing may still be
- * writing to the tree.
+ * writing to the tree, but others may be removing it, too.
  *
  * What can be removed is removed, even when something else cannot; the first failure is
  * returned. Allocates nothing, and so is safe between clone and exec, unless something belongs

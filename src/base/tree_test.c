@@ -272,3 +272,43 @@ TEST(a_parent_that_may_not_be_written_is_an_error_with_a_reason)
     CHECK_EQ(fchmod(top, 0700), 0);
     CHECK_EQ(tree_remove(dir, name, &err), 0);
 }
+
+/* Four levels of directories with two files each. */
+static void fill_levels(int dir)
+{
+    AUTO(fd_close) int at = fcntl(dir, F_DUPFD_CLOEXEC, 3);
+
+    for (int i = 0; i < 4; i++) {
+        make_file(at, "a");
+        make_file(at, "b");
+        CHECK_EQ(mkdirat(at, "deep", 0700), 0);
+        CHECK_EQ(mkdirat(at, "flat", 0700), 0);
+        int next = open_sub(at, "deep");
+        fd_close(at);
+        at = next;
+    }
+}
+
+TEST(several_may_remove_the_same_tree_at_once)
+{
+    for (int round = 0; round < 100; round++) {
+        char name[32];
+        AUTO(fd_close) int dir = make_tree(name);
+        AUTO(fd_close) int top = open_sub(dir, name);
+        pid_t pids[4];
+        int status;
+
+        fill_levels(top);
+        for (size_t i = 0; i < ARRAY_LEN(pids); i++) {
+            pids[i] = fork();
+            CHECK(pids[i] >= 0);
+            if (pids[i] == 0)
+                _exit(tree_remove(dir, name, &err) == 0 ? 0 : 1);
+        }
+        for (size_t i = 0; i < ARRAY_LEN(pids); i++) {
+            CHECK_EQ(waitpid(pids[i], &status, 0), pids[i]);
+            CHECK_EQ(status, 0);
+        }
+        CHECK(!exists(dir, name));
+    }
+}

@@ -103,7 +103,7 @@ static int retire_batch(struct sweep *sweep)
         if (r == 0 && !has(&names, id)) {
             if (renameat(sweep->layers, id, sweep->layers, old) == 0)
                 sweep->swept++;
-            else
+            else if (errno != ENOENT) /* its owner has removed it, lock and all */
                 r = err_set_errno(sweep->err, -errno, "remove the layer '%s'", id);
         }
         fd_close(sweep->batch[i].lock);
@@ -121,7 +121,7 @@ static int consider(struct sweep *sweep, const char *id)
     AUTO(fd_close) int lock = dir < 0 ? -1 : store_lock_shared(dir);
     int r = dir < 0 ? -errno : lock < 0 ? lock : store_lock_alone(lock);
 
-    if (r == -EWOULDBLOCK)
+    if (r == -EWOULDBLOCK || r == -ENOENT) /* in use, or its owner has just removed it */
         return 0;
     if (r < 0)
         return err_set_errno(sweep->err, r, "look at the layer '%s'", id);
