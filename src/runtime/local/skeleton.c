@@ -210,11 +210,20 @@ static int clone_part(int dir, const char *path, uint64_t set, uint64_t clear)
         .propagation = MS_PRIVATE,
     };
     AUTO(fd_close)
-    int mount = open_tree(dir, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW);
+    int mount = open_tree(dir, path,
+            OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH);
 
     if (mount < 0 || mount_setattr(mount, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0)
         return -errno;
     return fd_steal(&mount);
+}
+
+/* By whatever name: a sweep may retire it while we are at it, and takes it away later. */
+static int find(int dir, const char *name)
+{
+    int fd = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+    return fd < 0 ? -errno : fd;
 }
 
 int skeleton_open(
@@ -222,22 +231,22 @@ int skeleton_open(
 {
     const uint64_t fixed = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID;
     char name[NAME_SIZE];
-    char dev_name[NAME_SIZE + 8];
 
     if (!plan->shares_skeleton)
         return 0;
     name_of(plan, name);
-    (void)snprintf(dev_name, sizeof(dev_name), "%s/dev", name);
-    AUTO(fd_close) int root = clone_part(dir, name, fixed | MOUNT_ATTR_NODEV, 0);
-    if (root == -ENOENT) {
+    AUTO(fd_close) int found = find(dir, name);
+    if (found == -ENOENT) {
         (void)make(dir, name, plan); /* what came of it shows below */
-        root = clone_part(dir, name, fixed | MOUNT_ATTR_NODEV, 0);
-        if (root == -ENOENT)
+        found = find(dir, name);
+        if (found == -ENOENT)
             return 0;
     }
+    AUTO(fd_close)
+    int root = found < 0 ? found : clone_part(found, "", fixed | MOUNT_ATTR_NODEV, 0);
     /* /run itself may be nodev, and the copy begins with that. */
     int dev = root < 0 ? root
-                       : clone_part(dir, dev_name, fixed | MOUNT_ATTR_NOEXEC, MOUNT_ATTR_NODEV);
+                       : clone_part(found, "dev", fixed | MOUNT_ATTR_NOEXEC, MOUNT_ATTR_NODEV);
     if (dev < 0)
         return err_set_errno(err, dev, "mount the skeleton of the root");
     *skeleton = (struct skeleton){ .root = fd_steal(&root), .dev = dev };
