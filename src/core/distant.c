@@ -133,10 +133,11 @@ static int start(struct sandbox *box, const struct process_spec *spec, struct pr
     int fds[KEEPER_MAX_FDS];
 
     AUTO(fd_close) int payload = -1;
-    int n = payload_make_near(
+    int r = payload_make_near(
             spec->cwd ? spec->cwd : "", spec->argv, spec->env, &message.payload, &payload, err);
-    if (n == 0)
-        n = distant_ask(distant, &message, &payload, payload >= 0, fds, err);
+    if (r < 0)
+        return r;
+    int n = distant_ask(distant, &message, &payload, payload >= 0, fds, err);
     if (n < 0)
         return n;
     out->id = message.process;
@@ -217,9 +218,9 @@ static int file(struct sandbox *box, const struct file_request *request,
     int fds[KEEPER_MAX_FDS];
 
     AUTO(fd_close) int payload = -1;
-    int n = payload_make_near(request->path, other, NULL, &message.payload, &payload, err);
-    if (n < 0)
-        return n;
+    int r = payload_make_near(request->path, other, NULL, &message.payload, &payload, err);
+    if (r < 0)
+        return r;
     if (payload >= 0)
         given[n_given++] = payload;
     if (request->dir >= 0) {
@@ -230,7 +231,7 @@ static int file(struct sandbox *box, const struct file_request *request,
         given[n_given++] = request->watch;
         message.flags |= KEEPER_HAS_WATCH;
     }
-    n = distant_ask(distant_of(box), &message, given, n_given, fds, err);
+    int n = distant_ask(distant_of(box), &message, given, n_given, fds, err);
     if (n < 0)
         return n;
     *answer = message.file_answer;

@@ -210,9 +210,10 @@ int living_fork(struct living *living, const struct living_fork *fork, struct ca
     if (r < 0)
         return r;
     AUTO(fd_close) int payload = -1;
-    int n = payload_make_near("", fork->labels, NULL, &message.payload, &payload, err);
-    if (n == 0)
-        n = distant_ask(living->box, &message, &payload, payload >= 0, fds, err);
+    r = payload_make_near("", fork->labels, NULL, &message.payload, &payload, err);
+    if (r < 0)
+        return r;
+    int n = distant_ask(living->box, &message, &payload, payload >= 0, fds, err);
     if (n < 0)
         return n;
     r = n == 1 ? await_births(fds[0], fork, err)
