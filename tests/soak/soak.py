@@ -2,8 +2,8 @@
 
 usage: soak.py [--seconds N] [--seed N] [--clients N] [--carrel FILE] [--name TEXT] [--first N]
 
-Each client makes, uses, forks, pauses, kills and destroys sandboxes in an order that the seed
-decides; keepers and inits are killed with SIGKILL on the way. A command may say that the sandbox
+Each client makes, uses, forks, pauses, kills and destroys sandboxes, and cleans up, in an order that
+the seed decides; keepers and inits are killed with SIGKILL on the way. A command may say that the sandbox
 is gone, paused or busy; anything else it fails with is a failure here. Two sandboxes live from the
 beginning to the end and are used by all clients; one of them is forked as well. Their keepers, and
 the init that is never made anew, must not end with more descriptors than after their first use.
@@ -165,6 +165,22 @@ class Soak:
         client.send_signal(rng.choice([signal.SIGKILL, signal.SIGTERM]))
         client.wait()
 
+    def clean(self, rng, _):
+        """In the middle of everything: it takes nothing of the living, and fails for nobody's sake."""
+        self.carrel("cleanup", may_fail=False)
+
+    def seal(self, rng, box):
+        """A snapshot, and a sandbox from it that outlives it."""
+        name = f"s{rng.randrange(1 << 60)}"
+        status, _ = self.carrel("snapshot", box, name)
+        if status != 0:
+            return
+        status, out = self.carrel("create", "--from", name, "--lease", "10s", may_fail=False)
+        if status == 0:
+            with self.lock:
+                self.ids.append(out.decode().strip())
+        self.carrel("snapshot", "rm", name, may_fail=False)
+
     # --- what lives for all the time ---
 
     WAYS = ["execute", "detach", "write", "cancel", "look", "fork", "pause"]
@@ -206,7 +222,8 @@ class Soak:
         return more
 
     STEPS = [("execute", 30), ("detach", 8), ("write", 10), ("fork", 4), ("pause", 5), ("look", 6),
-             ("renew", 4), ("kill", 4), ("destroy", 12), ("cancel", 6), ("last", 12)]
+             ("renew", 4), ("kill", 4), ("destroy", 12), ("cancel", 6), ("last", 12),
+             ("clean", 3), ("seal", 4)]
 
     def client(self, number):
         rng = random.Random(self.args.seed * 1000003 + number)
