@@ -94,7 +94,7 @@ static int publish(struct workplace *place, const char *quarantine, const char *
     memcpy(ws->branch_to, ws->snapshot, sizeof(ws->branch_to));
     int r = workspace_save(ws, err); /* before: else we would not know our own work again */
     return r < 0 ? r
-                 : harvest_publish(place->repo, quarantine, branch, ws->snapshot, old,
+                 : harvest_publish(place->repo, quarantine, branch, ws->base, ws->snapshot, old,
                            "carrel: run", err);
 }
 

@@ -435,7 +435,8 @@ static int take_overlay(struct taking *t, struct carrel_error *err)
 
 /*
  * The snapshot gets a new id from the clock each time. If what is on the branch says the same,
- * it stays the snapshot: a look must not make something uncommitted of it.
+ * it stays the snapshot: a look must not make something uncommitted of it. Its objects are
+ * taken back from there: the branch is the user's, who may delete it.
  */
 static bool is_on_branch(const struct taking *t)
 {
@@ -444,9 +445,11 @@ static bool is_on_branch(const struct taking *t)
 
     if (!ws->is_published || strcmp(t->tip, ws->tip) != 0)
         return false;
-    return strcmp(t->snapshot, ws->snapshot) == 0 ||
-           git_run(&git, GIT_ARGS("diff-tree", "--quiet", ws->snapshot, t->snapshot), NULL,
-                   NULL) == 0;
+    if (strcmp(t->snapshot, ws->snapshot) != 0 &&
+            git_run(&git, GIT_ARGS("diff-tree", "--quiet", ws->snapshot, t->snapshot), NULL,
+                    NULL) != 0)
+        return false;
+    return harvest_join(t->place->repo, t->quarantine, ws->base, ws->snapshot, NULL) == 0;
 }
 
 /* Each its kind and its path, with a NUL behind. */

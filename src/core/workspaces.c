@@ -575,8 +575,8 @@ int workspaces_prune(const char *repo_dir, uint64_t age_s, bool is_dry_run,
         (void)snprintf(name, sizeof(name), "%s/%s", ws->task, ws->run);
         if (!is_dry_run)
             r = workspaces_discard(name, false, err);
-        if (r == -ENOTEMPTY) { /* a second look found something */
-            r = 0;
+        if (r == -ENOTEMPTY || r == -EBUSY || r == -ENOENT) {
+            r = 0; /* a second look found something; or somebody is at it, or was */
             continue;
         }
         if (r == 0 && each)

@@ -82,14 +82,27 @@ int harvest_summarize(const struct repo *repo, const char *dir, const char *base
         struct carrel_error *err);
 
 /*
- * Puts the quarantine's packs and loose objects into the repository, on the disk, then moves
- * `branch` (full ref name) from `old` to `tip`, and then empties the quarantine. First it looks
- * whether everything that tip reaches and old does not is still there: -EBADMSG if not. Killed
- * anywhere it leaves at most objects that nothing refers to, and another call finishes. On
- * failure the branch is where it was and the quarantine is complete.
+ * Makes one pack in the quarantine of everything that `tip` reaches and `base` does not, also
+ * of what lay in the repository already, and removes all else there. -EBADMSG: something is
+ * gone; weeks may lie between harvest and this, and it may lean on objects that no branch of
+ * the user held and that were collected since.
+ */
+int harvest_join(const struct repo *repo, const char *dir, const char *base, const char *tip,
+        struct carrel_error *err);
+
+/*
+ * Joins the quarantine's objects, puts them into the repository, on the disk, and then moves
+ * `branch` (full ref name) from `old` to `tip`. Killed anywhere it leaves at most objects that
+ * nothing refers to, and another call finishes. On failure the branch is where it was. The
+ * quarantine is complete, always.
  */
 int harvest_publish(const struct repo *repo, const char *dir, const char *branch,
-        const char *tip, const char *old, const char *message, struct carrel_error *err);
+        const char *base, const char *tip, const char *old, const char *message,
+        struct carrel_error *err);
+
+/* What a publication of `branch` that was killed may have left: packs that git keeps for ever.
+ */
+void harvest_unkeep(const struct repo *repo, const char *branch);
 
 /* A scrubbed git that sees repository and quarantine; `objects` is where it writes: dir. */
 struct git harvest_git(const struct repo *repo, const char *dir);

@@ -317,29 +317,37 @@ static bool holds(int dir, const char *name, const char *text)
     return n >= 0 && (size_t)n == strlen(text) && memcmp(found, text, (size_t)n) == 0;
 }
 
-int objects_unkeep(int from, int to, const char *note, struct carrel_error *err)
+static bool is_keep(const char *name)
 {
-    AUTO(fd_close) int source = open_dir(from, "pack");
-    AUTO(fd_close) int target = open_dir(to, "pack");
-    if (source < 0 || target < 0)
+    size_t len = strlen(name);
+
+    return len > 10 && strncmp(name, "pack-", 5) == 0 && strcmp(name + len - 5, ".keep") == 0;
+}
+
+int objects_unkeep(int to, const char *note, struct carrel_error *err)
+{
+    AUTO(fd_close) int packs = open_dir(to, "pack");
+    if (packs < 0)
         return 0; /* no packs: nothing is kept */
-    AUTO(dir_close) DIR *dir = list(source);
+    AUTO(dir_close) DIR *dir = list(packs);
     if (!dir)
-        return err_set_errno(err, -errno, "list the packs of the quarantine");
+        return err_set_errno(err, -errno, "list the packs of the repository");
 
     const struct dirent *entry;
-    char name[NAME_MAX + 1];
     int worst = 0;
     while ((entry = readdir(dir))) {
-        if (!pack_part(entry->d_name, ".keep", name) || !holds(target, name, note))
+        if (!is_keep(entry->d_name) || !holds(packs, entry->d_name, note))
             continue;
-        if (unlinkat(target, name, 0) < 0 && errno != ENOENT)
-            worst = err_set_errno(err, -errno, "remove '%s' from the repository", name);
+        if (unlinkat(packs, entry->d_name, 0) < 0 && errno != ENOENT)
+            worst = err_set_errno(
+                    err, -errno, "remove '%s' from the repository", entry->d_name);
     }
     return worst;
 }
 
-int objects_clear(int from, struct carrel_error *err)
+/* All entries that `is_it` takes for the word. */
+static int clear(int from, bool (*is_it)(const char *name, const char *word), const char *word,
+        struct carrel_error *err)
 {
     AUTO(dir_close) DIR *dir = list(from);
     if (!dir)
@@ -347,11 +355,37 @@ int objects_clear(int from, struct carrel_error *err)
 
     const struct dirent *entry;
     while ((errno = 0, entry = readdir(dir))) {
-        if (strcmp(entry->d_name, "pack") != 0 && !is_hex(entry->d_name, 2))
+        if (entry->d_name[0] == '.' || !is_it(entry->d_name, word))
             continue;
         int r = tree_remove(from, entry->d_name, err);
         if (r < 0)
             return r;
     }
     return errno ? err_set_errno(err, -errno, "list the quarantine") : 0;
+}
+
+static bool is_of_another_pack(const char *name, const char *but)
+{
+    const size_t len = strlen(but);
+
+    return strncmp(name, but, len) != 0 || name[len] != '.';
+}
+
+static bool is_fan(const char *name, const char *unused)
+{
+    (void)unused;
+    return is_hex(name, 2);
+}
+
+int objects_clear(int from, const char *but, struct carrel_error *err)
+{
+    if (!but) {
+        int r = tree_remove(from, "pack", err);
+        return r < 0 ? r : clear(from, is_fan, NULL, err);
+    }
+    AUTO(fd_close) int packs = open_dir(from, "pack");
+    if (packs < 0)
+        return err_set_errno(err, packs, "open the packs of the quarantine");
+    int r = clear(packs, is_of_another_pack, but, err);
+    return r < 0 ? r : clear(from, is_fan, NULL, err);
 }

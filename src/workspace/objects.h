@@ -23,8 +23,8 @@ enum objects_care {
 int objects_add(
         int from, int to, enum objects_care care, const char *note, struct carrel_error *err);
 
-/* Removes from `to` the .keep files of the packs in `from` that hold exactly `note`. */
-int objects_unkeep(int from, int to, const char *note, struct carrel_error *err);
+/* Removes from `to` the .keep files that hold exactly `note`, also those of earlier attempts. */
+int objects_unkeep(int to, const char *note, struct carrel_error *err);
 
-/* Removes packs and loose objects, and nothing else. */
-int objects_clear(int from, struct carrel_error *err);
+/* Removes packs and loose objects, and nothing else; `but`: the name of a pack that stays. */
+int objects_clear(int from, const char *but, struct carrel_error *err);

@@ -32,8 +32,8 @@ static void harvest(struct fixture *fx, char tip[static OID_MAX])
 
 static int publish(struct fixture *fx, const char *tip)
 {
-    return harvest_publish(
-            &fx->repo, fx->quarantine, BRANCH, tip, fx->base, "carrel: commit", &fx->err);
+    return harvest_publish(&fx->repo, fx->quarantine, BRANCH, fx->base, tip, fx->base,
+            "carrel: commit", &fx->err);
 }
 
 static void check_published(struct fixture *fx, const char *tip)
@@ -48,7 +48,6 @@ static void check_published(struct fixture *fx, const char *tip)
     CHECK_STR(text, "y");
     sh(text, sizeof(text), "find %s -name '*.keep' -o -name 'tmp_*'", fx->objects);
     CHECK_STR(text, "");
-    CHECK_EQ(quarantined(fx), 0);
 }
 
 TEST(objects_and_branch_arrive)
@@ -66,6 +65,7 @@ TEST(objects_and_branch_arrive)
     CHECK_STR(text, "carrel: commit");
     CHECK_EQ(publish(&fx, tip), 0); /* once more is fine */
     check_published(&fx, tip);
+    CHECK(quarantined(&fx) > 0); /* whatever becomes of the branch */
 }
 
 TEST(loose_objects_arrive_too)
@@ -121,8 +121,8 @@ TEST(only_full_ids_are_published)
     harvest(&fx, tip);
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         CHECK_EQ(publish(&fx, names[i]), -EINVAL);
-        CHECK_EQ(harvest_publish(
-                         &fx.repo, fx.quarantine, BRANCH, tip, names[i], "carrel", &fx.err),
+        CHECK_EQ(harvest_publish(&fx.repo, fx.quarantine, BRANCH, fx.base, tip, names[i],
+                         "carrel", &fx.err),
                 -EINVAL);
     }
     sh(text, sizeof(text), "git --git-dir=%s rev-parse " BRANCH, fx.git_dir);
@@ -233,8 +233,8 @@ TEST(another_file_system_gets_copies)
     check_published(&fx, tip);
 }
 
-/* Lets the child make `n` system calls and kills it at the next. False: it ended before. */
-static bool kill_at_call(pid_t pid, int n)
+/* Lets the child make `n` system calls and stops it at the next. False: it ended before. */
+static bool stop_at_call(pid_t pid, int n)
 {
     int status;
 
@@ -249,9 +249,30 @@ static bool kill_at_call(pid_t pid, int n)
         }
         CHECK(WIFSTOPPED(status));
     }
+    return true;
+}
+
+static bool kill_at_call(pid_t pid, int n)
+{
+    int status;
+
+    if (!stop_at_call(pid, n))
+        return false;
     CHECK_EQ(kill(pid, SIGKILL), 0);
     CHECK_EQ(waitpid(pid, &status, 0), pid);
     return true;
+}
+
+static pid_t publish_traced(struct fixture *fx, const char *tip)
+{
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        CHECK_EQ(ptrace(PTRACE_TRACEME, 0, NULL, NULL), 0);
+        CHECK_EQ(raise(SIGSTOP), 0);
+        _exit(publish(fx, tip) < 0);
+    }
+    return pid;
 }
 
 TEST(after_a_kill_at_any_call_the_next_attempt_finishes)
@@ -270,15 +291,49 @@ TEST(after_a_kill_at_any_call_the_next_attempt_finishes)
                 " cp -a before repo/.git/objects/pack && cd repo && git update-ref -d " BRANCH
                 " && git update-ref " BRANCH " %s",
                 fx.top, fx.base);
-        pid_t pid = fork();
-        if (pid == 0) {
-            CHECK_EQ(ptrace(PTRACE_TRACEME, 0, NULL, NULL), 0);
-            CHECK_EQ(raise(SIGSTOP), 0);
-            _exit(publish(&fx, tip) < 0);
-        }
-        was_killed = kill_at_call(pid, n);
+        was_killed = kill_at_call(publish_traced(&fx, tip), n);
         sh(NULL, 0, "git --git-dir=%s fsck --connectivity-only --no-dangling", fx.git_dir);
         CHECK_EQ(publish(&fx, tip), 0);
+        check_published(&fx, tip);
+    }
+}
+
+/* Half of them loose, as a commit of ours is, and one of them in the repository already. */
+static void make_loose(struct fixture *fx, char tip[static OID_MAX])
+{
+    sh(tip, OID_MAX,
+            "cd %s && export GIT_OBJECT_DIRECTORY=%s GIT_ALTERNATE_OBJECT_DIRECTORIES=%s &&"
+            " git --git-dir=%s commit-tree -p %s -m loose %s^{tree}",
+            fx->top, fx->quarantine, fx->objects, fx->git_dir, tip, tip);
+    sh(NULL, 0, "echo y | git --git-dir=%s hash-object -w --stdin >%s/blob", fx->git_dir,
+            fx->top);
+}
+
+TEST(a_gc_of_the_users_takes_nothing_at_any_call)
+{
+    AUTO(fixture_finish) struct fixture fx;
+    char tip[OID_MAX];
+    bool was_stopped = true;
+
+    fixture_init(&fx, "");
+    harvest(&fx, tip);
+    make_loose(&fx, tip);
+    sh(NULL, 0, "cd %s && cp -a quarantine saved && cp -a repo/.git/objects before", fx.top);
+    for (int n = 0; was_stopped; n += 5) {
+        sh(NULL, 0,
+                "cd %s && rm -rf quarantine repo/.git/objects && cp -a saved quarantine &&"
+                " cp -a before repo/.git/objects && cd repo && git update-ref -d " BRANCH
+                " && git update-ref " BRANCH " %s",
+                fx.top, fx.base);
+        pid_t pid = publish_traced(&fx, tip);
+        was_stopped = stop_at_call(pid, n);
+        sh(NULL, 0, "cd %s/repo && git prune --expire=now && git repack -adq", fx.top);
+        if (was_stopped) {
+            int status;
+            CHECK_EQ(ptrace(PTRACE_DETACH, pid, NULL, NULL), 0);
+            CHECK_EQ(waitpid(pid, &status, 0), pid);
+            CHECK_EQ(status, 0);
+        }
         check_published(&fx, tip);
     }
 }

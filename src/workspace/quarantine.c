@@ -4,6 +4,7 @@
 #include "base/fd.h"
 #include "base/tree.h"
 #include "workspace/harvest.h"
+#include "workspace/name.h"
 #include "workspace/objects.h"
 #include "workspace/treepath.h"
 #include <errno.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #define SCRATCH "scratch"
+#define PACK_NAME_MAX (OID_MAX + 8)
 
 static int open_dir(int at, const char *path)
 {
@@ -32,7 +34,7 @@ int harvest_open(const char *dir, struct carrel_error *err)
 
     int r = tree_remove(fd, SCRATCH, err);
     if (r == 0)
-        r = objects_clear(fd, err);
+        r = objects_clear(fd, NULL, err);
     return r < 0 ? err_wrap(err, r, "empty '%s'", dir) : 0;
 }
 
@@ -125,6 +127,19 @@ int quarantine_keep(const struct quarantine *quarantine, struct carrel_error *er
     return objects_add(from, quarantine->dir, OBJECTS_QUICK, NULL, err);
 }
 
+#define PACK_GIT                                                                               \
+    QUARANTINE_GIT, "-c", "pack.useBitmaps=false", "-c", "pack.packSizeLimit=0",               \
+            "pack-objects", "--revs", "--sparse", "--quiet", "--window=0", "--threads=1"
+
+static int as_not_whole(int r, struct carrel_error *err)
+{
+    if (r > 0 || r == -EINTR)
+        r = -EBADMSG;
+    if (err)
+        err->code = r;
+    return r;
+}
+
 /*
  * Packing for nobody reads each object once. `git rev-list --objects` would do, but it first
  * walks the whole tree of base: six times as long at 50,000 files.
@@ -140,17 +155,55 @@ int quarantine_check_whole(const struct git *git, const char *tip, const char *b
     io.input_len = strlen(revisions);
     io.timeout_ms = limits->timeout_ms;
     io.max_memory_bytes = limits->max_memory_bytes;
-    int r = git_run(git,
-            GIT_ARGS(QUARANTINE_GIT, "-c", "pack.useBitmaps=false", "pack-objects", "--revs",
-                    "--sparse", "--thin", "--stdout", "--quiet", "--window=0", "--threads=1"),
-            &io, err);
-    if (r == 0)
+    int r = git_run(git, GIT_ARGS(PACK_GIT, "--thin", "--stdout"), &io, err);
+    return r == 0 ? 0 : as_not_whole(r, err);
+}
+
+/* The pack's name without an ending; "": there was nothing to pack. */
+static int pack(const struct repo *repo, const struct quarantine *quarantine, const char *base,
+        const char *tip, char name[static PACK_NAME_MAX], struct carrel_error *err)
+{
+    const struct git git = harvest_git(repo, quarantine->objects);
+    AUTO(buf_finish) struct buf hash = BUF_INIT(OID_MAX + 1);
+    AUTO(free) char *prefix = join(quarantine->objects, "/pack/pack");
+    char revisions[2 * OID_MAX + 4];
+    struct git_io io = GIT_IO_INIT;
+
+    if (!prefix)
+        return err_set_errno(err, -ENOMEM, "pack the harvest");
+    (void)snprintf(revisions, sizeof(revisions), "%s\n^%s\n", tip, base);
+    io.input = revisions;
+    io.input_len = strlen(revisions);
+    io.output = &hash;
+    int r = git_run(&git, GIT_ARGS(PACK_GIT, "--non-empty", prefix), &io, err);
+    if (r != 0)
+        return as_not_whole(r, err);
+    name[0] = '\0';
+    if (hash.len > 0 && hash.data[hash.len - 1] == '\n')
+        hash.data[--hash.len] = '\0';
+    if (hash.len > 0 && !name_is_oid(hash.data))
+        return err_set(err, -EPROTO, "git pack-objects gave no pack");
+    if (hash.len > 0)
+        (void)snprintf(name, PACK_NAME_MAX, "pack-%s", hash.data);
+    return 0;
+}
+
+int harvest_join(const struct repo *repo, const char *dir, const char *base, const char *tip,
+        struct carrel_error *err)
+{
+    AUTO(quarantine_finish) struct quarantine quarantine = QUARANTINE_INIT;
+    char name[PACK_NAME_MAX];
+
+    int r = quarantine_begin(repo, dir, &quarantine, err);
+    if (r < 0)
+        return r;
+    r = pack(repo, &quarantine, base, tip, name, err);
+    if (r < 0)
+        return err_wrap(err, r, "the harvest is not whole any more, take it again");
+    if (!name[0])
         return 0;
-    if (r > 0 || r == -EINTR)
-        r = -EBADMSG;
-    if (err)
-        err->code = r;
-    return r;
+    r = quarantine_keep(&quarantine, err);
+    return r < 0 ? r : objects_clear(quarantine.dir, name, err);
 }
 
 void quarantine_finish(struct quarantine quarantine)

@@ -4,6 +4,7 @@
 #include "base/fd.h"
 #include "base/tree.h"
 #include "workspace/admin.h"
+#include "workspace/harvest.h"
 #include "workspace/record.h"
 #include "workspace/ref.h"
 #include <errno.h>
@@ -79,6 +80,7 @@ static int forget(const struct repo *repo, const struct workspace *ws, const str
 {
     int r = admin_remove(repo, ws->task, ws->run, err);
 
+    harvest_unkeep(repo, fate->ref);
     if (r < 0 || !fate->at[0] || admin_is_checked_out(repo, ws->branch))
         return r;
     r = ref_delete(repo, fate->ref, fate->at, err);

@@ -870,9 +870,9 @@ room_for_files() {
 
 stopped_client() {
     create
-    background exec --timeout 500ms "$id" -- sleep 1000
+    background exec --timeout 3s "$id" -- sleep 1000
     until_true says 'r["processes"] == 1'
-    kill -STOP "$pid"
+    kill -STOP "$pid" # a busy machine may need more than a second to come this far
     until_true says 'r["processes"] == 0'
     kill -CONT "$pid"
     ended || true

@@ -152,6 +152,33 @@ committed_is_asked_again() {
 }
 @test "work counts as committed while some branch or tag has it" { both committed_is_asked_again; }
 
+# The branch is the user's, and so are its objects: the workspace has its own.
+collected() {
+    local branch again
+    new_repo
+    in_repo run --workspace --run r1 -c 'echo b >b; git add b; git commit -qm b; echo c >c'
+    for again in no yes; do
+        in_repo workspace commit r1
+        [ "$status" -eq 0 ]
+        [ "$again" = no ] || in_repo workspace resume r1 -- true
+        branch=$(g for-each-ref --format='%(refname)' 'refs/heads/*run-r1')
+        g update-ref -d "$branch"
+        g reflog expire --expire=now --all
+        g gc -q --prune=now
+        in_repo workspace diff r1 --stat
+        [ "$status" -eq 0 ]
+        [[ "$out" == *"2 files changed"* ]]
+        in_repo workspace log r1
+        [ "$status" -eq 0 ]
+        in_repo workspace repair r1
+        in_repo workspace commit r1
+        [ "$status" -eq 0 ]
+        [ "$(g show "$branch:c")" = c ]
+    done
+    g fsck --strict
+}
+@test "a branch that was deleted and collected takes nothing of the workspace's" { both collected; }
+
 # ---- the tree below -----------------------------------------------------------------------------
 
 checkouts() { me sh -c 'ls state/carrel/checkouts/*' | grep -cE '^[0-9a-f]{40}$'; }
