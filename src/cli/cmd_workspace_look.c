@@ -306,8 +306,7 @@ static int print_status_json(
 
     json_object(&json, NULL);
     json_bool(&json, "ok", true);
-    json_str(&json, "run", report->ws->run);
-    json_str(&json, "task", report->ws->task);
+    workspace_write_name(&json, report->ws);
     json_str(&json, "state", workspaces_state(report->ws));
     json_bool(&json, "clean", n == 0);
     json_u64(&json, "commits", report->committed.n_commits);

@@ -76,10 +76,19 @@ static void write_id(struct json *json, const char *key, const char *id)
     json_str(json, key, id[0] ? id : NULL);
 }
 
-void workspace_write(struct json *json, const struct workspace *ws)
+void workspace_write_name(struct json *json, const struct workspace *ws)
 {
+    char name[2 * NAME_ID_MAX + 2];
+
+    (void)snprintf(name, sizeof(name), "%s/%s", ws->task, ws->run);
+    json_str(json, "name", name);
     json_str(json, "run", ws->run);
     json_str(json, "task", ws->task);
+}
+
+void workspace_write(struct json *json, const struct workspace *ws)
+{
+    workspace_write_name(json, ws);
     json_str(json, "state", workspaces_state(ws));
     write_id(json, "branch", ws->branch);
     write_id(json, "base", ws->base);

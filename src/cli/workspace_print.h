@@ -23,7 +23,10 @@ void workspace_put_summary(const struct harvest_summary *summary, uint64_t n_asi
 
 const char *workspace_oddity_text(enum oddity_kind kind);
 
-/* The fields of a workspace, into the object that is open. */
+/* name ("T/R"), run and task, into the object that is open. */
+void workspace_write_name(struct json *json, const struct workspace *ws);
+
+/* These and all else that is known of a workspace. */
 void workspace_write(struct json *json, const struct workspace *ws);
 
 /* An object `key`: files, added, removed, commits, rewritten. */

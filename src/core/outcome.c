@@ -174,7 +174,10 @@ static void write_conflicts(const struct outcome *outcome, struct json *json)
 void outcome_write_json(const struct outcome *outcome, const char *run, struct json *json)
 {
     const struct harvest_summary *summary = &outcome->summary;
+    char name[2 * NAME_ID_MAX + 2];
 
+    (void)snprintf(name, sizeof(name), "%s/%s", outcome->task, run);
+    json_str(json, "name", name);
     json_str(json, "run", run);
     json_str(json, "directory", outcome->path);
     json_str(json, "branch", outcome->branch[0] ? outcome->branch : NULL);

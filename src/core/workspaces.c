@@ -148,14 +148,11 @@ int workspaces_resolve(const char *given, const char *repo_dir, char *name, size
     int r = state_path(state, sizeof(state), err);
     if (r == 0)
         r = workspace_find(state, given, &ws, err);
-    int len = snprintf(name, size, "%s", given);
-    if (r == -EEXIST && find_here(given, repo_dir, &ws)) {
-        len = snprintf(name, size, "%s/%s", ws->task, ws->run);
-        r = 0;
-    }
-    if (r == 0 && (len < 0 || (size_t)len >= size))
-        r = err_set_errno(err, -ENAMETOOLONG, "'%s'", given);
-    return r;
+    if (r < 0 && !(r == -EEXIST && find_here(given, repo_dir, &ws)))
+        return r;
+    int len = snprintf(name, size, "%s/%s", ws->task, ws->run);
+    return len < 0 || (size_t)len >= size ? err_set_errno(err, -ENAMETOOLONG, "'%s'", given)
+                                          : 0;
 }
 
 /* The workspace, held by us. */

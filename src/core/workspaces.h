@@ -28,8 +28,8 @@ DEFINE_AUTO(struct workspace_list *, workspace_list_free)
 int workspaces_list(
         const char *repo_dir, struct workspace_list **out, struct carrel_error *err);
 
-/* What `given` ("R" or "T/R") means: the same if there is one of that name, else, where several
- * tasks have that run, the "T/R" of the repository at `repo_dir`. */
+/* The "T/R" that `given` ("R" or "T/R") means; where several tasks have that run, the one of
+ * the repository at `repo_dir`. */
 int workspaces_resolve(const char *given, const char *repo_dir, char *name, size_t size,
         struct carrel_error *err);
 

@@ -498,6 +498,28 @@ merge_conflict() {
 }
 @test "a merge with conflicts changes nothing of the user's and ends with 1" { both merge_conflict; }
 
+one_name() { # for a program: the same word wherever it meets the workspace, and one that any verb takes
+    local verb given
+    new_repo
+    agent r1 --json
+    holds 'r["workspace"]["name"] == "t/r1"'
+    in_repo workspace list --json
+    holds 'r["workspaces"][0]["name"] == "t/r1"'
+    for given in r1 t/r1 ''; do
+        for verb in show status 'diff --stat' log patch commit apply lock unlock repair open close discard; do
+            # shellcheck disable=SC2086  # words of their own; the empty one is no word
+            in_repo workspace $verb --json $given
+            [ "$status" -eq 0 ]
+            holds '(r["discarded"][0] if "discarded" in r else r)["name"] == "t/r1"'
+            [ "$verb" != apply ] || g reset -q --hard
+            [ "$verb" != apply ] || g clean -qf
+        done
+        g branch -qD task-t-run-r1
+        agent r1
+    done
+}
+@test "the JSON of every subcommand calls a workspace by task and run" { both one_name; }
+
 # ---- keeping and removing -----------------------------------------------------------------------
 
 discards() {
@@ -511,7 +533,7 @@ discards() {
     agent r3
     in_repo workspace discard r2 r3 --force
     [ "$status" -eq 0 ]
-    [ "$out" = $'discarded r2\ndiscarded r3' ]
+    [ "$out" = $'discarded t/r2\ndiscarded t/r3' ]
     in_repo workspace commit r1
     in_repo workspace discard r1
     [ "$status" -eq 0 ]

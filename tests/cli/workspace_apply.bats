@@ -65,7 +65,7 @@ says_where() {
     in_repo workspace apply r1
     [ "$out" = "changed 3 files in $T/repo (branch main); nothing is staged or committed" ]
     in_repo workspace apply r1 --json
-    holds "r['ok'] and r['name'] == 'r1' and r['top'] == '$T/repo' and r['branch'] == 'main'"
+    holds "r['ok'] and r['name'] == 't/r1' and r['top'] == '$T/repo' and r['branch'] == 'main'"
     g add -A
     g reset -q --hard
     carrel_in repo/src workspace merge r1

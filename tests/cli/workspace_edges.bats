@@ -148,7 +148,7 @@ half_made() {
     is_one_error 125 "carrel: run 'r1' was never made; carrel cleanup removes it"
     for verb in show status diff commit apply open; do
         in_repo workspace "$verb" r1
-        is_one_error 125 "carrel: workspace 'r1' was never finished; carrel cleanup removes it"
+        is_one_error 125 "carrel: workspace 't/r1' was never finished; carrel cleanup removes it"
         [ -z "$out" ]
     done
     in_repo workspace prune
@@ -372,7 +372,7 @@ committed_then_refused() {
     in_repo workspace prune
     [ "$out" = "nothing to prune" ]
     in_repo workspace discard r1
-    is_one_error 125 "carrel: what run 'r1' changed is not known*was refused*"
+    is_one_error 125 "carrel: what run 't/r1' changed is not known*was refused*"
     in_repo workspace resume r1 -- cat two
     [ "$out" = two ]
     in_repo workspace discard r1 --force

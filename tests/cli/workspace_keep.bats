@@ -249,7 +249,7 @@ END
     _collect '(on a small disk)'
     [ "$status" -ne 77 ] || skip "no tmpfs can be mounted here"
     [ "$status" -eq 0 ]
-    [[ "$out" == "nothing to clean up"*"discarded r2"*"discarded r1"*"nothing to clean up"* ]]
+    [[ "$out" == "nothing to clean up"*"discarded t/r2"*"discarded t/r1"*"nothing to clean up"* ]]
     [[ "$out" == *"workspace_discarded"*"sealed"*"workspace_discarded"*"sealed"* ]]
 }
 @test "discard --force makes room where there is none left, and is recorded" { only root full_disk; }
