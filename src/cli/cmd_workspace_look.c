@@ -163,7 +163,7 @@ static void print_oddities(const struct workspace_report *report)
     for (size_t i = 0; i < report->n_oddities; i++) {
         (void)fputs("  ", stdout);
         workspace_put(report->oddities[i].path);
-        printf(" (%s)\n", workspace_oddity_text(report->oddities[i].kind));
+        printf(" (%s)\n", oddity_text(report->oddities[i].kind));
     }
 }
 
@@ -206,7 +206,7 @@ static void write_oddities(struct json *json, const struct workspace_report *rep
     for (size_t i = 0; i < report->n_oddities; i++) {
         json_object(json, NULL);
         json_str(json, "path", report->oddities[i].path);
-        json_str(json, "why", workspace_oddity_text(report->oddities[i].kind));
+        json_str(json, "why", oddity_text(report->oddities[i].kind));
         json_end_object(json);
     }
     json_end_array(json);
@@ -341,7 +341,7 @@ static void print_status(
     for (size_t i = 0; i < report->n_oddities; i++) {
         (void)fputs("!! ", stdout);
         workspace_put(report->oddities[i].path);
-        printf("  (%s)\n", workspace_oddity_text(report->oddities[i].kind));
+        printf("  (%s)\n", oddity_text(report->oddities[i].kind));
     }
 }
 

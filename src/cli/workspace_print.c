@@ -56,21 +56,6 @@ void workspace_put_summary(const struct harvest_summary *s, uint64_t n_aside)
         (void)fputs(", history rewritten", stdout);
 }
 
-const char *workspace_oddity_text(enum oddity_kind kind)
-{
-    switch (kind) {
-    case ODDITY_REPOSITORY:
-        return "a git repository inside, left out";
-    case ODDITY_SPECIAL:
-        return "a pipe, socket or device, left out";
-    case ODDITY_GITLINK:
-        return "a change inside a submodule, left out";
-    case ODDITY_UNREADABLE:
-        return "could not be read, left out";
-    }
-    return "left out";
-}
-
 static void write_id(struct json *json, const char *key, const char *id)
 {
     json_str(json, key, id[0] ? id : NULL);

@@ -324,9 +324,10 @@ int evidence_outcome(
     json_str(json, "branch", outcome->branch[0] ? outcome->branch : NULL);
     json_str(json, "base", outcome->base);
     json_str(json, "snapshot", outcome->snapshot);
-    json_u64(json, "changed", outcome->summary.n_files);
-    json_u64(json, "commits", outcome->summary.n_commits);
-    json_u64(json, "sensitive", outcome->summary.n_sensitive);
+    json_str(json, "unread", outcome_is_unread(outcome) ? outcome->unread.message : NULL);
+    outcome_write_count(outcome, json, "changed", outcome->summary.n_files);
+    outcome_write_count(outcome, json, "commits", outcome->summary.n_commits);
+    outcome_write_count(outcome, json, "sensitive", outcome->summary.n_sensitive);
     return evidence_record_add(evidence, err);
 }
 

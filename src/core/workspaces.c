@@ -183,7 +183,10 @@ static int look_later(struct workplace *place, struct runtime *runtime, struct p
 
     int r = upper_usage(place->ws->dir, UINT64_MAX, &bounds.disk_bytes, &inodes, err);
     bounds.disk_bytes += LATER_DISK;
-    return r < 0 ? r : picture_take(place, runtime, &bounds, out, err);
+    if (r < 0)
+        return r;
+    r = picture_take(place, runtime, &bounds, out, err);
+    return r < 0 ? picture_wrap(place->ws, r, err) : 0;
 }
 
 /* That, with its repository and tree; and a picture, when its run was killed before one. */

@@ -536,7 +536,7 @@ unread() {
     [ -z "$(g log --format=%s "$base".. --branches)" ]
     # Nothing of it is in the files, all of it in the history. In halves: what git moves to its place
     # while the space is being counted may be counted twice.
-    in_repo run --workspace --run past --disk 16M --best-effort disk --json -c 'set -e
+    in_repo run --workspace --task t --run past --disk 16M --best-effort disk --json -c 'set -e
         for half in 1 2; do
             id=$(head -c 4500K /dev/urandom | git hash-object -w --stdin)
             git update-index --add --cacheinfo 100644,$id,$half
@@ -545,6 +545,9 @@ unread() {
         git rm -q --cached 1 2
         git commit -qm remove'
     holds 'r["ok"] and r["workspace"]["changed"] is None and r["workspace"]["state"] == "kept"'
+    holds 'r["workspace"]["unread"] and r["workspace"]["commits"] is None'
+    in_repo journal show --json t+past
+    [[ "$out" == *'"workspace_kept"'*'"unread":"the run'*'"changed":null'* ]]
     in_repo workspace prune
     [ "$out" = "nothing to prune" ]
     in_repo workspace discard keep
@@ -579,7 +582,7 @@ for i in range(1, 40000):
     os.link("0", str(i))'
     in_repo run --workspace --run names --disk 256M --best-effort disk --on-success apply -- python3 -c "$made"
     [ "$status" -eq 0 ]
-    [[ "$err" == *"workspace names: kept, not read:"* ]]
+    [[ "$err" == *"workspace names: kept, not read: the paths of the workspace have more than 134217728 bytes; "* ]]
     [ -z "$(g status --porcelain)" ]
     in_repo workspace diff names
     is_one_error 125 "carrel: the result of run 'names' was refused *: the paths of the workspace have more than 134217728 bytes"
@@ -799,7 +802,9 @@ submodules() {
     [ "$(g rev-parse task-t-run-committed:lib)" = "$later" ]
     # its files are another repository's; where it stands is not for apply to change
     in_repo run --workspace --run dirty -c 'echo more >>lib/f'
-    [[ "$err" == *"lib  (changes inside a submodule)"* ]]
+    [[ "$err" == *"lib  (a change inside a submodule, left out)"* ]]
+    in_repo workspace resume dirty --json -- true
+    holds 'r["workspace"]["left_out"] == [{"path": "lib", "why": "a change inside a submodule, left out"}]'
     in_repo workspace diff dirty
     [ -z "$out" ]
     in_repo workspace apply back
