@@ -311,6 +311,23 @@ pty.spawn(sys.argv[1:])' "$CARREL" "$@" </dev/null)
     printf 'on a terminal: carrel %s\n%q\n' "$*" "$out"
 }
 
+hidden_characters() { # zero-width, direction, byte order mark, a tag
+    local verb odd=$'\xe2\x80\x8b\xe2\x80\xae\xef\xbb\xbf\xd8\x9c\xf3\xa0\x81\xa1' i
+    new_repo
+    in_repo run --workspace --run r1 -c "mkdir -p .github/workflows && echo x >'.github/workflows/a$odd' && git add -A && git commit -qm 'm$odd' --author 'n$odd <a@b>'"
+    [[ "$err" == *'a\xe2\x80\x8b\xe2\x80\xae\xef\xbb\xbf\xd8\x9c\xf3\xa0\x81\xa1'* ]]
+    for verb in list show status 'diff --stat' 'diff --name-status' log 'status --json' 'log --json'; do
+        # shellcheck disable=SC2086  # words of their own
+        in_repo workspace $verb
+        # shellcheck disable=SC2086
+        on_terminal workspace $verb
+        for ((i = 0; i < ${#odd}; i++)); do
+            [[ "$(<"$T/.out")$out" != *"${odd:i:1}"* ]]
+        done
+    done
+}
+@test "characters that nobody sees are shown in names and messages" { both hidden_characters; }
+
 terminals() {
     new_repo
     in_repo run --workspace --run r1 -c 'printf "\033]0;owned\007 \033[8mhidden\n" >>a.txt'
