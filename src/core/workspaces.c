@@ -318,19 +318,18 @@ int workspaces_diff(
         const char *name, const struct diff_options *options, int fd, struct carrel_error *err)
 {
     const char *args[] = { "-c", "core.quotePath=true", "diff-tree", "-r", "--no-ext-diff",
-        "--no-textconv", "--ignore-submodules=none", "--find-renames",
+        "--no-textconv", "--ignore-submodules=none", "--find-renames", "--color=never",
         options->is_stat    ? "--stat"
         : options->is_names ? "--name-status"
-                            : "--patch",
-        options->has_color ? "--color=always" : "--color=never" };
+                            : "--patch" };
 
     return show(name, args, ARRAY_LEN(args), false, options->is_uncommitted, fd, err);
 }
 
-int workspaces_log(const char *name, bool has_color, int fd, struct carrel_error *err)
+int workspaces_log(const char *name, int fd, struct carrel_error *err)
 {
     const char *args[] = { "log", "--no-ext-diff", "--no-textconv", "--no-show-signature",
-        "--no-mailmap", "--stat", has_color ? "--color=always" : "--color=never" };
+        "--no-mailmap", "--stat", "--color=never" };
 
     return show(name, args, ARRAY_LEN(args), true, false, fd, err);
 }

@@ -330,13 +330,20 @@ hidden_characters() { # zero-width, direction, byte order mark, a tag
 
 terminals() {
     new_repo
-    in_repo run --workspace --run r1 -c 'printf "\033]0;owned\007 \033[8mhidden\n" >>a.txt'
+    in_repo run --workspace --run r1 -c 'printf "\033]0;owned\007 \033[8mhidden\n" >>a.txt
+        printf "\033[32m+good\033[m\n" >b.txt && git add b.txt && git commit -qm "$(printf "m \033[31mred\033[m")"'
     on_terminal workspace diff r1
-    [[ "$out" == *$'\e[32m'* ]]                 # git's own colours
+    [[ "$out" == *$'\e[32m+\\x1b]0;'* ]]        # colours of ours
+    [[ "$out" == *'+\x1b[32m+good\x1b[m'* ]]    # and none of the run's
+    on_terminal workspace log r1
+    [[ "$out" == *$'\e[33mcommit '*'    m \x1b[31mred\x1b[m'* ]]
+    on_terminal workspace diff r1
     [[ "$out" == *'\x1b]0;owned\x07 \x1b[8mhidden'* ]]
     [[ "$out" != *$'\e]'* && "$out" != *$'\a'* && "$out" != *$'\e[8m'* ]]
     on_terminal workspace diff r1 --color never
     [[ "$out" != *$'\e'* ]]
+    on_terminal workspace diff r1 --stat
+    [[ "$out" == *$'| 1 \e[32m+\e[m'* ]]
     in_repo workspace diff r1 # elsewhere the bytes are the run's: git apply must find them
     [[ "$out" == *$'\e]0;owned\a'* ]]
 }

@@ -309,13 +309,13 @@ unreadable() {
 
 colors() {
     new_repo
-    in_repo run --workspace --run r1 -c 'printf "\033[8mhidden\n" >h'
+    in_repo run --workspace --run r1 -c 'printf "\033[8mhidden \033[31mred\n" >h'
     in_repo workspace diff --color always r1
-    [[ "$out" == *'\x1b[8mhidden'* && "$out" == *$'\033[32m'* ]]
+    [[ "$out" == *'\x1b[8mhidden \x1b[31mred'* && "$out" == *$'\033[32m'* ]]
     in_repo workspace diff r1
     [[ "$out" == *$'\033[8mhidden'* ]]
 }
-@test "a coloured diff has only git's own colours, wherever it goes" { both colors; }
+@test "a coloured diff has no colours of the run's, wherever it goes" { both colors; }
 
 stale_lock() {
     new_repo
