@@ -97,7 +97,10 @@ static int by_age(const void *a, const void *b)
 
     if (x->created_s != y->created_s)
         return x->created_s < y->created_s ? -1 : 1;
-    return strcmp(x->run, y->run);
+    if (x->created_ns != y->created_ns)
+        return x->created_ns < y->created_ns ? -1 : 1;
+    const int by_run = strcmp(x->run, y->run);
+    return by_run ? by_run : strcmp(x->task, y->task);
 }
 
 int workspaces_list(const char *repo_dir, struct workspace_list **out, struct carrel_error *err)

@@ -203,6 +203,17 @@ lists() {
 }
 @test "list shows the workspaces of this repository, --all those of every one" { both lists; }
 
+oldest_first() { # several are made in one second
+    local run
+    new_repo
+    for run in f e d c b a; do
+        in_repo run --workspace --quiet --run "$run" -- true
+    done
+    in_repo workspace list --json
+    holds '"".join(w["run"] for w in r["workspaces"]) == "fedcba"'
+}
+@test "list has the oldest first, whatever they are called" { both oldest_first; }
+
 shows() {
     new_repo
     agent r1
