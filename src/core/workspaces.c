@@ -177,6 +177,22 @@ static int hold(const char *name, struct workspace **out, struct carrel_error *e
     return 0;
 }
 
+/*
+ * What a failure means. The branch keeps the commit that the run began with; without it, a gc
+ * takes that where nothing else has it, and no git can say what the run changed.
+ */
+static int explain(
+        const struct repo *repo, const struct workspace *ws, int code, struct carrel_error *err)
+{
+    if (code >= 0 || ws->is_folder || repo_has_commit(repo, ws->base, NULL) != 0)
+        return code;
+    return err_set(err, -ESTALE,
+            "commit %.12s, which run '%s' began with, is not in '%s' any more: its branch was "
+            "deleted, and git gc took it; fetch it from where it still is, or take the changed "
+            "files from '%s/upper'",
+            ws->base, ws->run, repo->top ? repo->top : repo->git_dir, ws->path);
+}
+
 /* Nobody knows the limits of the run any more; git in a sandbox gets some room all the same. */
 static int look_later(struct workplace *place, struct runtime *runtime, struct picture *out,
         struct carrel_error *err)
@@ -189,7 +205,9 @@ static int look_later(struct workplace *place, struct runtime *runtime, struct p
     if (r < 0)
         return r;
     r = picture_take(place, runtime, &bounds, out, err);
-    return r < 0 ? picture_wrap(place->ws, r, err) : 0;
+    if (r < 0)
+        (void)picture_wrap(place->ws, r, err);
+    return explain(place->repo, place->ws, r, err);
 }
 
 /* That, with its repository and tree; and a picture, when its run was killed before one. */
@@ -268,6 +286,7 @@ int workspaces_report(const char *name, struct workspace_report **out, struct ca
         r = quarantine_sum_up(place, ws->base, ws->snapshot, &report->total, err);
     if (r == 0)
         r = quarantine_sum_up(place, ws->tip, ws->snapshot, &report->uncommitted, err);
+    r = explain(place->repo, ws, r, err);
     report->uncommitted.n_commits = 0; /* the one between them is ours, not the run's */
     report->total.n_commits = report->committed.n_commits;
     if (r == 0)
@@ -314,7 +333,7 @@ static int show(const char *name, const char *const *args, size_t n, bool is_ran
     struct git git = harvest_git(place->repo, path);
     io.output_fd = fd;
     io.max_memory_bytes = limits.max_memory_bytes; /* the run chose what is compared */
-    return git_expect(&git, all, &io, err);
+    return explain(place->repo, ws, git_expect(&git, all, &io, err), err);
 }
 
 int workspaces_diff(
@@ -356,7 +375,8 @@ int workspaces_commit(const char *name, const char *message, char commit[static 
     if (r == 0)
         r = afterwards_begin(place->ws, "commit_asked", &evidence, err);
     if (r == 0)
-        r = land_commit(place, message, evidence.seal, commit, err);
+        r = explain(place->repo, place->ws,
+                land_commit(place, message, evidence.seal, commit, err), err);
     return r < 0 ? r : afterwards_end(place->ws, "workspace_committed", &evidence, err);
 }
 
@@ -379,7 +399,8 @@ int workspaces_apply(const char *name, enum apply_how how, const char *repo_dir,
     if (r == 0)
         r = afterwards_begin(place->ws, "apply_asked", &evidence, err);
     if (r == 0)
-        r = land_apply(place, how, evidence.seal, out, err);
+        r = explain(
+                place->repo, place->ws, land_apply(place, how, evidence.seal, out, err), err);
     if (r == 0 && place->ws->is_folder) { /* that of a repository that nobody sees */
         free(out->branch);
         out->branch = NULL;
@@ -471,7 +492,8 @@ int workspaces_open(
         char commit[OID_MAX];
         r = afterwards_begin(place->ws, "commit_asked", &evidence, err);
         if (r == 0)
-            r = land_commit(place, NULL, evidence.seal, commit, err);
+            r = explain(place->repo, place->ws,
+                    land_commit(place, NULL, evidence.seal, commit, err), err);
         if (r == 0)
             r = afterwards_end(place->ws, "workspace_committed", &evidence, err);
     }
@@ -540,7 +562,10 @@ int workspaces_repair(const char *name, struct carrel_error *err)
         return r;
     (void)snprintf(branch, sizeof(branch), "refs/heads/%s", ws->branch);
     r = ref_read(repo, branch, at, err);
-    if (r == -ENOENT) {
+    if (r == -ENOENT) { /* a branch at a commit that is gone would break the repository */
+        r = explain(repo, ws, r, err);
+        if (r != -ENOENT)
+            return r;
         r = ref_create(repo, branch, ws->base, err);
         ws->is_published = false;
         ws->branch_at[0] = ws->branch_to[0] = '\0';

@@ -258,6 +258,10 @@ int opened_open(struct workspace *ws, const struct repo *repo, const struct chec
         return err_set(err, -EEXIST, "'%s' exists already: choose a new directory", view.path);
     (void)snprintf(branch, sizeof(branch), "refs/heads/%s", ws->branch);
     r = ref_read(repo, branch, commit, err);
+    if (r == -ENOENT)
+        return err_set(err, r,
+                "branch '%s' was deleted; 'carrel workspace repair %s/%s' makes it anew",
+                ws->branch, ws->task, ws->run);
     if (r < 0)
         return err_wrap(err, r, "find the branch of run '%s'", ws->run);
 

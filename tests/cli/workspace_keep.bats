@@ -218,6 +218,34 @@ failed_resume() {
 }
 @test "a resume that fails takes nothing of what earlier runs left" { both failed_resume; }
 
+# ---- a base that is gone ------------------------------------------------------------------------
+
+base_gone() { # only the run's branch had it
+    local verb
+    new_repo
+    me sh -c 'echo mine >>repo/a.txt'
+    agent r1 --dirty
+    agent r2 --dirty --on-success commit
+    g update-ref -d refs/heads/task-t-run-r1
+    in_repo workspace commit r1
+    is_one_error 125 "carrel: *branch 'task-t-run-r1' was deleted; 'carrel workspace repair t/r1' makes it anew"
+    g update-ref -d refs/heads/task-t-run-r2
+    g gc -q --prune=now
+    for verb in show status diff log patch commit apply open repair; do
+        for run in r1 r2; do
+            in_repo workspace "$verb" "$run"
+            is_one_error 125 "carrel: commit ????????????, which run '$run' began with, is not in '$T/repo' any more: its branch was deleted, and git gc took it; *'$T/state/carrel/workspaces/t/$run/upper'"
+        done
+    done
+    g fsck # no branch was made at a commit that is not there
+    [ "$(cat "$T/state/carrel/workspaces/t/r1/upper/new.txt")" = new ]
+    in_repo workspace prune
+    [ "$status" -eq 0 ]
+    in_repo workspace discard --force r1 r2
+    [ "$out" = $'discarded t/r1\ndiscarded t/r2' ]
+}
+@test "a base commit that git gc took is what the error says, and no branch is made at it" { both base_gone; }
+
 # ---- a full disk --------------------------------------------------------------------------------
 
 full_disk() { # repository and state are on it, and the run's branch among many in packed-refs
