@@ -6,6 +6,7 @@
 #include "core/evidence.h"
 #include "core/fuse.h"
 #include "core/land.h"
+#include "core/living_list.h"
 #include "core/picture.h"
 #include "core/quarantine.h"
 #include "core/restack.h"
@@ -457,6 +458,40 @@ static int drop(const char *state, struct workspace *ws, struct workplace *place
                  : 0;
 }
 
+/* The living sandbox that has the workspace "T/R"; false: none. */
+static bool find_sandbox(const char *name, char id[static REGISTRY_WORD_MAX + 1])
+{
+    const struct living_query query = { .has_dead = true };
+    AUTO(registry_close) struct registry reg = REGISTRY_NONE;
+    AUTO(living_list_finish) struct living_list list = { 0 };
+
+    if (registry_open(&reg, NULL) < 0 || living_list_read(&reg, &query, &list, NULL) < 0)
+        return false;
+    for (size_t i = 0; i < list.n; i++) {
+        char whose[2 * NAME_ID_MAX + 2];
+        (void)snprintf(whose, sizeof(whose), "%s/%s", list.items[i].task, list.items[i].run);
+        if (!list.items[i].is_alive || strcmp(whose, name) != 0)
+            continue;
+        (void)snprintf(id, REGISTRY_WORD_MAX + 1, "%s", list.items[i].id);
+        return true;
+    }
+    return false;
+}
+
+/* No force takes it from whoever has it, so who wants it gone must know how to end that. */
+static int say_how_to_end(const char *name, int code, struct carrel_error *err)
+{
+    const struct carrel_error busy = *err;
+    char id[REGISTRY_WORD_MAX + 1];
+
+    return find_sandbox(name, id)
+                   ? err_set(err, code, "%s, or end it with 'carrel destroy %s'", busy.message,
+                             id)
+                   : err_set(err, code,
+                             "%s, or end it with SIGTERM: what was written until then is kept",
+                             busy.message);
+}
+
 int workspaces_discard(const char *name, bool force, struct carrel_error *err)
 {
     char state[PATH_MAX];
@@ -466,6 +501,8 @@ int workspaces_discard(const char *name, bool force, struct carrel_error *err)
     int r = state_path(state, sizeof(state), err);
     if (r == 0 && !force) {
         r = hold_place(name, &place, NULL, NULL, err);
+        if (r == -EBUSY)
+            return say_how_to_end(name, r, err);
         if (r < 0)
             return err_wrap(
                     err, r, "what run '%s' changed is not known (--force discards it)", name);
@@ -474,6 +511,8 @@ int workspaces_discard(const char *name, bool force, struct carrel_error *err)
     }
     if (r == 0)
         r = hold(name, &ws, err);
+    if (r == -EBUSY)
+        return say_how_to_end(name, r, err);
     return r < 0 ? r : drop(state, ws, NULL, err);
 }
 

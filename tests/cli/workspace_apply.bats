@@ -211,6 +211,10 @@ at_work() {
         in_repo workspace "$verb" live
         is_one_error 125 "carrel: workspace 't/live' is in use by carrel (process *): try again when that has ended"
     done
+    for verb in '' --force; do
+        in_repo workspace discard live ${verb:+"$verb"}
+        is_one_error 125 "carrel: workspace 't/live' is in use by carrel (process *): try again when that has ended, or end it with SIGTERM: *"
+    done
     in_repo workspace resume live -- true
     is_one_error 125 "carrel: run 'live' is in progress: try again when it has ended"
     in_repo workspace shell live
