@@ -218,6 +218,28 @@ failed_resume() {
 }
 @test "a resume that fails takes nothing of what earlier runs left" { both failed_resume; }
 
+# ---- a repository that cannot be written -------------------------------------------------------
+
+read_only() {
+    local part
+    new_repo
+    for part in worktrees refs/heads; do
+        agent r1
+        me chmod a-w "repo/.git/$part"
+        in_repo workspace discard --force r1
+        is_one_error 125 "carrel: workspace 't/r1' is discarded, but its entry or branch in '$T/repo/.git' is not: 'carrel cleanup' removes them as soon as that can be written: *'$T/repo/.git/$part/*Permission denied*"
+        [ ! -e "$T/state/carrel/workspaces/t/r1" ]
+        carrel cleanup
+        [ "$status" -eq 125 ]
+        me chmod u+w "repo/.git/$part"
+        carrel cleanup
+        [ "$status" -eq 0 ]
+        [ -z "$(g branch --list 'task-*')" ]
+        [ "$(g worktree list | wc -l)" -eq 1 ]
+    done
+}
+@test "discard in a repository that cannot be written says what is left to do" { only user read_only; }
+
 # ---- a base that is gone ------------------------------------------------------------------------
 
 base_gone() { # only the run's branch had it
