@@ -23,7 +23,7 @@
 void cleanup_finish(struct cleanup cleanup)
 {
     for (size_t i = 0; i < cleanup.n_mended; i++)
-        free(cleanup.mended[i]);
+        free(cleanup.mended[i].top);
     free(cleanup.mended);
 }
 
@@ -33,16 +33,18 @@ static int mend(struct workspace **ws, void *context)
     struct cleanup *cleanup = context;
     AUTO(repo_free) struct repo *repo = NULL;
 
-    if ((*ws)->is_folder || workspace_repo(*ws, &repo, NULL) < 0 ||
+    if (workspace_repo(*ws, &repo, NULL) < 0 ||
             apply_recover(repo, NULL) <= 0) /* the next apply tries again, and says why */
         return 0;
-    char **mended =
-            reallocarray(cleanup->mended, cleanup->n_mended + 1, sizeof(*cleanup->mended));
+    struct cleanup_mended *mended =
+            reallocarray(cleanup->mended, cleanup->n_mended + 1, sizeof(*mended));
     if (!mended)
         return -ENOMEM;
     cleanup->mended = mended;
-    mended[cleanup->n_mended] = strdup(repo->top); /* else it had no files */
-    if (!mended[cleanup->n_mended])
+    mended += cleanup->n_mended;
+    mended->is_folder = (*ws)->is_folder;
+    mended->top = strdup(repo->top); /* else it had no files */
+    if (!mended->top)
         return -ENOMEM;
     cleanup->n_mended++;
     return 0;

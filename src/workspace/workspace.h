@@ -122,7 +122,8 @@ int workspace_each(const char *state, const struct repo *repo,
         int (*each)(struct workspace **ws, void *context), void *context,
         struct carrel_error *err);
 
-/* Reopens the repository it belongs to, by the recorded common dir. */
+/* Reopens the repository it belongs to, by the recorded common dir; of a folder, the hidden one
+ * with the folder as its work tree. */
 int workspace_repo(const struct workspace *ws, struct repo **out, struct carrel_error *err);
 
 /*

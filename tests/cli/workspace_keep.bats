@@ -370,3 +370,18 @@ cut_off() {
     holds 'r["mended"] == []'
 }
 @test "cleanup says where it put right what an apply had left" { both cut_off; }
+
+cut_off_folder() {
+    command -v strace >/dev/null || skip "strace is not installed"
+    me sh -c 'mkdir plain && echo a >plain/a && echo b >plain/b'
+    carrel run --workdir plain --cow --task t --run r1 -c 'echo run >>a; echo run >>b'
+    # killed when one of both was exchanged
+    me strace -qq -o /dev/null -e inject=renameat2:signal=KILL:when=2 "$CARREL" workspace apply r1 || true
+    [ "$(cat "$T/plain/a" "$T/plain/b")" = $'a\nrun\nb' ]
+    carrel cleanup
+    [ "$out" = "put your files right in $T/plain, where an apply was cut off" ]
+    [ "$(cat "$T/plain/a" "$T/plain/b")" = $'a\nb' ]
+    carrel workspace apply r1
+    [ "$(cat "$T/plain/a" "$T/plain/b")" = $'a\nrun\nb\nrun' ]
+}
+@test "so it does in a folder without git" { both cut_off_folder; }
