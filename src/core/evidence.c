@@ -92,7 +92,7 @@ static int load_key(
 }
 
 static int open_journal(struct evidence *evidence, const char *task, const char *run,
-        const struct policy *policy, struct carrel_error *err)
+        const struct policy *policy, uint64_t max_bytes, struct carrel_error *err)
 {
     char state[PATH_MAX];
     char runs[PATH_MAX + 8];
@@ -112,7 +112,7 @@ static int open_journal(struct evidence *evidence, const char *task, const char 
         .run = key,
         .task = task[0] ? task : NULL,
         .fsync = fsync_of(policy_get(policy, POLICY_JOURNAL_FSYNC)->text),
-        .max_bytes = policy_get(policy, POLICY_JOURNAL_MAX)->number,
+        .max_bytes = max_bytes,
         .key = evidence->key,
     };
     return journal_open(&options, &evidence->journal, err);
@@ -156,7 +156,8 @@ int evidence_begin(struct evidence *evidence, const struct carrel_run_result *re
 
     if (o->journal == CARREL_JOURNAL_OFF)
         return 0;
-    int r = open_journal(evidence, result->task, result->run, policy, err);
+    int r = open_journal(evidence, result->task, result->run, policy,
+            policy_get(policy, POLICY_JOURNAL_MAX)->number, err);
     if (r == -EBUSY)
         return err_set(err, r, "run '%s' is in progress: try again when it has ended%s",
                 result->run, is_resumed ? "" : ", or choose another run id");
@@ -196,7 +197,7 @@ int evidence_begin(struct evidence *evidence, const struct carrel_run_result *re
 int evidence_reopen(struct evidence *evidence, const char *task, const char *run,
         const struct policy *policy, struct carrel_error *err)
 {
-    int r = open_journal(evidence, task, run, policy, err);
+    int r = open_journal(evidence, task, run, policy, 0, err);
     if (r < 0)
         return err_wrap(err, r, "the journal of run '%s'", run);
     return 0;

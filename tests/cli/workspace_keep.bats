@@ -218,6 +218,29 @@ failed_resume() {
 }
 @test "a resume that fails takes nothing of what earlier runs left" { both failed_resume; }
 
+# ---- a full journal -----------------------------------------------------------------------------
+
+full_journal() {
+    new_repo
+    agent r1
+    agent r2
+    me mkdir -p config/carrel
+    me sh -c 'echo "journal: {max_bytes: 2K}" >config/carrel/policy.yaml'
+    in_repo workspace resume r1 -- true
+    is_one_error 125 "carrel: *the journal of run 't+r1' is full"
+    in_repo workspace commit r1
+    [ "$status" -eq 0 ]
+    in_repo workspace discard r1
+    [ "$status" -eq 0 ]
+    in_repo workspace discard --force r2
+    [ "$status" -eq 0 ]
+    in_repo journal show t+r2
+    [[ "$out" == *" workspace_discarded "*" sealed "* ]]
+    in_repo journal verify
+    [ "$status" -eq 0 ]
+}
+@test "a full journal stops a run, not who takes or discards its work" { both full_journal; }
+
 # ---- a repository that cannot be written -------------------------------------------------------
 
 read_only() {
