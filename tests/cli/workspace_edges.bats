@@ -809,14 +809,23 @@ submodules() {
     [ -z "$out" ]
     in_repo workspace apply back
     [ "$status" -eq 1 ]
-    [[ "$out" == *"lib: a submodule, which carrel does not change"* ]]
+    [ "$out" = "lib: a submodule that the run moved: 'carrel workspace apply --squash' stages that, and then 'git submodule update' checks it out" ]
     [ "$(me git -C repo/lib rev-parse HEAD)" = "$now" ]
     [ -z "$(g status --porcelain)" ]
+    in_repo workspace apply --squash back
+    [ "$out" = "staged changes to 0 files in $T/repo (branch main); 'git commit' takes them
+1 submodule moved: 'git submodule update' checks it out there" ]
+    g submodule --quiet update
+    [ "$(me git -C repo/lib rev-parse HEAD)" = "$older" ]
+    g reset -q --hard
+    g submodule --quiet update
     in_repo run --history cut --on-success discard -- ls /run/carrel
     [ "$out" = $'git\nobjects' ]
     in_repo run --workspace --run removed -c 'git rm -q lib'
     in_repo workspace status removed
     [[ "$out" == *"D lib"* ]]
+    in_repo workspace apply removed
+    [[ "$out" == "lib: a submodule, which carrel neither adds nor removes: "* ]]
     in_repo run --workspace --run more -c 'exec 2>&-; git clone -q lib more && git add more && git commit -qm more'
     is_one_error 125 "carrel: *was refused*"
 }
