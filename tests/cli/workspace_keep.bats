@@ -408,3 +408,21 @@ cut_off_folder() {
     [ "$(cat "$T/plain/a" "$T/plain/b")" = $'a\nrun\nb\nrun' ]
 }
 @test "so it does in a folder without git" { both cut_off_folder; }
+
+cut_off_elsewhere() { # in a work tree that the run did not begin in
+    local from to
+    new_repo
+    g worktree add -q ../other -b other
+    for from in repo other; do
+        to=other
+        [ "$from" = repo ] || to=repo
+        carrel_in "$from" run --workspace --task "$from" --run r1 -c 'echo run >>a.txt'
+        me sh -c "cd '$to' && d=\$(git rev-parse --git-dir) && mkdir \"\$d/carrel-apply\" && echo >\"\$d/carrel-apply/lock\" &&
+            ln \"\$d/carrel-apply/lock\" \"\$d/index.lock\""
+        carrel cleanup
+        [ "$out" = "put your files right in $T/$to, where an apply was cut off; git status shows what is there" ]
+        [ ! -e "$T/repo/.git/index.lock" ]
+        carrel_in "$from" workspace discard --force r1
+    done
+}
+@test "so it does in other work trees of the repository" { both cut_off_elsewhere; }
