@@ -15,6 +15,16 @@ static size_t plain(const unsigned char *text, size_t len)
     return n;
 }
 
+/* Beyond U+FFFF JSON has two numbers for one character. */
+static void add_number(struct buf *out, uint32_t c)
+{
+    if (c > 0xffff) {
+        buf_addf(out, "\\u%04x", 0xd7c0 + (c >> 10));
+        c = 0xdc00 + (c & 0x3ff);
+    }
+    buf_addf(out, "\\u%04x", c);
+}
+
 /* Writes one character that is not plain. Returns how many bytes it took. */
 static size_t escape(struct buf *out, const unsigned char *text, size_t len)
 {
@@ -30,8 +40,8 @@ static size_t escape(struct buf *out, const unsigned char *text, size_t len)
         buf_add_str(out, "\\n");
     else if (*text == '\t')
         buf_add_str(out, "\\t");
-    else if (utf8_is_control(text, n))
-        buf_addf(out, "\\u%04x", utf8_decode(text, n));
+    else if (utf8_is_control(text, n) || utf8_is_hidden(text, n))
+        add_number(out, utf8_decode(text, n));
     else
         buf_add(out, text, n);
     return n;

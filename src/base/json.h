@@ -24,7 +24,7 @@ void json_nano(struct json *json, const char *key, uint64_t nano);   /* billiont
 
 /*
  * Bytes of any kind: what is not valid UTF-8 becomes U+FFFD, and what a terminal would obey
- * (utf8_is_control()) an escape. text == NULL writes null.
+ * (utf8_is_control()) or nobody sees (utf8_is_hidden()) an escape. text == NULL writes null.
  */
 void json_bytes(struct json *json, const char *key, const void *text, size_t len);
 void json_str(struct json *json, const char *key, const char *text);

@@ -75,6 +75,12 @@ TEST(what_a_terminal_obeys_is_escaped_in_every_encoding)
     check_text("\xe2\x80\xa7\xe2\x80\xaf", 6, "\"\xe2\x80\xa7\xe2\x80\xaf\"");
 }
 
+TEST(what_nobody_sees_is_escaped)
+{
+    check_text("a\xe2\x80\x8b\xef\xbb\xbf", 7, "\"a\\u200b\\ufeff\"");
+    check_text("\xf3\xa0\x81\xa1\xf0\x9f\x98\x80", 8, "\"\\udb40\\udc61\xf0\x9f\x98\x80\"");
+}
+
 TEST(json_that_is_there_already_stays_as_it_is)
 {
     AUTO(buf_finish) struct buf out = BUF_INIT(1000);

@@ -227,7 +227,8 @@ const char *str_escape(const void *data, size_t len, char *out, size_t size)
 
     while (len > 0) {
         size_t n = utf8_valid(in, len);
-        bool is_plain = n > 0 && *in != '\\' && !utf8_is_control(in, n);
+        bool is_plain =
+                n > 0 && *in != '\\' && !utf8_is_control(in, n) && !utf8_is_hidden(in, n);
         size_t take = n ? n : 1;
         size_t need = is_plain ? take : 4 * take;
         if (at + need + 1 > size)

@@ -33,7 +33,8 @@ const char *str_milli(uint64_t milli, char text[static 32]);
 const char *str_duration(uint64_t ms, char text[static 32]);
 
 /*
- * Copies bytes of any kind into `out` so that they are safe on a terminal and stay on one line:
- * control bytes, backslash and invalid UTF-8 become \xNN. Always terminates; cuts when full.
+ * Copies bytes of any kind into `out` so that they are safe on a terminal, stay on one line and
+ * hide nothing: controls, characters that nobody sees (utf8_is_hidden()), backslash and invalid
+ * UTF-8 become \xNN. Always terminates; cuts when full.
  */
 const char *str_escape(const void *data, size_t len, char *out, size_t size);

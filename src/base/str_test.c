@@ -358,6 +358,8 @@ TEST(what_a_terminal_would_obey_is_shown_as_bytes)
                      "2J"),
             "\\xc2\\x9b2J");                     /* the one-character form of ESC [ */
     CHECK_STR(escape("\xc2\x85"), "\\xc2\\x85"); /* next line */
+    CHECK_STR(
+            escape("a\xe2\x80\x8d\xd8\x9c"), "a\\xe2\\x80\\x8d\\xd8\\x9c"); /* seen by nobody */
     CHECK_STR(escape("\xc2\xa0"), "\xc2\xa0");
     CHECK_STR(escape("a\\x1b"), "a\\x5cx1b"); /* nobody can pretend to have been escaped */
 }
@@ -370,8 +372,8 @@ TEST(what_breaks_or_reorders_a_line_is_shown_as_bytes)
     CHECK_STR(escape("\xe2\x80\xaa"), "\\xe2\\x80\\xaa");
     CHECK_STR(escape("\xe2\x81\xa6"), "\\xe2\\x81\\xa6"); /* isolates */
     CHECK_STR(escape("\xe2\x81\xa9"), "\\xe2\\x81\\xa9");
-    CHECK_STR(escape("\xe2\x80\xa7\xe2\x80\xaf\xe2\x81\xa5\xe2\x81\xaa"),
-            "\xe2\x80\xa7\xe2\x80\xaf\xe2\x81\xa5\xe2\x81\xaa"); /* their neighbours */
+    CHECK_STR(escape("\xe2\x80\xa7\xe2\x80\xaf\xe2\x81\x9f\xe2\x81\xb0"),
+            "\xe2\x80\xa7\xe2\x80\xaf\xe2\x81\x9f\xe2\x81\xb0"); /* their neighbours */
 }
 
 TEST(invalid_bytes_are_shown_as_bytes)

@@ -1,5 +1,6 @@
 /* utf8.c - strict UTF-8, as RFC 3629 has it. */
 #include "base/utf8.h"
+#include "base/auto.h"
 
 size_t utf8_valid(const unsigned char *data, size_t len)
 {
@@ -60,6 +61,31 @@ bool utf8_is_control(const unsigned char *c, size_t len)
     return len == 3 && c[0] == 0xe2 &&
            ((c[1] == 0x80 && c[2] >= 0xa8 && c[2] <= 0xae) ||
                    (c[1] == 0x81 && c[2] >= 0xa6 && c[2] <= 0xa9));
+}
+
+bool utf8_is_hidden(const unsigned char *character, size_t len)
+{
+    static const struct {
+        uint32_t first, last;
+    } hidden[] = {
+        { 0xad, 0xad },
+        { 0x61c, 0x61c },
+        { 0x180e, 0x180e },
+        { 0x200b, 0x200f },
+        { 0x2060, 0x2065 },
+        { 0x206a, 0x206f },
+        { 0xfeff, 0xfeff },
+        { 0xfff9, 0xfffb },
+        { 0xe0000, 0xe0fff },
+    };
+
+    if (len == 1)
+        return false;
+    const uint32_t c = utf8_decode(character, len);
+    for (size_t i = 0; i < ARRAY_LEN(hidden); i++)
+        if (c >= hidden[i].first && c <= hidden[i].last)
+            return true;
+    return false;
 }
 
 uint32_t utf8_decode(const unsigned char *character, size_t len)

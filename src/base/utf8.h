@@ -18,6 +18,13 @@ bool utf8_is_text(const void *data, size_t len);
  */
 bool utf8_is_control(const unsigned char *character, size_t len);
 
+/*
+ * Valid characters that a reader does not see, or that turn the direction of what stands beside
+ * them: soft hyphens, zero-width characters, marks of direction, tags. With one of them a name
+ * looks like another, or a line says more than it shows.
+ */
+bool utf8_is_hidden(const unsigned char *character, size_t len);
+
 /* The character that a valid sequence stands for, and the way back: 1 to 4 bytes. */
 uint32_t utf8_decode(const unsigned char *character, size_t len);
 size_t utf8_encode(uint32_t character, unsigned char out[static 4]);

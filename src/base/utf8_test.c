@@ -1,3 +1,4 @@
+#include "base/auto.h"
 #include "base/utf8.h"
 #include "harness.h"
 #include <stdint.h>
@@ -95,19 +96,37 @@ TEST(text_is_valid_to_its_last_byte)
     CHECK(!utf8_is_text("\xff", 1));
 }
 
-TEST(controls_are_known_and_their_neighbours_are_not)
-{
-    static const struct {
-        uint32_t first;
-        uint32_t last;
-    } controls[] = { { 0, 0x1f }, { 0x7f, 0x9f }, { 0x2028, 0x202e }, { 0x2066, 0x2069 } };
+struct range {
+    uint32_t first, last;
+};
 
-    for (uint32_t c = 0; c < 0x11000; c++) {
+/* Every character is what `is` says if and only if it is in one of the ranges. */
+static void check_ranges(
+        bool (*is)(const unsigned char *, size_t), const struct range *ranges, size_t n_ranges)
+{
+    for (uint32_t c = 0; c <= 0x10ffff; c++) {
         unsigned char bytes[4];
         size_t n = utf8_encode(c, bytes);
         bool expected = false;
-        for (size_t i = 0; i < sizeof(controls) / sizeof(controls[0]); i++)
-            expected |= c >= controls[i].first && c <= controls[i].last;
-        CHECK_EQ(utf8_is_control(bytes, n), expected);
+        for (size_t i = 0; i < n_ranges; i++)
+            expected |= c >= ranges[i].first && c <= ranges[i].last;
+        CHECK_EQ(is(bytes, n), expected);
     }
+}
+
+TEST(controls_are_known_and_their_neighbours_are_not)
+{
+    static const struct range controls[] = { { 0, 0x1f }, { 0x7f, 0x9f }, { 0x2028, 0x202e },
+        { 0x2066, 0x2069 } };
+
+    check_ranges(utf8_is_control, controls, ARRAY_LEN(controls));
+}
+
+TEST(what_nobody_sees_is_known_and_its_neighbours_are_not)
+{
+    static const struct range hidden[] = { { 0xad, 0xad }, { 0x61c, 0x61c }, { 0x180e, 0x180e },
+        { 0x200b, 0x200f }, { 0x2060, 0x2065 }, { 0x206a, 0x206f }, { 0xfeff, 0xfeff },
+        { 0xfff9, 0xfffb }, { 0xe0000, 0xe0fff } };
+
+    check_ranges(utf8_is_hidden, hidden, ARRAY_LEN(hidden));
 }

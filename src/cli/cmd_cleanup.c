@@ -50,7 +50,7 @@ static int print_json(const struct cleanup *cleanup, int status)
     json_u64(&json, "caches", cleanup->caches);
     json_array(&json, "mended");
     for (size_t i = 0; i < cleanup->n_mended; i++)
-        json_str(&json, NULL, cleanup->mended[i]);
+        json_str(&json, NULL, cleanup->mended[i].top);
     json_end_array(&json);
     json_array(&json, "runtimes");
     for (size_t i = 0; i < cleanup->n_rows; i++) {
@@ -94,11 +94,12 @@ static void print_text(const struct cleanup *cleanup)
     if (cleanup->caches > 0)
         printf("removed %u cached thing%s that nobody used for long\n", cleanup->caches,
                 cleanup->caches == 1 ? "" : "s");
-    for (size_t i = 0; i < cleanup->n_mended; i++)
-        printf("put your files right in %s, where an apply was cut off; git status shows what "
-               "is there\n",
-                str_escape(
-                        cleanup->mended[i], strlen(cleanup->mended[i]), shown, sizeof(shown)));
+    for (size_t i = 0; i < cleanup->n_mended; i++) {
+        const struct cleanup_mended *mended = &cleanup->mended[i];
+        printf("put your files right in %s, where an apply was cut off%s\n",
+                str_escape(mended->top, strlen(mended->top), shown, sizeof(shown)),
+                mended->is_folder ? "" : "; git status shows what is there");
+    }
 }
 
 static int clean_up(const struct cleanup_args *args, struct cleanup *cleanup)

@@ -163,7 +163,7 @@ static void print_oddities(const struct workspace_report *report)
     for (size_t i = 0; i < report->n_oddities; i++) {
         (void)fputs("  ", stdout);
         workspace_put(report->oddities[i].path);
-        printf(" (%s)\n", workspace_oddity_text(report->oddities[i].kind));
+        printf(" (%s)\n", oddity_text(report->oddities[i].kind));
     }
 }
 
@@ -206,7 +206,7 @@ static void write_oddities(struct json *json, const struct workspace_report *rep
     for (size_t i = 0; i < report->n_oddities; i++) {
         json_object(json, NULL);
         json_str(json, "path", report->oddities[i].path);
-        json_str(json, "why", workspace_oddity_text(report->oddities[i].kind));
+        json_str(json, "why", oddity_text(report->oddities[i].kind));
         json_end_object(json);
     }
     json_end_array(json);
@@ -306,8 +306,7 @@ static int print_status_json(
 
     json_object(&json, NULL);
     json_bool(&json, "ok", true);
-    json_str(&json, "run", report->ws->run);
-    json_str(&json, "task", report->ws->task);
+    workspace_write_name(&json, report->ws);
     json_str(&json, "state", workspaces_state(report->ws));
     json_bool(&json, "clean", n == 0);
     json_u64(&json, "commits", report->committed.n_commits);
@@ -342,7 +341,7 @@ static void print_status(
     for (size_t i = 0; i < report->n_oddities; i++) {
         (void)fputs("!! ", stdout);
         workspace_put(report->oddities[i].path);
-        printf("  (%s)\n", workspace_oddity_text(report->oddities[i].kind));
+        printf("  (%s)\n", oddity_text(report->oddities[i].kind));
     }
 }
 

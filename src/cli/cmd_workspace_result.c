@@ -64,6 +64,7 @@ static int print_outcome_json(
     json_str(&json, "error", status == 0 ? NULL : words);
     json_str(&json, "name", name);
     json_u64(&json, "files", outcome->n_files);
+    json_u64(&json, "submodules", outcome->n_submodules);
     json_str(&json, "commit", outcome->commit[0] ? outcome->commit : NULL);
     json_str(&json, "top", outcome->top);
     json_str(&json, "branch", outcome->branch);
@@ -110,7 +111,7 @@ static void print_outcome(
 {
     const char *plural = outcome->n_files == 1 ? "" : "s";
 
-    if (outcome->n_files == 0 && !outcome->commit[0]) {
+    if (outcome->n_files == 0 && outcome->n_submodules == 0 && !outcome->commit[0]) {
         printf("nothing to do: %s has no change that your files lack\n", name);
         return;
     }
@@ -128,6 +129,10 @@ static void print_outcome(
         (void)puts("; 'git commit' takes them");
     else
         printf(", HEAD is %s\n", outcome->commit);
+    if (outcome->n_submodules > 0)
+        printf("%zu submodule%s moved: 'git submodule update' checks %s out there\n",
+                outcome->n_submodules, outcome->n_submodules == 1 ? "" : "s",
+                outcome->n_submodules == 1 ? "it" : "them");
 }
 
 static int apply(const struct workspace_args *args, enum apply_how how)

@@ -4,7 +4,7 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "cli/cmd_workspace.h"
-#include "cli/harmless.h"
+#include "cli/paint.h"
 #include "cli/report_args.h"
 #include "cli/workspace_args.h"
 #include "core/workspaces.h"
@@ -23,6 +23,7 @@ typedef int write_fn(
 struct kind {
     const char *key; /* in JSON */
     write_fn *write;
+    enum paint paint;
     bool is_for_people; /* harmless on a terminal, and where it goes from there */
 };
 
@@ -60,13 +61,13 @@ static int print_json(const char *name, const char *key, const struct buf *text)
     return report_print_json(&out, 0);
 }
 
-static int print_harmless(const struct buf *text, struct carrel_error *err)
+static int print_harmless(const struct buf *text, enum paint paint, struct carrel_error *err)
 {
     AUTO(buf_finish) struct buf out = BUF_INIT(SIZE_MAX / 4);
 
     if (text->len == 0)
         return 0;
-    harmless_add(&out, text->data, text->len);
+    paint_add(&out, paint, text->data, text->len);
     int r = out.is_short ? -ENOMEM : fd_write_all(STDOUT_FILENO, out.data, out.len);
     return r < 0 ? err_set_errno(err, r, "standard output") : 0;
 }
@@ -93,7 +94,10 @@ static int print_held(const struct workspace_args *args, const struct kind *kind
         r = read_back(memory, &text, err);
     if (r < 0)
         return r;
-    return args->is_json ? print_json(name, kind->key, &text) : print_harmless(&text, err);
+    if (args->is_json)
+        return print_json(name, kind->key, &text);
+    return print_harmless(
+            &text, workspace_args_has_color(args) ? kind->paint : PAINT_NOTHING, err);
 }
 
 static int print_text(const struct workspace_args *args, const struct kind *kind)
@@ -114,11 +118,6 @@ static int print_text(const struct workspace_args *args, const struct kind *kind
     return r < 0 ? verb_fail(args, &err) : r;
 }
 
-static bool has_color(const struct workspace_args *args)
-{
-    return !args->is_json && workspace_args_has_color(args);
-}
-
 static int write_diff(
         const struct workspace_args *args, const char *name, int fd, struct carrel_error *err)
 {
@@ -126,7 +125,6 @@ static int write_diff(
         .is_stat = args->is_stat,
         .is_names = args->is_names,
         .is_uncommitted = args->is_uncommitted,
-        .has_color = has_color(args),
     };
 
     return workspaces_diff(name, &options, fd, err);
@@ -134,7 +132,11 @@ static int write_diff(
 
 int verb_diff(const struct workspace_args *args)
 {
-    static const struct kind kind = { "diff", write_diff, false };
+    const struct kind kind = { "diff", write_diff,
+        args->is_stat    ? PAINT_STAT
+        : args->is_names ? PAINT_NOTHING
+                         : PAINT_DIFF,
+        false };
     struct carrel_error err = { 0 };
 
     if (!args->is_stat || !args->is_names)
@@ -146,12 +148,13 @@ int verb_diff(const struct workspace_args *args)
 static int write_log(
         const struct workspace_args *args, const char *name, int fd, struct carrel_error *err)
 {
-    return workspaces_log(name, has_color(args), fd, err);
+    (void)args;
+    return workspaces_log(name, fd, err);
 }
 
 int verb_log(const struct workspace_args *args)
 {
-    static const struct kind kind = { "log", write_log, true };
+    static const struct kind kind = { "log", write_log, PAINT_STAT, true };
 
     return print_text(args, &kind);
 }
@@ -165,7 +168,7 @@ static int write_patch(
 
 int verb_patch(const struct workspace_args *args)
 {
-    static const struct kind kind = { "patch", write_patch, false };
+    static const struct kind kind = { "patch", write_patch, PAINT_NOTHING, false };
 
     return print_text(args, &kind);
 }

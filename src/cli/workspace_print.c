@@ -56,30 +56,24 @@ void workspace_put_summary(const struct harvest_summary *s, uint64_t n_aside)
         (void)fputs(", history rewritten", stdout);
 }
 
-const char *workspace_oddity_text(enum oddity_kind kind)
-{
-    switch (kind) {
-    case ODDITY_REPOSITORY:
-        return "a git repository inside, left out";
-    case ODDITY_SPECIAL:
-        return "a pipe, socket or device, left out";
-    case ODDITY_GITLINK:
-        return "a change inside a submodule, left out";
-    case ODDITY_UNREADABLE:
-        return "could not be read, left out";
-    }
-    return "left out";
-}
-
 static void write_id(struct json *json, const char *key, const char *id)
 {
     json_str(json, key, id[0] ? id : NULL);
 }
 
-void workspace_write(struct json *json, const struct workspace *ws)
+void workspace_write_name(struct json *json, const struct workspace *ws)
 {
+    char name[2 * NAME_ID_MAX + 2];
+
+    (void)snprintf(name, sizeof(name), "%s/%s", ws->task, ws->run);
+    json_str(json, "name", name);
     json_str(json, "run", ws->run);
     json_str(json, "task", ws->task);
+}
+
+void workspace_write(struct json *json, const struct workspace *ws)
+{
+    workspace_write_name(json, ws);
     json_str(json, "state", workspaces_state(ws));
     write_id(json, "branch", ws->branch);
     write_id(json, "base", ws->base);

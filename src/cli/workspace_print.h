@@ -21,9 +21,10 @@ void workspace_put(const char *text);
 /* "3 files changed, +10 -2, 1 commit"; "nothing changed" only if nothing lies aside either */
 void workspace_put_summary(const struct harvest_summary *summary, uint64_t n_aside);
 
-const char *workspace_oddity_text(enum oddity_kind kind);
+/* name ("T/R"), run and task, into the object that is open. */
+void workspace_write_name(struct json *json, const struct workspace *ws);
 
-/* The fields of a workspace, into the object that is open. */
+/* These and all else that is known of a workspace. */
 void workspace_write(struct json *json, const struct workspace *ws);
 
 /* An object `key`: files, added, removed, commits, rewritten. */

@@ -1,5 +1,6 @@
 /* cleanup.c - sweeping every runtime. */
 #include "core/cleanup.h"
+#include "base/fd.h"
 #include "core/fuse.h"
 #include "core/state.h"
 #include "core/sweep_layers.h"
@@ -10,10 +11,13 @@
 #include "workspace/cached.h"
 #include "workspace/checkout.h"
 #include "workspace/renew.h"
+#include "workspace/swap.h"
 #include "workspace/workspace.h"
 #include <assert.h>
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -23,29 +27,87 @@
 void cleanup_finish(struct cleanup cleanup)
 {
     for (size_t i = 0; i < cleanup.n_mended; i++)
-        free(cleanup.mended[i]);
+        free(cleanup.mended[i].top);
     free(cleanup.mended);
 }
 
 /* What was killed while it changed the user's files is undone or finished. */
-static int mend(struct workspace **ws, void *context)
+static int put_right(struct cleanup *cleanup, const struct repo *repo, bool is_folder)
 {
-    struct cleanup *cleanup = context;
-    AUTO(repo_free) struct repo *repo = NULL;
-
-    if ((*ws)->is_folder || workspace_repo(*ws, &repo, NULL) < 0 ||
-            apply_recover(repo, NULL) <= 0) /* the next apply tries again, and says why */
+    if (apply_recover(repo, NULL) <= 0) /* the next apply tries again, and says why */
         return 0;
-    char **mended =
-            reallocarray(cleanup->mended, cleanup->n_mended + 1, sizeof(*cleanup->mended));
+    struct cleanup_mended *mended =
+            reallocarray(cleanup->mended, cleanup->n_mended + 1, sizeof(*mended));
     if (!mended)
         return -ENOMEM;
     cleanup->mended = mended;
-    mended[cleanup->n_mended] = strdup(repo->top); /* else it had no files */
-    if (!mended[cleanup->n_mended])
+    mended += cleanup->n_mended;
+    mended->is_folder = is_folder;
+    mended->top = strdup(repo->top); /* else it had no files */
+    if (!mended->top)
         return -ENOMEM;
     cleanup->n_mended++;
     return 0;
+}
+
+static int put_right_at(struct cleanup *cleanup, const struct repo *repo, char *git_file)
+{
+    AUTO(repo_free) struct repo *other = NULL;
+    char *slash = strrchr(git_file, '/');
+
+    if (!slash || strcmp(slash, "/.git") != 0)
+        return 0;
+    *slash = '\0';
+    if (repo_open(git_file, &other, NULL) < 0 ||
+            strcmp(other->common_dir, repo->common_dir) != 0)
+        return 0;
+    return put_right(cleanup, other, false);
+}
+
+/* An apply may have been for any work tree of the repository: see target_choose(). */
+static int put_right_others(struct cleanup *cleanup, const struct repo *repo)
+{
+    char path[PATH_MAX];
+    char git_file[PATH_MAX];
+    int r = 0;
+
+    (void)snprintf(git_file, sizeof(git_file), "%s", repo->common_dir);
+    r = put_right_at(cleanup, repo, git_file);
+    if ((size_t)snprintf(path, sizeof(path), "%s/worktrees", repo->common_dir) >= sizeof(path))
+        return r;
+    DIR *dir = opendir(path);
+    for (struct dirent *entry; dir && r == 0 && (entry = readdir(dir));) {
+        (void)snprintf(path, sizeof(path), "%s/" SWAP_DIR, entry->d_name);
+        if (faccessat(dirfd(dir), path, F_OK, 0) < 0)
+            continue; /* as with all that are a workspace's */
+        (void)snprintf(path, sizeof(path), "%s/gitdir", entry->d_name);
+        if (fd_read_file(dirfd(dir), path, git_file, sizeof(git_file)) <= 0)
+            continue;
+        git_file[strcspn(git_file, "\n")] = '\0';
+        r = put_right_at(cleanup, repo, git_file);
+    }
+    if (dir)
+        (void)closedir(dir);
+    return r;
+}
+
+struct mending {
+    struct cleanup *cleanup;
+    char last[PATH_MAX]; /* repository: many workspaces are of one, and it is looked at once */
+};
+
+static int mend(struct workspace **ws, void *context)
+{
+    struct mending *mending = context;
+    AUTO(repo_free) struct repo *repo = NULL;
+
+    if (workspace_repo(*ws, &repo, NULL) < 0)
+        return 0;
+    int r = put_right(mending->cleanup, repo, (*ws)->is_folder);
+    if (r < 0 || (*ws)->is_folder || strcmp(repo->common_dir, mending->last) == 0)
+        return r;
+    (void)snprintf(mending->last, sizeof(mending->last), "%s", repo->common_dir);
+    return put_right_others(mending->cleanup, repo);
 }
 
 /* A mount of a process that was killed; whoever holds the lock has it in use. */
@@ -59,13 +121,14 @@ static int drop_mount(struct workspace **ws, void *context)
 
 static int sweep_workspaces(struct cleanup *cleanup, struct carrel_error *err)
 {
+    struct mending mending = { .cleanup = cleanup };
     char state[PATH_MAX];
 
     if (state_path(state, sizeof(state), NULL) < 0 || access(state, F_OK) < 0)
         return 0; /* nothing was ever made */
     int r = workspace_each(state, NULL, drop_mount, NULL, err);
     if (r == 0)
-        r = workspace_each(state, NULL, mend, cleanup, err);
+        r = workspace_each(state, NULL, mend, &mending, err);
     if (r == 0)
         r = workspace_sweep(state, err);
     if (r < 0)

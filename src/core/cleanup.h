@@ -2,12 +2,19 @@
 #pragma once
 #include "base/auto.h"
 #include <carrel/error.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 struct cleanup_row {
     const char *runtime;
     unsigned sandboxes;        /* removed: their processes, groups, locks */
     struct carrel_error error; /* code 0: all went well */
+};
+
+/* A work tree of the user's where an apply was cut off, put right now. */
+struct cleanup_mended {
+    char *top;
+    bool is_folder; /* without git */
 };
 
 #define CLEANUP_MAX_ROWS 8
@@ -20,7 +27,7 @@ struct cleanup {
     unsigned checkouts;  /* half-made, and pristine trees that nobody used for long */
     unsigned layers;     /* of images: nobody's, and half-made ones */
     unsigned caches;     /* of setup lines, cut commits and folders, unused for long */
-    char **mended;       /* the user's work trees where an apply was cut off, put right now */
+    struct cleanup_mended *mended;
     size_t n_mended;
 };
 void cleanup_finish(struct cleanup cleanup);

@@ -92,7 +92,7 @@ static int load_key(
 }
 
 static int open_journal(struct evidence *evidence, const char *task, const char *run,
-        const struct policy *policy, struct carrel_error *err)
+        const struct policy *policy, uint64_t max_bytes, struct carrel_error *err)
 {
     char state[PATH_MAX];
     char runs[PATH_MAX + 8];
@@ -112,7 +112,7 @@ static int open_journal(struct evidence *evidence, const char *task, const char 
         .run = key,
         .task = task[0] ? task : NULL,
         .fsync = fsync_of(policy_get(policy, POLICY_JOURNAL_FSYNC)->text),
-        .max_bytes = policy_get(policy, POLICY_JOURNAL_MAX)->number,
+        .max_bytes = max_bytes,
         .key = evidence->key,
     };
     return journal_open(&options, &evidence->journal, err);
@@ -156,7 +156,8 @@ int evidence_begin(struct evidence *evidence, const struct carrel_run_result *re
 
     if (o->journal == CARREL_JOURNAL_OFF)
         return 0;
-    int r = open_journal(evidence, result->task, result->run, policy, err);
+    int r = open_journal(evidence, result->task, result->run, policy,
+            policy_get(policy, POLICY_JOURNAL_MAX)->number, err);
     if (r == -EBUSY)
         return err_set(err, r, "run '%s' is in progress: try again when it has ended%s",
                 result->run, is_resumed ? "" : ", or choose another run id");
@@ -196,7 +197,7 @@ int evidence_begin(struct evidence *evidence, const struct carrel_run_result *re
 int evidence_reopen(struct evidence *evidence, const char *task, const char *run,
         const struct policy *policy, struct carrel_error *err)
 {
-    int r = open_journal(evidence, task, run, policy, err);
+    int r = open_journal(evidence, task, run, policy, 0, err);
     if (r < 0)
         return err_wrap(err, r, "the journal of run '%s'", run);
     return 0;
@@ -324,9 +325,10 @@ int evidence_outcome(
     json_str(json, "branch", outcome->branch[0] ? outcome->branch : NULL);
     json_str(json, "base", outcome->base);
     json_str(json, "snapshot", outcome->snapshot);
-    json_u64(json, "changed", outcome->summary.n_files);
-    json_u64(json, "commits", outcome->summary.n_commits);
-    json_u64(json, "sensitive", outcome->summary.n_sensitive);
+    json_str(json, "unread", outcome_is_unread(outcome) ? outcome->unread.message : NULL);
+    outcome_write_count(outcome, json, "changed", outcome->summary.n_files);
+    outcome_write_count(outcome, json, "commits", outcome->summary.n_commits);
+    outcome_write_count(outcome, json, "sensitive", outcome->summary.n_sensitive);
     return evidence_record_add(evidence, err);
 }
 

@@ -39,7 +39,8 @@ int evidence_begin(struct evidence *evidence, const struct carrel_run_result *re
         const struct permit *permit, const struct policy *policy,
         const struct artifact_code *code, struct carrel_error *err);
 
-/* Takes up the journal of a run that is over. */
+/* Takes up the journal of a run that is over. Its size is bounded no more: that is against what
+ * a run writes, and one that was stopped by it must not keep its user from the work. */
 int evidence_reopen(struct evidence *evidence, const char *task, const char *run,
         const struct policy *policy, struct carrel_error *err);
 

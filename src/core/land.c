@@ -115,6 +115,10 @@ int land_commit(struct workplace *place, const char *message, const char *seal,
     int r = quarantine_path(place, quarantine, err);
     if (r == 0)
         r = ref_read(place->repo, branch, old, err);
+    if (r == -ENOENT)
+        r = err_set(err, r,
+                "branch '%s' was deleted; 'carrel workspace repair %s/%s' makes it anew",
+                ws->branch, ws->task, ws->run);
     if (r == 0)
         r = check_branch(ws, old, err);
     if (r < 0)

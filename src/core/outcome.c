@@ -26,6 +26,20 @@ void outcome_free(struct outcome *outcome)
     free(outcome);
 }
 
+bool outcome_is_unread(const struct outcome *outcome)
+{
+    return outcome->unread.code < 0;
+}
+
+void outcome_write_count(
+        const struct outcome *outcome, struct json *json, const char *key, uint64_t n)
+{
+    if (outcome_is_unread(outcome))
+        json_null(json, key);
+    else
+        json_u64(json, key, n);
+}
+
 static int sum_up(struct workplace *place, struct outcome *outcome, struct carrel_error *err)
 {
     const struct workspace *ws = place->ws;
@@ -71,6 +85,12 @@ static int act(struct workplace *place, enum carrel_outcome_action action, const
     return err_set(err, -EINVAL, "unknown action %d", (int)action);
 }
 
+/* Too large to be read under the limits of the run, or shut. */
+static bool is_kept_unread(int code)
+{
+    return code == -EDQUOT || code == -EFBIG || code == -EACCES;
+}
+
 static int take_picture(struct workplace *place, struct runtime *runtime, uint64_t used,
         const struct outcome_bounds *bounds, struct picture *out, struct carrel_error *err)
 {
@@ -82,7 +102,8 @@ static int take_picture(struct workplace *place, struct runtime *runtime, uint64
         .timeout_ms = bounds->timeout_ms,
     };
 
-    return picture_take(place, runtime, &picture, out, err);
+    int r = picture_take(place, runtime, &picture, out, err);
+    return r < 0 && !is_kept_unread(r) ? picture_wrap(place->ws, r, err) : r;
 }
 
 int outcome_reach(struct workplace *place, struct runtime *runtime,
@@ -111,8 +132,8 @@ int outcome_reach(struct workplace *place, struct runtime *runtime,
         r = take_picture(place, runtime, used, bounds, &picture, err);
     if (action == CARREL_DISCARD && r == -EACCES)
         r = 0; /* what others wrote there is nobody's concern */
-    if (r == -EDQUOT || r == -EFBIG || r == -EACCES) {
-        outcome->is_unread = true;
+    if (is_kept_unread(r)) {
+        outcome->unread = *err;
         action = CARREL_KEEP;
         r = 0;
     }
@@ -120,12 +141,12 @@ int outcome_reach(struct workplace *place, struct runtime *runtime,
         return r;
     outcome->oddities = ptr_steal(&picture.oddities);
     outcome->n_oddities = picture.n_oddities;
-    if (action != CARREL_DISCARD && !outcome->is_unread) {
+    if (action != CARREL_DISCARD && !outcome_is_unread(outcome)) {
         land_recognise(place);
         r = sum_up(place, outcome, err);
     }
     if (r == 0 && action != CARREL_DISCARD)
-        r = workspace_end_use(ws, picture.is_changed || outcome->is_unread, err);
+        r = workspace_end_use(ws, picture.is_changed || outcome_is_unread(outcome), err);
     if (r == 0)
         r = act(place, action, seal, outcome, err);
     if (r < 0)
@@ -159,6 +180,18 @@ static void write_files(const struct outcome *outcome, struct json *json)
     json_end_array(json);
 }
 
+static void write_oddities(const struct outcome *outcome, struct json *json)
+{
+    json_array(json, "left_out");
+    for (size_t i = 0; i < outcome->n_oddities && i < FILES_IN_JSON; i++) {
+        json_object(json, NULL);
+        json_str(json, "path", outcome->oddities[i].path);
+        json_str(json, "why", oddity_text(outcome->oddities[i].kind));
+        json_end_object(json);
+    }
+    json_end_array(json);
+}
+
 static void write_conflicts(const struct outcome *outcome, struct json *json)
 {
     json_array(json, "conflicts");
@@ -174,7 +207,10 @@ static void write_conflicts(const struct outcome *outcome, struct json *json)
 void outcome_write_json(const struct outcome *outcome, const char *run, struct json *json)
 {
     const struct harvest_summary *summary = &outcome->summary;
+    char name[2 * NAME_ID_MAX + 2];
 
+    (void)snprintf(name, sizeof(name), "%s/%s", outcome->task, run);
+    json_str(json, "name", name);
     json_str(json, "run", run);
     json_str(json, "directory", outcome->path);
     json_str(json, "branch", outcome->branch[0] ? outcome->branch : NULL);
@@ -183,17 +219,19 @@ void outcome_write_json(const struct outcome *outcome, const char *run, struct j
     json_str(json, "snapshot", outcome->snapshot[0] ? outcome->snapshot : NULL);
     json_str(json, "tree", outcome->tree);
     json_str(json, "state", outcome->state);
-    if (outcome->is_unread)
-        json_null(json, "changed");
+    json_str(json, "unread", outcome_is_unread(outcome) ? outcome->unread.message : NULL);
+    outcome_write_count(outcome, json, "changed", summary->n_files);
+    outcome_write_count(outcome, json, "added", summary->added);
+    outcome_write_count(outcome, json, "removed", summary->removed);
+    outcome_write_count(outcome, json, "commits", summary->n_commits);
+    outcome_write_count(outcome, json, "other_commits", outcome->n_aside);
+    outcome_write_count(outcome, json, "sensitive", summary->n_sensitive);
+    if (outcome_is_unread(outcome))
+        json_null(json, "rewritten");
     else
-        json_u64(json, "changed", summary->n_files);
-    json_u64(json, "added", summary->added);
-    json_u64(json, "removed", summary->removed);
-    json_u64(json, "commits", summary->n_commits);
-    json_u64(json, "other_commits", outcome->n_aside);
-    json_u64(json, "sensitive", summary->n_sensitive);
-    json_bool(json, "rewritten", summary->is_rewritten);
+        json_bool(json, "rewritten", summary->is_rewritten);
     write_files(outcome, json);
+    write_oddities(outcome, json);
     write_conflicts(outcome, json);
 }
 
@@ -203,21 +241,6 @@ static void write_path(struct buf *text, const char *mark, const char *path, con
 
     buf_addf(text, "  %s %s  (%s)\n", mark,
             str_escape(path, strlen(path), shown, sizeof(shown)), why);
-}
-
-static const char *oddity_why(enum oddity_kind kind)
-{
-    switch (kind) {
-    case ODDITY_REPOSITORY:
-        return "a repository of its own; not part of the result";
-    case ODDITY_SPECIAL:
-        return "not a file; not part of the result";
-    case ODDITY_GITLINK:
-        return "changes inside a submodule";
-    case ODDITY_UNREADABLE:
-        return "could not be read; not part of the result";
-    }
-    return "not part of the result";
 }
 
 static void write_listed(const struct outcome *outcome, struct buf *text)
@@ -232,7 +255,8 @@ static void write_listed(const struct outcome *outcome, struct buf *text)
         buf_addf(text, "  ! and %zu more that the host would execute or obey\n",
                 shown - LINES_IN_TEXT);
     for (size_t i = 0; i < outcome->n_oddities && i < LINES_IN_TEXT; i++)
-        write_path(text, "?", outcome->oddities[i].path, oddity_why(outcome->oddities[i].kind));
+        write_path(
+                text, "?", outcome->oddities[i].path, oddity_text(outcome->oddities[i].kind));
     for (size_t i = 0; i < outcome->applied.n_conflicts && i < LINES_IN_TEXT; i++)
         write_path(text, "x", outcome->applied.conflicts[i].path,
                 outcome->applied.conflicts[i].why);
@@ -242,13 +266,12 @@ void outcome_write_text(const struct outcome *outcome, const char *run, struct b
 {
     const struct harvest_summary *summary = &outcome->summary;
 
-    if (outcome->is_unread) {
+    if (outcome_is_unread(outcome)) {
         buf_addf(text,
-                "workspace %s: kept, not read: with its objects it would pass --disk, its "
-                "paths "
-                "are too long to list, or another user of the sandbox shut a directory; "
-                "'carrel workspace diff %s' reads it, or says why not\n",
-                run, run);
+                "workspace %s: kept, not read: %s; 'carrel workspace diff %s' reads it, or "
+                "says "
+                "why not\n",
+                run, outcome->unread.message, run);
     } else if (strcmp(outcome->state, "discarded") == 0) {
         buf_addf(text, "workspace %s: discarded\n", run);
     } else if (summary->n_files == 0 && summary->n_commits == 0) {

@@ -20,9 +20,8 @@ struct outcome {
     char snapshot[OID_MAX];
     char *path; /* of the workspace's directory */
     const char *tree;
-    const char *state; /* "kept" "committed" "applied" "discarded" "conflict" */
-    bool is_unread;    /* kept as it is: its objects would have passed the disk limit, or its
-                          paths the room for them */
+    const char *state;          /* "kept" "committed" "applied" "discarded" "conflict" */
+    struct carrel_error unread; /* why it was kept as it is; code 0: it was read */
     struct harvest_summary summary;
     struct oddity *oddities;
     size_t n_oddities;
@@ -31,6 +30,8 @@ struct outcome {
 };
 void outcome_free(struct outcome *outcome);
 DEFINE_AUTO(struct outcome *, outcome_free)
+
+bool outcome_is_unread(const struct outcome *outcome);
 
 /* Those of the run. They hold for what its result makes necessary, too. */
 struct outcome_bounds {
@@ -49,6 +50,10 @@ int outcome_reach(struct workplace *place, struct runtime *runtime,
 
 /* As the result's "workspace" member. */
 void outcome_write_json(const struct outcome *outcome, const char *run, struct json *json);
+
+/* A member that counts something of the changes: null where they were not read. */
+void outcome_write_count(
+        const struct outcome *outcome, struct json *json, const char *key, uint64_t n);
 
 /* A few lines for people. */
 void outcome_write_text(const struct outcome *outcome, const char *run, struct buf *text);

@@ -399,7 +399,10 @@ static int commit_outside(struct taking *t, struct carrel_error *err)
     };
 
     if (t->changes.bytes > t->bounds->max_bytes)
-        return err_set(err, -EDQUOT, "the changes have %" PRIu64 " bytes", t->changes.bytes);
+        return err_set(err, -EDQUOT,
+                "its changes have %" PRIu64 " bytes, and with as many of git objects it would "
+                "pass --disk",
+                t->changes.bytes);
     if (t->changes.n == 0 && strcmp(t->tip, t->place->ws->base) == 0) {
         (void)snprintf(t->snapshot, sizeof(t->snapshot), "%s", t->tip);
         return 0;
@@ -542,6 +545,11 @@ int picture_take(struct workplace *place, struct runtime *runtime,
     if (!ws->is_published)       /* and what it named is gone from the quarantine */
         ws->tip[0] = ws->snapshot[0] = '\0';
     (void)workspace_save(ws, NULL); /* the first failure is the one to report */
-    return err_wrap(err, r, "the result of run '%s' was refused (its files are in %s)", ws->run,
-            ws->path);
+    return r;
+}
+
+int picture_wrap(const struct workspace *ws, int code, struct carrel_error *err)
+{
+    return err_wrap(err, code, "the result of run '%s' was refused (its files are in %s)",
+            ws->run, ws->path);
 }

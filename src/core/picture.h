@@ -15,6 +15,7 @@
 struct carrel_error;
 struct runtime;
 struct workplace;
+struct workspace;
 
 struct picture {
     struct oddity *oddities; /* what is in the tree and not in the snapshot */
@@ -40,6 +41,9 @@ struct picture_bounds {
  */
 int picture_take(struct workplace *place, struct runtime *runtime,
         const struct picture_bounds *bounds, struct picture *out, struct carrel_error *err);
+
+/* Says of which run the picture was that could not be taken. Returns `code`. */
+int picture_wrap(const struct workspace *ws, int code, struct carrel_error *err);
 
 /* What was beside the last picture. The caller finishes *out, also after a failure. */
 int picture_oddities(

@@ -175,10 +175,6 @@ static int open_base(const struct workplace_request *q, const struct workspace *
 
     if (r == 0)
         r = workspace_repo(from, &place->repo, err);
-    if (r == 0 && from->is_folder && !place->repo->top) {
-        place->repo->top = strdup(from->top); /* the hidden repository knows no work tree */
-        r = place->repo->top ? 0 : err_set_errno(err, -ENOMEM, "folder");
-    }
     return r < 0 ? r
                  : prepare_checkout(
                            q, place->state, place->repo, from->base, &place->checkout, err);

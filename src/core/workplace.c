@@ -148,10 +148,6 @@ int workplace_reopen(struct workspace *ws, struct workplace **out, struct carrel
     assert(ws);
     place->ws = ws;
     int r = workspace_repo(ws, &place->repo, err);
-    if (r == 0 && ws->is_folder && !place->repo->top) {
-        place->repo->top = strdup(ws->top); /* the hidden repository knows no work tree */
-        r = place->repo->top ? 0 : err_set_errno(err, -ENOMEM, "folder");
-    }
     if (r == 0)
         r = find_checkout(place, err);
     if (r == 0)

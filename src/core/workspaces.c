@@ -6,6 +6,7 @@
 #include "core/evidence.h"
 #include "core/fuse.h"
 #include "core/land.h"
+#include "core/living_list.h"
 #include "core/picture.h"
 #include "core/quarantine.h"
 #include "core/restack.h"
@@ -97,7 +98,10 @@ static int by_age(const void *a, const void *b)
 
     if (x->created_s != y->created_s)
         return x->created_s < y->created_s ? -1 : 1;
-    return strcmp(x->run, y->run);
+    if (x->created_ns != y->created_ns)
+        return x->created_ns < y->created_ns ? -1 : 1;
+    const int by_run = strcmp(x->run, y->run);
+    return by_run ? by_run : strcmp(x->task, y->task);
 }
 
 int workspaces_list(const char *repo_dir, struct workspace_list **out, struct carrel_error *err)
@@ -148,14 +152,11 @@ int workspaces_resolve(const char *given, const char *repo_dir, char *name, size
     int r = state_path(state, sizeof(state), err);
     if (r == 0)
         r = workspace_find(state, given, &ws, err);
-    int len = snprintf(name, size, "%s", given);
-    if (r == -EEXIST && find_here(given, repo_dir, &ws)) {
-        len = snprintf(name, size, "%s/%s", ws->task, ws->run);
-        r = 0;
-    }
-    if (r == 0 && (len < 0 || (size_t)len >= size))
-        r = err_set_errno(err, -ENAMETOOLONG, "'%s'", given);
-    return r;
+    if (r < 0 && !(r == -EEXIST && find_here(given, repo_dir, &ws)))
+        return r;
+    int len = snprintf(name, size, "%s/%s", ws->task, ws->run);
+    return len < 0 || (size_t)len >= size ? err_set_errno(err, -ENAMETOOLONG, "'%s'", given)
+                                          : 0;
 }
 
 /* The workspace, held by us. */
@@ -177,6 +178,22 @@ static int hold(const char *name, struct workspace **out, struct carrel_error *e
     return 0;
 }
 
+/*
+ * What a failure means. The branch keeps the commit that the run began with; without it, a gc
+ * takes that where nothing else has it, and no git can say what the run changed.
+ */
+static int explain(
+        const struct repo *repo, const struct workspace *ws, int code, struct carrel_error *err)
+{
+    if (code >= 0 || ws->is_folder || repo_has_commit(repo, ws->base, NULL) != 0)
+        return code;
+    return err_set(err, -ESTALE,
+            "commit %.12s, which run '%s' began with, is not in '%s' any more: its branch was "
+            "deleted, and git gc took it; fetch it from where it still is, or take the changed "
+            "files from '%s/upper'",
+            ws->base, ws->run, repo->top ? repo->top : repo->git_dir, ws->path);
+}
+
 /* Nobody knows the limits of the run any more; git in a sandbox gets some room all the same. */
 static int look_later(struct workplace *place, struct runtime *runtime, struct picture *out,
         struct carrel_error *err)
@@ -186,7 +203,12 @@ static int look_later(struct workplace *place, struct runtime *runtime, struct p
 
     int r = upper_usage(place->ws->dir, UINT64_MAX, &bounds.disk_bytes, &inodes, err);
     bounds.disk_bytes += LATER_DISK;
-    return r < 0 ? r : picture_take(place, runtime, &bounds, out, err);
+    if (r < 0)
+        return r;
+    r = picture_take(place, runtime, &bounds, out, err);
+    if (r < 0)
+        (void)picture_wrap(place->ws, r, err);
+    return explain(place->repo, place->ws, r, err);
 }
 
 /* That, with its repository and tree; and a picture, when its run was killed before one. */
@@ -265,6 +287,7 @@ int workspaces_report(const char *name, struct workspace_report **out, struct ca
         r = quarantine_sum_up(place, ws->base, ws->snapshot, &report->total, err);
     if (r == 0)
         r = quarantine_sum_up(place, ws->tip, ws->snapshot, &report->uncommitted, err);
+    r = explain(place->repo, ws, r, err);
     report->uncommitted.n_commits = 0; /* the one between them is ours, not the run's */
     report->total.n_commits = report->committed.n_commits;
     if (r == 0)
@@ -311,26 +334,25 @@ static int show(const char *name, const char *const *args, size_t n, bool is_ran
     struct git git = harvest_git(place->repo, path);
     io.output_fd = fd;
     io.max_memory_bytes = limits.max_memory_bytes; /* the run chose what is compared */
-    return git_expect(&git, all, &io, err);
+    return explain(place->repo, ws, git_expect(&git, all, &io, err), err);
 }
 
 int workspaces_diff(
         const char *name, const struct diff_options *options, int fd, struct carrel_error *err)
 {
     const char *args[] = { "-c", "core.quotePath=true", "diff-tree", "-r", "--no-ext-diff",
-        "--no-textconv", "--ignore-submodules=none", "--find-renames",
+        "--no-textconv", "--ignore-submodules=none", "--find-renames", "--color=never",
         options->is_stat    ? "--stat"
         : options->is_names ? "--name-status"
-                            : "--patch",
-        options->has_color ? "--color=always" : "--color=never" };
+                            : "--patch" };
 
     return show(name, args, ARRAY_LEN(args), false, options->is_uncommitted, fd, err);
 }
 
-int workspaces_log(const char *name, bool has_color, int fd, struct carrel_error *err)
+int workspaces_log(const char *name, int fd, struct carrel_error *err)
 {
     const char *args[] = { "log", "--no-ext-diff", "--no-textconv", "--no-show-signature",
-        "--no-mailmap", "--stat", has_color ? "--color=always" : "--color=never" };
+        "--no-mailmap", "--stat", "--color=never" };
 
     return show(name, args, ARRAY_LEN(args), true, false, fd, err);
 }
@@ -354,7 +376,8 @@ int workspaces_commit(const char *name, const char *message, char commit[static 
     if (r == 0)
         r = afterwards_begin(place->ws, "commit_asked", &evidence, err);
     if (r == 0)
-        r = land_commit(place, message, evidence.seal, commit, err);
+        r = explain(place->repo, place->ws,
+                land_commit(place, message, evidence.seal, commit, err), err);
     return r < 0 ? r : afterwards_end(place->ws, "workspace_committed", &evidence, err);
 }
 
@@ -377,7 +400,8 @@ int workspaces_apply(const char *name, enum apply_how how, const char *repo_dir,
     if (r == 0)
         r = afterwards_begin(place->ws, "apply_asked", &evidence, err);
     if (r == 0)
-        r = land_apply(place, how, evidence.seal, out, err);
+        r = explain(
+                place->repo, place->ws, land_apply(place, how, evidence.seal, out, err), err);
     if (r == 0 && place->ws->is_folder) { /* that of a repository that nobody sees */
         free(out->branch);
         out->branch = NULL;
@@ -434,6 +458,40 @@ static int drop(const char *state, struct workspace *ws, struct workplace *place
                  : 0;
 }
 
+/* The living sandbox that has the workspace "T/R"; false: none. */
+static bool find_sandbox(const char *name, char id[static REGISTRY_WORD_MAX + 1])
+{
+    const struct living_query query = { .has_dead = true };
+    AUTO(registry_close) struct registry reg = REGISTRY_NONE;
+    AUTO(living_list_finish) struct living_list list = { 0 };
+
+    if (registry_open(&reg, NULL) < 0 || living_list_read(&reg, &query, &list, NULL) < 0)
+        return false;
+    for (size_t i = 0; i < list.n; i++) {
+        char whose[2 * NAME_ID_MAX + 2];
+        (void)snprintf(whose, sizeof(whose), "%s/%s", list.items[i].task, list.items[i].run);
+        if (!list.items[i].is_alive || strcmp(whose, name) != 0)
+            continue;
+        (void)snprintf(id, REGISTRY_WORD_MAX + 1, "%s", list.items[i].id);
+        return true;
+    }
+    return false;
+}
+
+/* No force takes it from whoever has it, so who wants it gone must know how to end that. */
+static int say_how_to_end(const char *name, int code, struct carrel_error *err)
+{
+    const struct carrel_error busy = *err;
+    char id[REGISTRY_WORD_MAX + 1];
+
+    return find_sandbox(name, id)
+                   ? err_set(err, code, "%s, or end it with 'carrel destroy %s'", busy.message,
+                             id)
+                   : err_set(err, code,
+                             "%s, or end it with SIGTERM: what was written until then is kept",
+                             busy.message);
+}
+
 int workspaces_discard(const char *name, bool force, struct carrel_error *err)
 {
     char state[PATH_MAX];
@@ -443,6 +501,8 @@ int workspaces_discard(const char *name, bool force, struct carrel_error *err)
     int r = state_path(state, sizeof(state), err);
     if (r == 0 && !force) {
         r = hold_place(name, &place, NULL, NULL, err);
+        if (r == -EBUSY)
+            return say_how_to_end(name, r, err);
         if (r < 0)
             return err_wrap(
                     err, r, "what run '%s' changed is not known (--force discards it)", name);
@@ -451,6 +511,8 @@ int workspaces_discard(const char *name, bool force, struct carrel_error *err)
     }
     if (r == 0)
         r = hold(name, &ws, err);
+    if (r == -EBUSY)
+        return say_how_to_end(name, r, err);
     return r < 0 ? r : drop(state, ws, NULL, err);
 }
 
@@ -469,7 +531,8 @@ int workspaces_open(
         char commit[OID_MAX];
         r = afterwards_begin(place->ws, "commit_asked", &evidence, err);
         if (r == 0)
-            r = land_commit(place, NULL, evidence.seal, commit, err);
+            r = explain(place->repo, place->ws,
+                    land_commit(place, NULL, evidence.seal, commit, err), err);
         if (r == 0)
             r = afterwards_end(place->ws, "workspace_committed", &evidence, err);
     }
@@ -538,7 +601,10 @@ int workspaces_repair(const char *name, struct carrel_error *err)
         return r;
     (void)snprintf(branch, sizeof(branch), "refs/heads/%s", ws->branch);
     r = ref_read(repo, branch, at, err);
-    if (r == -ENOENT) {
+    if (r == -ENOENT) { /* a branch at a commit that is gone would break the repository */
+        r = explain(repo, ws, r, err);
+        if (r != -ENOENT)
+            return r;
         r = ref_create(repo, branch, ws->base, err);
         ws->is_published = false;
         ws->branch_at[0] = ws->branch_to[0] = '\0';

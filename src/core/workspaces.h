@@ -28,8 +28,8 @@ DEFINE_AUTO(struct workspace_list *, workspace_list_free)
 int workspaces_list(
         const char *repo_dir, struct workspace_list **out, struct carrel_error *err);
 
-/* What `given` ("R" or "T/R") means: the same if there is one of that name, else, where several
- * tasks have that run, the "T/R" of the repository at `repo_dir`. */
+/* The "T/R" that `given` ("R" or "T/R") means; where several tasks have that run, the one of
+ * the repository at `repo_dir`. */
 int workspaces_resolve(const char *given, const char *repo_dir, char *name, size_t size,
         struct carrel_error *err);
 
@@ -50,17 +50,16 @@ int workspaces_report(
         const char *name, struct workspace_report **out, struct carrel_error *err);
 
 struct diff_options {
-    bool is_stat;  /* --stat */
-    bool is_names; /* --name-status */
-    bool has_color;
+    bool is_stat;        /* --stat */
+    bool is_names;       /* --name-status */
     bool is_uncommitted; /* only tip..snapshot */
 };
 /* Unified diff of what the run changed, written to `fd` as git writes it, paths quoted. */
 int workspaces_diff(
         const char *name, const struct diff_options *options, int fd, struct carrel_error *err);
 
-/* The run's commits, newest first; control bytes of messages escaped. */
-int workspaces_log(const char *name, bool has_color, int fd, struct carrel_error *err);
+/* The run's commits, newest first, as git writes them: messages are the run's bytes. */
+int workspaces_log(const char *name, int fd, struct carrel_error *err);
 
 /* A patch series (git format-patch --stdout) of base..snapshot. */
 int workspaces_patch(const char *name, int fd, struct carrel_error *err);

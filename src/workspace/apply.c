@@ -176,6 +176,7 @@ static int carry_out(struct apply_job *job, struct carrel_error *err)
     if (r < 0)
         return r;
     job->out->n_files = job->n_items;
+    job->out->n_submodules = job->n_submodules;
     memcpy(job->out->commit, job->commit, OID_MAX);
     return 0;
 }

@@ -22,6 +22,7 @@ struct apply_outcome {
     struct apply_conflict *conflicts; /* not empty: nothing was changed */
     size_t n_conflicts;
     size_t n_files;       /* that were changed */
+    size_t n_submodules;  /* recorded elsewhere now; what they have checked out is as before */
     char commit[OID_MAX]; /* new HEAD of merge and cherry-pick; else empty */
     char *top;            /* the work tree that this is about */
     char *branch;         /* checked out there; NULL: none */

@@ -31,7 +31,8 @@ struct apply_job {
     struct apply_look *looks;  /* at the work tree, one for each change */
     struct swap_item *items;   /* what has to be done to the work tree */
     size_t n_items;
-    struct buf sparse; /* paths that the user's sparse checkout leaves out, NUL-terminated */
+    size_t n_submodules; /* that are recorded elsewhere then */
+    struct buf sparse;   /* paths that the user's sparse checkout leaves out, NUL-terminated */
     char commit[OID_MAX];
     char result[OID_MAX]; /* the tree, where there is to be no commit */
     char *attributes;     /* setting that makes a git know the user's own; see apply_form() */

@@ -222,6 +222,19 @@ static bool is_way_cleared(const struct delta_list *changes, const char *path)
     return false;
 }
 
+/* Where a submodule stands can be recorded; its files are those of another repository. */
+static const char *judge_submodule(
+        const struct apply_job *job, const struct delta *change, const struct delta *staged)
+{
+    if (change->old.mode != change->new.mode)
+        return "a submodule, which carrel neither adds nor removes: commit the run, then git "
+               "merge its branch";
+    if (job->how == APPLY_FILES)
+        return "a submodule that the run moved: 'carrel workspace apply --squash' stages that, "
+               "and then 'git submodule update' checks it out";
+    return staged ? "a submodule that is changed in your index" : NULL;
+}
+
 /*
  * Decides about one path. Returns why it cannot be, or NULL; *is_item tells whether the work
  * tree has to change there.
@@ -236,9 +249,7 @@ static const char *judge_one(struct apply_job *job, size_t i, bool *is_item)
 
     *is_item = false;
     if (change->old.mode == DELTA_GITLINK || change->new.mode == DELTA_GITLINK)
-        return job->how != APPLY_FILES && change->old.mode == change->new.mode && !staged
-                       ? NULL
-                       : "a submodule, which carrel does not change";
+        return judge_submodule(job, change, staged);
     if (job->how != APPLY_FILES && staged && !delta_same(&staged->new, &change->new))
         return "changed in your index";
     if (look->kind == SURVEY_MOUNT)
@@ -311,6 +322,8 @@ int apply_judge(struct apply_job *job, struct carrel_error *err)
             r = apply_add_conflict(job->out, change->path, why, err);
         else if (is_item)
             job->items[job->n_items++] = to_item(job, i);
+        else
+            job->n_submodules += change->new.mode == DELTA_GITLINK;
     }
     if (r == 0 && job->sparse.is_short)
         r = err_set_errno(err, -ENOMEM, "apply");

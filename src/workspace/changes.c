@@ -11,6 +11,21 @@ void oddities_free(struct oddity *oddities, size_t n)
     free(oddities);
 }
 
+const char *oddity_text(enum oddity_kind kind)
+{
+    switch (kind) {
+    case ODDITY_REPOSITORY:
+        return "a git repository inside, left out";
+    case ODDITY_SPECIAL:
+        return "a pipe, socket or device, left out";
+    case ODDITY_GITLINK:
+        return "a change inside a submodule, left out";
+    case ODDITY_UNREADABLE:
+        return "could not be read, left out";
+    }
+    return "left out";
+}
+
 void changes_finish(struct changes *changes)
 {
     for (size_t i = 0; i < changes->n; i++)

@@ -84,7 +84,10 @@ static int describe(const struct workspace_request *request, const struct place 
     ws->mode = request->mode;
     ws->is_folder = request->is_folder;
     ws->is_cut = request->is_cut;
-    ws->created_s = (int64_t)time(NULL);
+    struct timespec now;
+    (void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail */
+    ws->created_s = (int64_t)now.tv_sec;
+    ws->created_ns = (uint64_t)now.tv_nsec;
     *out = ptr_steal(&ws);
     return 0;
 }

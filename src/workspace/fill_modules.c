@@ -117,17 +117,13 @@ static int open_module(
 {
     AUTO(free)
     char *dir = checkout_format("%s/modules/%s", parent->repo->common_dir, module->name);
-    AUTO(free) char *rev = checkout_format("%s^{commit}", module->commit);
-    struct git_io io = GIT_IO_INIT;
 
-    if (!dir || !rev)
+    if (!dir)
         return err_set_errno(err, -ENOMEM, "open a submodule");
     /* What is found further up is not the submodule. */
     if (repo_open(dir, &module->repo, NULL) < 0 || strcmp(module->repo->common_dir, dir) != 0)
         return 0;
-    struct git git = repo_git(module->repo);
-    int r = git_run(&git, GIT_ARGS("cat-file", "-e", rev), &io, err);
-    return r < 0 ? r : r == 0;
+    return repo_has_commit(module->repo, module->commit, err);
 }
 
 static int make_parents(int dir, const char *path)

@@ -53,6 +53,7 @@ static const struct key keys[] = {
     FIELD("published", FLAG, is_published),
     FIELD("aside", COUNT, n_aside),
     FIELD("created", SECONDS, created_s),
+    FIELD("created-ns", COUNT, created_ns),
     FIELD("note", TEXT, note),
 };
 

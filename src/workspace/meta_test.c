@@ -28,6 +28,7 @@ static struct workspace *sample(void)
     ws->is_published = true;
     ws->n_aside = 3;
     ws->created_s = 1700000000;
+    ws->created_ns = 999999999;
     return ws;
 }
 
@@ -51,6 +52,7 @@ TEST(what_was_written_is_read_again)
     CHECK_EQ(back->n_aside, 3);
     CHECK(back->is_user_locked && back->is_published && !back->is_opened && !back->is_folder);
     CHECK_EQ(back->created_s, 1700000000);
+    CHECK_EQ(back->created_ns, 999999999);
     meta_write(back, &again);
     CHECK_MEM(again.data, again.len, text.data, text.len);
 }

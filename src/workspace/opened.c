@@ -100,10 +100,13 @@ bool opened_is_there(const struct workspace *ws, const struct repo *repo)
     return find(&view, ws, repo, NULL) == 0 && lstat(view.path, &st) == 0;
 }
 
-/* A scratch git dir in the workspace's own directory; an older one is of the dead. */
+/* A scratch git dir in the workspace's own directory, which writes files in the form that the
+ * user's git expects there; an older one is of the dead. */
 static int make_scratch(const struct workspace *ws, const struct repo *repo,
-        struct scratch **out, struct carrel_error *err)
+        const struct view *view, struct scratch **out, char **attributes,
+        struct carrel_error *err)
 {
+    const struct git user = { .git_dir = view->admin, .trust = GIT_AS_USER };
     char dir[PATH_MAX];
     int r = tree_remove(ws->dir, SCRATCH_NAME, err);
 
@@ -113,7 +116,8 @@ static int make_scratch(const struct workspace *ws, const struct repo *repo,
         return err_set_errno(err, -errno, "make '%s/" SCRATCH_NAME "'", ws->path);
     if ((size_t)snprintf(dir, sizeof(dir), "%s/" SCRATCH_NAME, ws->path) >= sizeof(dir))
         return err_set_errno(err, -ENAMETOOLONG, "make a scratch git dir");
-    return scratch_make(repo, dir, NULL, out, err);
+    r = scratch_make(repo, dir, NULL, out, err);
+    return r < 0 ? r : scratch_take_form(*out, repo, &user, attributes, err);
 }
 
 static int write_git_file(int draft, const struct view *view, struct carrel_error *err)
@@ -127,14 +131,15 @@ static int write_git_file(int draft, const struct view *view, struct carrel_erro
     return r < 0 ? err_set_errno(err, r, "write '%s'", view->git_file) : 0;
 }
 
-/* The branch's files and an index that knows them, by a git that converts nothing. */
+/* The branch's files and an index that knows them, by a git that knows no filter. */
 static int check_out(const struct workspace *ws, const struct repo *repo,
         const struct view *view, const char *commit, struct carrel_error *err)
 {
     AUTO(scratch_free) struct scratch *scratch = NULL;
+    AUTO(free) char *attributes = NULL;
     struct git_io io = GIT_IO_INIT;
     char draft[PATH_MAX];
-    int r = make_scratch(ws, repo, &scratch, err);
+    int r = make_scratch(ws, repo, view, &scratch, &attributes, err);
     if (r < 0)
         return r;
 
@@ -150,7 +155,8 @@ static int check_out(const struct workspace *ws, const struct repo *repo,
                     commit),
             &io, err);
     if (r == 0)
-        r = git_expect(&git, GIT_ARGS("checkout-index", "-a", "-u", "-q"), &io, err);
+        r = git_expect(
+                &git, GIT_ARGS("-c", attributes, "checkout-index", "-a", "-u", "-q"), &io, err);
     return r;
 }
 
@@ -258,6 +264,10 @@ int opened_open(struct workspace *ws, const struct repo *repo, const struct chec
         return err_set(err, -EEXIST, "'%s' exists already: choose a new directory", view.path);
     (void)snprintf(branch, sizeof(branch), "refs/heads/%s", ws->branch);
     r = ref_read(repo, branch, commit, err);
+    if (r == -ENOENT)
+        return err_set(err, r,
+                "branch '%s' was deleted; 'carrel workspace repair %s/%s' makes it anew",
+                ws->branch, ws->task, ws->run);
     if (r < 0)
         return err_wrap(err, r, "find the branch of run '%s'", ws->run);
 
@@ -314,24 +324,26 @@ static int ask_differs(const struct git *git, const char *const *args, struct ca
 
 /*
  * Whether something there is in no commit. Ignored files do not count, as for `git worktree
- * remove`. Compared byte by byte: the user's filters stay out of it, and a file that they made
- * another on the disk counts as changed.
+ * remove`. The user's filters stay out of it, and a file that they made another on the disk
+ * counts as changed.
  */
 static int check_clean(const struct workspace *ws, const struct repo *repo,
         const struct view *view, const char *commit, struct carrel_error *err)
 {
     AUTO(scratch_free) struct scratch *scratch = NULL;
+    AUTO(free) char *attributes = NULL;
     struct git_io io = GIT_IO_INIT;
-    int r = make_scratch(ws, repo, &scratch, err);
+    int r = make_scratch(ws, repo, view, &scratch, &attributes, err);
     if (r < 0)
         return r;
 
     struct git git = scratch_git(scratch);
     git.work_tree = view->path;
     git.index_file = view->index;
-    r = git_run(&git, GIT_ARGS("update-index", "-q", "--refresh"), &io, err);
+    r = git_run(&git, GIT_ARGS("-c", attributes, "update-index", "-q", "--refresh"), &io, err);
     if (r >= 0)
-        r = ask_differs(&git, GIT_ARGS("diff-files", "--name-only", "-z"), err);
+        r = ask_differs(
+                &git, GIT_ARGS("-c", attributes, "diff-files", "--name-only", "-z"), err);
     if (r == 0)
         r = ask_differs(&git,
                 GIT_ARGS("diff-index", "--cached", "--name-only", "-z", commit, "--"), err);

@@ -1,10 +1,10 @@
 /*
  * opened.h - a workspace as a directory on the host, where unmodified git works.
  *
- * It is a checkout of the run's branch, files as they are in the repository: no filter of the
- * user's sees what a run made until the user's own git does. The directory exists only while
- * the workspace is opened. The repository knows it as a worktree, locked all the time, so
- * `git worktree` prune, repair and remove leave it alone, opened or not.
+ * It is a checkout of the run's branch, as git itself writes files (see scratch_take_form()):
+ * no filter of the user's sees what a run made until the user's own git does. The directory
+ * exists only while the workspace is opened. The repository knows it as a worktree, locked all
+ * the time, so `git worktree` prune, repair and remove leave it alone, opened or not.
  */
 #pragma once
 #include "workspace/workspace.h"

@@ -67,6 +67,28 @@ TEST(unmodified_git_works_in_an_opened_workspace)
     SHELL("cd %s; tail -1 a | grep -qx more; test -z \"$(git status --porcelain)\"", path);
 }
 
+/* What git itself converts must be converted: it takes UTF-16 without a mark for an error. */
+TEST(files_are_written_as_a_checkout_writes_them)
+{
+    SET_UP();
+    SHELL("cd run; git config core.safecrlf false; printf '* text=auto eol=crlf\n"
+          "*.u16 text working-tree-encoding=UTF-16 eol=lf\n*.id ident\n' >.gitattributes;"
+          "printf 'one\n' >t.txt; printf 'hi\n' | iconv -t UTF-16 >w.u16; echo '$Id$' >v.id;"
+          "printf 'x\n' >d.dat; git add -A; git commit -q -m forms;"
+          "git clone -q . ../plain; cd ../user; git fetch -q ../run;"
+          "git update-ref refs/heads/task-T-1-run-R-1 FETCH_HEAD;"
+          "echo '*.dat -text' >.git/info/attributes; cp .git/info/attributes "
+          "../plain/.git/info;"
+          "cd ../plain; rm d.dat; git checkout -q d.dat");
+    CHECK_EQ(opened(ws, repo, NULL), 0);
+    SHELL("cd %s; for f in t.txt w.u16 v.id d.dat a; do cmp $f %s/plain/$f; done;"
+          "touch *; test -z \"$(git status --porcelain 2>&1)\";"
+          "printf 'two\r\n' >>t.txt; git commit -qam more; touch *",
+            path, at.path);
+    CHECK_EQ(opened_close(ws, repo, &err), 0);
+    CHECK_STR(printed("git -C user show task-T-1-run-R-1:t.txt | tr '\n' ,"), "one,two,");
+}
+
 TEST(the_repository_shows_it_locked_and_its_own_commands_do_no_harm)
 {
     SET_UP();

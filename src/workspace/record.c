@@ -191,6 +191,10 @@ int workspace_repo(const struct workspace *ws, struct repo **out, struct carrel_
     int r = repo_open(ws->repo, &repo, err);
     if (r == 0 && strcmp(repo->common_dir, ws->repo) != 0)
         r = err_set(err, -ENOENT, "the repository '%s' is not there any more", ws->repo);
+    if (r == 0 && ws->is_folder && ws->top && !repo->top) {
+        repo->top = strdup(ws->top); /* the hidden repository knows no work tree */
+        r = repo->top ? 0 : err_set_errno(err, -ENOMEM, "folder");
+    }
     if (r < 0)
         return err_wrap(err, r, "workspace '%s/%s'", ws->task, ws->run);
     *out = ptr_steal(&repo);

@@ -48,5 +48,8 @@ DEFINE_AUTO(struct repo *, repo_free)
 int repo_resolve(const struct repo *repo, const char *rev, char oid[static OID_MAX],
         struct carrel_error *err);
 
+/* Whether the objects of `oid` are there, and a commit: 1 or 0. */
+int repo_has_commit(const struct repo *repo, const char *oid, struct carrel_error *err);
+
 /* A scrubbed git on this repository (common dir, no work tree). */
 struct git repo_git(const struct repo *repo);

@@ -109,3 +109,13 @@ int repo_resolve(const struct repo *repo, const char *rev, char oid[static OID_M
         return 0;
     return ask_git(repo, rev, oid, err);
 }
+
+int repo_has_commit(const struct repo *repo, const char *oid, struct carrel_error *err)
+{
+    const struct git git = repo_git(repo);
+    char commit[OID_MAX + 16];
+
+    (void)snprintf(commit, sizeof(commit), "%s^{commit}", oid);
+    int r = git_run(&git, GIT_ARGS("cat-file", "-e", commit), NULL, err);
+    return r < 0 ? r : r == 0;
+}

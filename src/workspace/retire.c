@@ -204,6 +204,11 @@ int retire(const struct place *place, const struct workspace *ws, const char *tr
         memcpy(again, name, sizeof(again));
         empty(ws);
         r = give_back(place, repo, ws, again, end, &fate, name, err);
+        if (r < 0)
+            return err_wrap(err, r,
+                    "workspace '%s/%s' is discarded, but its entry or branch in '%s' is not: "
+                    "'carrel cleanup' removes them as soon as that can be written",
+                    ws->task, ws->run, repo ? repo->common_dir : ws->repo);
     }
     if (r == 0)
         r = tree_remove(place->trash, name, err);

@@ -23,3 +23,12 @@ int scratch_make(const struct repo *repo, const char *dir, const char *quarantin
 
 /* A scrubbed git on it. */
 struct git scratch_git(const struct scratch *scratch);
+
+/*
+ * Makes its git convert files as the user's would, but for filters, which stay undefined: line
+ * ends, encodings and idents, by the attributes of the commit and those that the user has
+ * elsewhere. `user` is a git with the user's configuration. `attributes` receives a setting for
+ * each call of the scratch's git, after "-c"; the caller frees it, also after a failure.
+ */
+int scratch_take_form(const struct scratch *scratch, const struct repo *repo,
+        const struct git *user, char **attributes, struct carrel_error *err);

@@ -40,6 +40,7 @@ struct oddity {
     enum oddity_kind kind;
 };
 void oddities_free(struct oddity *oddities, size_t n);
+const char *oddity_text(enum oddity_kind kind); /* for people */
 
 struct changes {
     struct change *items; /* removals first, then the rest; each part sorted by path bytes */

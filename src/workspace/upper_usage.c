@@ -271,6 +271,8 @@ static int sum_up(int upper, uint64_t max_names, bool passes_others, uint64_t *b
         return err_set(err, r, "directories of the workspace move while they are counted");
     if (r == -E2BIG)
         return err_set(err, r, "more than %" PRIu64 " names in the workspace", max_names);
+    if (r == -EACCES)
+        return err_set(err, r, "another user of the sandbox shut a directory of the workspace");
     if (r < 0)
         return err_set_errno(err, r, "count the files of the workspace");
     *bytes = count.bytes;

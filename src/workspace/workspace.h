@@ -62,7 +62,8 @@ struct workspace {
     bool is_published;   /* its snapshot is on the branch */
     uint64_t n_aside;    /* commits that only its git dir has: other branches, the stash */
     int64_t created_s;
-    char note[160]; /* "machine stopped under this run" and the like */
+    uint64_t created_ns; /* and so much of the next second: several are made in one */
+    char note[160];      /* "machine stopped under this run" and the like */
 };
 void workspace_free(struct workspace *ws); /* releases the lock */
 DEFINE_AUTO(struct workspace *, workspace_free)
@@ -121,7 +122,8 @@ int workspace_each(const char *state, const struct repo *repo,
         int (*each)(struct workspace **ws, void *context), void *context,
         struct carrel_error *err);
 
-/* Reopens the repository it belongs to, by the recorded common dir. */
+/* Reopens the repository it belongs to, by the recorded common dir; of a folder, the hidden one
+ * with the folder as its work tree. */
 int workspace_repo(const struct workspace *ws, struct repo **out, struct carrel_error *err);
 
 /*

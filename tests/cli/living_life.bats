@@ -552,6 +552,8 @@ workspace() {
     [ "$out" = '?? b' ]
     carrel workspace diff R-1
     is_one_error 125 "carrel: workspace 'T-1/R-1' is in use by carrel-keeper (process *): try again when that has ended"
+    carrel workspace discard R-1
+    is_one_error 125 "carrel: workspace 'T-1/R-1' is in use by carrel-keeper (process *): *, or end it with 'carrel destroy $id'"
     carrel destroy "$id"
     [ "$status" -eq 0 ]
     [[ $err == *"workspace R-1: 2 files changed"* ]]

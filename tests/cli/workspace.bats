@@ -203,6 +203,17 @@ lists() {
 }
 @test "list shows the workspaces of this repository, --all those of every one" { both lists; }
 
+oldest_first() { # several are made in one second
+    local run
+    new_repo
+    for run in f e d c b a; do
+        in_repo run --workspace --quiet --run "$run" -- true
+    done
+    in_repo workspace list --json
+    holds '"".join(w["run"] for w in r["workspaces"]) == "fedcba"'
+}
+@test "list has the oldest first, whatever they are called" { both oldest_first; }
+
 shows() {
     new_repo
     agent r1
@@ -311,15 +322,39 @@ pty.spawn(sys.argv[1:])' "$CARREL" "$@" </dev/null)
     printf 'on a terminal: carrel %s\n%q\n' "$*" "$out"
 }
 
+hidden_characters() { # zero-width, direction, byte order mark, a tag
+    local verb odd=$'\xe2\x80\x8b\xe2\x80\xae\xef\xbb\xbf\xd8\x9c\xf3\xa0\x81\xa1' i
+    new_repo
+    in_repo run --workspace --run r1 -c "mkdir -p .github/workflows && echo x >'.github/workflows/a$odd' && git add -A && git commit -qm 'm$odd' --author 'n$odd <a@b>'"
+    [[ "$err" == *'a\xe2\x80\x8b\xe2\x80\xae\xef\xbb\xbf\xd8\x9c\xf3\xa0\x81\xa1'* ]]
+    for verb in list show status 'diff --stat' 'diff --name-status' log 'status --json' 'log --json'; do
+        # shellcheck disable=SC2086  # words of their own
+        in_repo workspace $verb
+        # shellcheck disable=SC2086
+        on_terminal workspace $verb
+        for ((i = 0; i < ${#odd}; i++)); do
+            [[ "$(<"$T/.out")$out" != *"${odd:i:1}"* ]]
+        done
+    done
+}
+@test "characters that nobody sees are shown in names and messages" { both hidden_characters; }
+
 terminals() {
     new_repo
-    in_repo run --workspace --run r1 -c 'printf "\033]0;owned\007 \033[8mhidden\n" >>a.txt'
+    in_repo run --workspace --run r1 -c 'printf "\033]0;owned\007 \033[8mhidden\n" >>a.txt
+        printf "\033[32m+good\033[m\n" >b.txt && git add b.txt && git commit -qm "$(printf "m \033[31mred\033[m")"'
     on_terminal workspace diff r1
-    [[ "$out" == *$'\e[32m'* ]]                 # git's own colours
+    [[ "$out" == *$'\e[32m+\\x1b]0;'* ]]        # colours of ours
+    [[ "$out" == *'+\x1b[32m+good\x1b[m'* ]]    # and none of the run's
+    on_terminal workspace log r1
+    [[ "$out" == *$'\e[33mcommit '*'    m \x1b[31mred\x1b[m'* ]]
+    on_terminal workspace diff r1
     [[ "$out" == *'\x1b]0;owned\x07 \x1b[8mhidden'* ]]
     [[ "$out" != *$'\e]'* && "$out" != *$'\a'* && "$out" != *$'\e[8m'* ]]
     on_terminal workspace diff r1 --color never
     [[ "$out" != *$'\e'* ]]
+    on_terminal workspace diff r1 --stat
+    [[ "$out" == *$'| 1 \e[32m+\e[m'* ]]
     in_repo workspace diff r1 # elsewhere the bytes are the run's: git apply must find them
     [[ "$out" == *$'\e]0;owned\a'* ]]
 }
@@ -498,6 +533,28 @@ merge_conflict() {
 }
 @test "a merge with conflicts changes nothing of the user's and ends with 1" { both merge_conflict; }
 
+one_name() { # for a program: the same word wherever it meets the workspace, and one that any verb takes
+    local verb given
+    new_repo
+    agent r1 --json
+    holds 'r["workspace"]["name"] == "t/r1"'
+    in_repo workspace list --json
+    holds 'r["workspaces"][0]["name"] == "t/r1"'
+    for given in r1 t/r1 ''; do
+        for verb in show status 'diff --stat' log patch commit apply lock unlock repair open close discard; do
+            # shellcheck disable=SC2086  # words of their own; the empty one is no word
+            in_repo workspace $verb --json $given
+            [ "$status" -eq 0 ]
+            holds '(r["discarded"][0] if "discarded" in r else r)["name"] == "t/r1"'
+            [ "$verb" != apply ] || g reset -q --hard
+            [ "$verb" != apply ] || g clean -qf
+        done
+        g branch -qD task-t-run-r1
+        agent r1
+    done
+}
+@test "the JSON of every subcommand calls a workspace by task and run" { both one_name; }
+
 # ---- keeping and removing -----------------------------------------------------------------------
 
 discards() {
@@ -511,7 +568,7 @@ discards() {
     agent r3
     in_repo workspace discard r2 r3 --force
     [ "$status" -eq 0 ]
-    [ "$out" = $'discarded r2\ndiscarded r3' ]
+    [ "$out" = $'discarded t/r2\ndiscarded t/r3' ]
     in_repo workspace commit r1
     in_repo workspace discard r1
     [ "$status" -eq 0 ]

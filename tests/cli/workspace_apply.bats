@@ -65,7 +65,7 @@ says_where() {
     in_repo workspace apply r1
     [ "$out" = "changed 3 files in $T/repo (branch main); nothing is staged or committed" ]
     in_repo workspace apply r1 --json
-    holds "r['ok'] and r['name'] == 'r1' and r['top'] == '$T/repo' and r['branch'] == 'main'"
+    holds "r['ok'] and r['name'] == 't/r1' and r['top'] == '$T/repo' and r['branch'] == 'main'"
     g add -A
     g reset -q --hard
     carrel_in repo/src workspace merge r1
@@ -211,6 +211,10 @@ at_work() {
         in_repo workspace "$verb" live
         is_one_error 125 "carrel: workspace 't/live' is in use by carrel (process *): try again when that has ended"
     done
+    for verb in '' --force; do
+        in_repo workspace discard live ${verb:+"$verb"}
+        is_one_error 125 "carrel: workspace 't/live' is in use by carrel (process *): try again when that has ended, or end it with SIGTERM: *"
+    done
     in_repo workspace resume live -- true
     is_one_error 125 "carrel: run 'live' is in progress: try again when it has ended"
     in_repo workspace shell live
@@ -309,13 +313,13 @@ unreadable() {
 
 colors() {
     new_repo
-    in_repo run --workspace --run r1 -c 'printf "\033[8mhidden\n" >h'
+    in_repo run --workspace --run r1 -c 'printf "\033[8mhidden \033[31mred\n" >h'
     in_repo workspace diff --color always r1
-    [[ "$out" == *'\x1b[8mhidden'* && "$out" == *$'\033[32m'* ]]
+    [[ "$out" == *'\x1b[8mhidden \x1b[31mred'* && "$out" == *$'\033[32m'* ]]
     in_repo workspace diff r1
     [[ "$out" == *$'\033[8mhidden'* ]]
 }
-@test "a coloured diff has only git's own colours, wherever it goes" { both colors; }
+@test "a coloured diff has no colours of the run's, wherever it goes" { both colors; }
 
 stale_lock() {
     new_repo

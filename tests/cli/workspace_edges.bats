@@ -148,7 +148,7 @@ half_made() {
     is_one_error 125 "carrel: run 'r1' was never made; carrel cleanup removes it"
     for verb in show status diff commit apply open; do
         in_repo workspace "$verb" r1
-        is_one_error 125 "carrel: workspace 'r1' was never finished; carrel cleanup removes it"
+        is_one_error 125 "carrel: workspace 't/r1' was never finished; carrel cleanup removes it"
         [ -z "$out" ]
     done
     in_repo workspace prune
@@ -372,7 +372,7 @@ committed_then_refused() {
     in_repo workspace prune
     [ "$out" = "nothing to prune" ]
     in_repo workspace discard r1
-    is_one_error 125 "carrel: what run 'r1' changed is not known*was refused*"
+    is_one_error 125 "carrel: what run 't/r1' changed is not known*was refused*"
     in_repo workspace resume r1 -- cat two
     [ "$out" = two ]
     in_repo workspace discard r1 --force
@@ -536,7 +536,7 @@ unread() {
     [ -z "$(g log --format=%s "$base".. --branches)" ]
     # Nothing of it is in the files, all of it in the history. In halves: what git moves to its place
     # while the space is being counted may be counted twice.
-    in_repo run --workspace --run past --disk 16M --best-effort disk --json -c 'set -e
+    in_repo run --workspace --task t --run past --disk 16M --best-effort disk --json -c 'set -e
         for half in 1 2; do
             id=$(head -c 4500K /dev/urandom | git hash-object -w --stdin)
             git update-index --add --cacheinfo 100644,$id,$half
@@ -545,6 +545,9 @@ unread() {
         git rm -q --cached 1 2
         git commit -qm remove'
     holds 'r["ok"] and r["workspace"]["changed"] is None and r["workspace"]["state"] == "kept"'
+    holds 'r["workspace"]["unread"] and r["workspace"]["commits"] is None'
+    in_repo journal show --json t+past
+    [[ "$out" == *'"workspace_kept"'*'"unread":"the run'*'"changed":null'* ]]
     in_repo workspace prune
     [ "$out" = "nothing to prune" ]
     in_repo workspace discard keep
@@ -579,7 +582,7 @@ for i in range(1, 40000):
     os.link("0", str(i))'
     in_repo run --workspace --run names --disk 256M --best-effort disk --on-success apply -- python3 -c "$made"
     [ "$status" -eq 0 ]
-    [[ "$err" == *"workspace names: kept, not read:"* ]]
+    [[ "$err" == *"workspace names: kept, not read: the paths of the workspace have more than 134217728 bytes; "* ]]
     [ -z "$(g status --porcelain)" ]
     in_repo workspace diff names
     is_one_error 125 "carrel: the result of run 'names' was refused *: the paths of the workspace have more than 134217728 bytes"
@@ -799,19 +802,30 @@ submodules() {
     [ "$(g rev-parse task-t-run-committed:lib)" = "$later" ]
     # its files are another repository's; where it stands is not for apply to change
     in_repo run --workspace --run dirty -c 'echo more >>lib/f'
-    [[ "$err" == *"lib  (changes inside a submodule)"* ]]
+    [[ "$err" == *"lib  (a change inside a submodule, left out)"* ]]
+    in_repo workspace resume dirty --json -- true
+    holds 'r["workspace"]["left_out"] == [{"path": "lib", "why": "a change inside a submodule, left out"}]'
     in_repo workspace diff dirty
     [ -z "$out" ]
     in_repo workspace apply back
     [ "$status" -eq 1 ]
-    [[ "$out" == *"lib: a submodule, which carrel does not change"* ]]
+    [ "$out" = "lib: a submodule that the run moved: 'carrel workspace apply --squash' stages that, and then 'git submodule update' checks it out" ]
     [ "$(me git -C repo/lib rev-parse HEAD)" = "$now" ]
     [ -z "$(g status --porcelain)" ]
+    in_repo workspace apply --squash back
+    [ "$out" = "staged changes to 0 files in $T/repo (branch main); 'git commit' takes them
+1 submodule moved: 'git submodule update' checks it out there" ]
+    g submodule --quiet update
+    [ "$(me git -C repo/lib rev-parse HEAD)" = "$older" ]
+    g reset -q --hard
+    g submodule --quiet update
     in_repo run --history cut --on-success discard -- ls /run/carrel
     [ "$out" = $'git\nobjects' ]
     in_repo run --workspace --run removed -c 'git rm -q lib'
     in_repo workspace status removed
     [[ "$out" == *"D lib"* ]]
+    in_repo workspace apply removed
+    [[ "$out" == "lib: a submodule, which carrel neither adds nor removes: "* ]]
     in_repo run --workspace --run more -c 'exec 2>&-; git clone -q lib more && git add more && git commit -qm more'
     is_one_error 125 "carrel: *was refused*"
 }

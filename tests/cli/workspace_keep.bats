@@ -245,6 +245,79 @@ failed_resume() {
 }
 @test "a resume that fails takes nothing of what earlier runs left" { both failed_resume; }
 
+# ---- a full journal -----------------------------------------------------------------------------
+
+full_journal() {
+    new_repo
+    agent r1
+    agent r2
+    me mkdir -p config/carrel
+    me sh -c 'echo "journal: {max_bytes: 2K}" >config/carrel/policy.yaml'
+    in_repo workspace resume r1 -- true
+    is_one_error 125 "carrel: *the journal of run 't+r1' is full"
+    in_repo workspace commit r1
+    [ "$status" -eq 0 ]
+    in_repo workspace discard r1
+    [ "$status" -eq 0 ]
+    in_repo workspace discard --force r2
+    [ "$status" -eq 0 ]
+    in_repo journal show t+r2
+    [[ "$out" == *" workspace_discarded "*" sealed "* ]]
+    in_repo journal verify
+    [ "$status" -eq 0 ]
+}
+@test "a full journal stops a run, not who takes or discards its work" { both full_journal; }
+
+# ---- a repository that cannot be written -------------------------------------------------------
+
+read_only() {
+    local part
+    new_repo
+    for part in worktrees refs/heads; do
+        agent r1
+        me chmod a-w "repo/.git/$part"
+        in_repo workspace discard --force r1
+        is_one_error 125 "carrel: workspace 't/r1' is discarded, but its entry or branch in '$T/repo/.git' is not: 'carrel cleanup' removes them as soon as that can be written: *'$T/repo/.git/$part/*Permission denied*"
+        [ ! -e "$T/state/carrel/workspaces/t/r1" ]
+        carrel cleanup
+        [ "$status" -eq 125 ]
+        me chmod u+w "repo/.git/$part"
+        carrel cleanup
+        [ "$status" -eq 0 ]
+        [ -z "$(g branch --list 'task-*')" ]
+        [ "$(g worktree list | wc -l)" -eq 1 ]
+    done
+}
+@test "discard in a repository that cannot be written says what is left to do" { only user read_only; }
+
+# ---- a base that is gone ------------------------------------------------------------------------
+
+base_gone() { # only the run's branch had it
+    local verb
+    new_repo
+    me sh -c 'echo mine >>repo/a.txt'
+    agent r1 --dirty
+    agent r2 --dirty --on-success commit
+    g update-ref -d refs/heads/task-t-run-r1
+    in_repo workspace commit r1
+    is_one_error 125 "carrel: *branch 'task-t-run-r1' was deleted; 'carrel workspace repair t/r1' makes it anew"
+    g update-ref -d refs/heads/task-t-run-r2
+    g gc -q --prune=now
+    for verb in show status diff log patch commit apply open repair; do
+        for run in r1 r2; do
+            in_repo workspace "$verb" "$run"
+            is_one_error 125 "carrel: commit ????????????, which run '$run' began with, is not in '$T/repo' any more: its branch was deleted, and git gc took it; *'$T/state/carrel/workspaces/t/$run/upper'"
+        done
+    done
+    g fsck # no branch was made at a commit that is not there
+    [ "$(cat "$T/state/carrel/workspaces/t/r1/upper/new.txt")" = new ]
+    in_repo workspace prune
+    [ "$status" -eq 0 ]
+    in_repo workspace discard --force r1 r2
+    [ "$out" = $'discarded t/r1\ndiscarded t/r2' ]
+}
+@test "a base commit that git gc took is what the error says, and no branch is made at it" { both base_gone; }
+
 # ---- a full disk --------------------------------------------------------------------------------
 
 full_disk() { # repository and state are on it, and the run's branch among many in packed-refs
@@ -276,7 +349,7 @@ END
     _collect '(on a small disk)'
     [ "$status" -ne 77 ] || skip "no tmpfs can be mounted here"
     [ "$status" -eq 0 ]
-    [[ "$out" == "nothing to clean up"*"discarded r2"*"discarded r1"*"nothing to clean up"* ]]
+    [[ "$out" == "nothing to clean up"*"discarded t/r2"*"discarded t/r1"*"nothing to clean up"* ]]
     [[ "$out" == *"workspace_discarded"*"sealed"*"workspace_discarded"*"sealed"* ]]
 }
 @test "discard --force makes room where there is none left, and is recorded" { only root full_disk; }
@@ -347,3 +420,36 @@ cut_off() {
     holds 'r["mended"] == []'
 }
 @test "cleanup says where it put right what an apply had left" { both cut_off; }
+
+cut_off_folder() {
+    command -v strace >/dev/null || skip "strace is not installed"
+    me sh -c 'mkdir plain && echo a >plain/a && echo b >plain/b'
+    carrel run --workdir plain --cow --task t --run r1 -c 'echo run >>a; echo run >>b'
+    # killed when one of both was exchanged
+    me strace -qq -o /dev/null -e inject=renameat2:signal=KILL:when=2 "$CARREL" workspace apply r1 || true
+    [ "$(cat "$T/plain/a" "$T/plain/b")" = $'a\nrun\nb' ]
+    carrel cleanup
+    [ "$out" = "put your files right in $T/plain, where an apply was cut off" ]
+    [ "$(cat "$T/plain/a" "$T/plain/b")" = $'a\nb' ]
+    carrel workspace apply r1
+    [ "$(cat "$T/plain/a" "$T/plain/b")" = $'a\nrun\nb\nrun' ]
+}
+@test "so it does in a folder without git" { both cut_off_folder; }
+
+cut_off_elsewhere() { # in a work tree that the run did not begin in
+    local from to
+    new_repo
+    g worktree add -q ../other -b other
+    for from in repo other; do
+        to=other
+        [ "$from" = repo ] || to=repo
+        carrel_in "$from" run --workspace --task "$from" --run r1 -c 'echo run >>a.txt'
+        me sh -c "cd '$to' && d=\$(git rev-parse --git-dir) && mkdir \"\$d/carrel-apply\" && echo >\"\$d/carrel-apply/lock\" &&
+            ln \"\$d/carrel-apply/lock\" \"\$d/index.lock\""
+        carrel cleanup
+        [ "$out" = "put your files right in $T/$to, where an apply was cut off; git status shows what is there" ]
+        [ ! -e "$T/repo/.git/index.lock" ]
+        carrel_in "$from" workspace discard --force r1
+    done
+}
+@test "so it does in other work trees of the repository" { both cut_off_elsewhere; }
