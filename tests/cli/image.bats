@@ -454,6 +454,8 @@ http: {addr: '127.0.0.1:$port'}"
     me sh -c 'echo $$ >registry.pid; exec timeout 120 docker-registry serve registry.yml' \
         >"$T/registry.log" 2>&1 3>&- &
     until_true curl -sf "http://127.0.0.1:$port/v2/" -o "$T/.curl"
+    me sh -c 'echo {} >auth.json' # else skopeo looks into /run/containers, which may be root's alone
+    local -x REGISTRY_AUTH_FILE=$T/auth.json
     me skopeo copy -q --dest-tls-verify=false oci:src/oci:v1 "docker://127.0.0.1:$port/me/x:1"
     carrel image pull "127.0.0.1:$port/me/x:1"
     is_one_error 125 "carrel: pull '127.0.0.1:$port/me/x:1': skopeo: *HTTP*"
