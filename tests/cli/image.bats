@@ -490,6 +490,20 @@ no_skopeo() {
 }
 @test "without skopeo the package is named" { both no_skopeo; }
 
+transports() {
+    local ref
+    for ref in oci:/tmp/x:1 oci-archive:x.tar docker-archive:/tmp/x.tar dir:/tmp/x ostree:x@/y \
+        containers-storage:x 'containers-storage:[vfs@/tmp/a b]x'; do
+        carrel image pull "$ref" name
+        is_one_error 125 "carrel: '${ref//[[]/\\[}' is not in a registry: 'carrel image import' reads *"
+    done
+    carrel image pull http://x/y
+    is_one_error 125 "carrel: 'http://x/y' is no reference; expected docker://, *"
+    carrel image list
+    [ "$err" = "no images yet" ]
+}
+@test "pull reads registries, not files and not what other programs store" { both transports; }
+
 words() {
     carrel image
     is_one_error 125 "carrel: no subcommand; *"
