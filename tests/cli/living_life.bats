@@ -398,6 +398,19 @@ listed_as() { me "$CARREL" list --json | grep -q "\"state\":\"$1\""; }
 ticking() { [ "$(ticks | tail -n 1)" -gt "$1" ]; }
 @test "pause: nothing runs until resume; a paused sandbox can be destroyed" { both paused; }
 
+# Where the freezer is that of cgroup v1, what is frozen cannot die.
+paused_overdue() {
+    create
+    background exec --quiet --timeout 1s "$id" -c 'echo ready; sleep 1000'
+    until_true grep -q ready "$T/.out"
+    carrel pause "$id"
+    carrel inspect "$id"
+    [ "$(json 'r["paused_by"]')" = signals ] || carrel resume "$id"
+    ended
+    [ "$status" -eq 124 ]
+}
+@test "pause: the time of a program goes on" { both paused_overdue; }
+
 # The next look is never at what was before.
 seen_at_once() {
     local i
