@@ -759,6 +759,43 @@ exec_until_full() {
 }
 @test "a journal that takes no more records ends the sandbox" { both unrecorded; }
 
+# The last page of the journal has no room for its end, and the disk none for another page.
+destroy_on_full_disk() { # destroy_on_full_disk OPTION...: of create
+    status=0
+    me mkdir -p state
+    # shellcheck disable=SC2016  # for the inner shell
+    me sh -c '
+        set -e
+        mount -t tmpfs -o size=4M,mode=0700 tmpfs state
+        carrel=$1
+        shift
+        "$carrel" create --quiet --name x "$@" >/dev/null
+        until test $(($(stat -c %s state/carrel/runs/*/journal.jsonl) % 4096)) -gt 3600; do
+            "$carrel" renew x
+        done
+        cat /dev/zero >state/filler 2>/dev/null || true
+        status=0
+        "$carrel" destroy x || status=$?
+        test -z "$("$carrel" list)"
+        exit "$status"
+    ' sh "$CARREL" "$@" >"$T/.out" 2>"$T/.err" || status=$?
+    { grep -v '^no ' "$T/.err" || true; } >"$T/said"
+    _collect "$@"
+}
+full_disk() {
+    local gone="the sandbox is gone, but its journal has no end"
+    destroy_on_full_disk
+    [ "$status" -eq 0 ]
+    [[ $(<"$T/said") == "carrel: note: $gone: "*": No space left on device" ]]
+    nothing_left
+    small_repo
+    destroy_on_full_disk --repo repo
+    [ "$status" -eq 125 ]
+    [[ $(<"$T/said") == "carrel: "*": No space left on device" ]]
+    nothing_left
+}
+@test "destroy: a sandbox whose end cannot be recorded is gone all the same" { only root full_disk; }
+
 not_mine() {
     [ "$(id -u)" -eq 0 ] || skip "needs root and a user"
     have_user 2>/dev/null || skip "$NO_USER_REASON"
