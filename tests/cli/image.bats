@@ -490,6 +490,29 @@ no_skopeo() {
 }
 @test "without skopeo the package is named" { both no_skopeo; }
 
+# In a mount namespace of our own: the state is on a small file system.
+full_disk() {
+    local from
+    me mkdir state big
+    me sh -c 'head -c 4M /dev/zero >big/file; tar -C big -cf big.tar .'
+    for from in big big.tar; do
+        status=0
+        # shellcheck disable=SC2016  # for the inner shell
+        me unshare -m sh -c '
+            mount -t tmpfs -o size=2M,mode=0700 tmpfs state
+            "$0" image import "$1" i
+            status=$?
+            find state/carrel/images/layers state/carrel/images/.new -mindepth 1
+            find state/carrel/images -name "*.json"
+            exit "$status"
+        ' "$CARREL" "$from" >"$T/.out" 2>"$T/.err" || status=$?
+        _collect image import "$from"
+        is_one_error 125 "carrel: '$T/state/carrel' is full; nothing was left there: '$from': 'file': write: No space left on device"
+        [ -z "$out" ]
+    done
+}
+@test "an import that does not fit names the disk that is full and leaves nothing" { only root full_disk; }
+
 transports() {
     local ref
     for ref in oci:/tmp/x:1 oci-archive:x.tar docker-archive:/tmp/x.tar dir:/tmp/x ostree:x@/y \
