@@ -290,6 +290,18 @@ surroundings() {
 }
 @test "exec: environment and directory are those of create, unless it has its own" { both surroundings; }
 
+places() {
+    local dir
+    me env -u HOME -u XDG_STATE_HOME "$CARREL" create --journal off 2>"$T/.err" && return 1
+    [ "$(<"$T/.err")" = "carrel: neither XDG_STATE_HOME nor HOME is set: there is no place to keep anything; set one of them" ]
+    for dir in /nowhere /etc/passwd /proc "/$(printf %04096d 0)"; do
+        me env XDG_RUNTIME_DIR="$dir" "$CARREL" create 2>"$T/.err" && return 1
+        cat "$T/.err"
+        [[ $(<"$T/.err") == "carrel: XDG_RUNTIME_DIR is of no use; set it to a directory of your own, or unset it: "* ]]
+    done
+}
+@test "create: a place that is missing is named with its variable" { only user places; }
+
 other_user() {
     create
     carrel exec --user 1234:77 "$id" -c 'id -u; id -g
