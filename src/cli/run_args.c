@@ -101,12 +101,12 @@ static int add_env(void *t, const char *entry, size_t len, struct carrel_error *
 
 static int take_env(void *t, const char *v, struct carrel_error *err)
 {
-    const char *equals = strchr(v, '=');
+    const size_t len = strcspn(v, "=");
     char shown[64];
 
-    if (!equals || !str_is_env_name(v, (size_t)(equals - v)))
-        return err_set(err, -EINVAL, "'%s' is not NAME=VALUE",
-                str_escape(v, strcspn(v, "="), shown, sizeof(shown)));
+    if (!v[len] || !str_is_env_name(v, len)) /* the value may be a secret */
+        return err_set(err, -EINVAL, ENV_EXPECTED,
+                str_escape(v, len + (v[len] != '\0'), shown, sizeof(shown)));
     return add_env(t, v, strlen(v), err);
 }
 

@@ -519,6 +519,7 @@ not_updated() {
 @test "update: refused where no cgroup holds the limits" { both without_cgroup not_updated; }
 
 update_refused() {
+    local n
     create
     carrel update "$id"
     is_one_error 125 'carrel: nothing to change: give --memory, --cpu or --pids'
@@ -527,7 +528,17 @@ update_refused() {
     carrel update --pids x "$id"
     is_one_error 125 'carrel: --pids: *'
     carrel update --memory 1 "$id"
-    is_one_error 125 'carrel: *'
+    is_one_error 125 'carrel: the memory limit is out of bounds; expected a value from 4M to 64T'
+    carrel update --cpu 99999 "$id"
+    is_one_error 125 'carrel: the cpu limit is out of bounds; expected a value from 0.01 to 4096'
+    for n in 4194304 18446744073709551615; do
+        carrel update --pids "$n" "$id"
+        is_one_error 125 'carrel: the pids limit is out of bounds; expected a value from 1 to 4194303'
+    done
+    carrel create --pids 4194304
+    is_one_error 125 'carrel: the pids limit is out of bounds; *'
+    carrel create --best-effort pids --pids 4194303
+    [ "$status" -eq 0 ]
     carrel update --disk 1G "$id"
     is_one_error 125 "carrel: unknown option '--disk'*"
 }
