@@ -238,25 +238,33 @@ static int verb_inspect(const struct image_args *args)
     return report_finish(0);
 }
 
+/* One that cannot be removed does not keep the others from it. */
 static int verb_rm(const struct image_args *args)
 {
     AUTO(buf_finish) struct buf text = BUF_INIT(JSON_MAX);
     struct json json = { .out = &text };
-    struct carrel_error err = { 0 };
+    struct carrel_error first = { 0 };
 
     json_object(&json, NULL);
-    json_bool(&json, "ok", true);
     json_array(&json, "removed");
     for (size_t i = 0; i < args->n_words; i++) {
-        if (image_remove(args->state, args->words[i], &err) < 0)
-            return report_fail(args->is_json, &err);
+        struct carrel_error err = { 0 };
+        if (image_remove(args->state, args->words[i], &err) < 0) {
+            (void)fail_with(STATUS_FAILED, &err);
+            first = first.code < 0 ? first : err;
+            continue;
+        }
         json_str(&json, NULL, args->words[i]);
         if (!args->is_json)
             printf("removed %s\n", args->words[i]);
     }
     json_end_array(&json);
+    json_bool(&json, "ok", first.code == 0);
+    if (first.code < 0)
+        json_str(&json, "error", first.message);
     json_end_object(&json);
-    return args->is_json ? report_print_json(&text, 0) : report_finish(0);
+    const int status = first.code < 0 ? STATUS_FAILED : 0;
+    return args->is_json ? report_print_json(&text, status) : report_finish(status);
 }
 
 /* ---- the table ---- */

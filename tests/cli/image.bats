@@ -99,7 +99,11 @@ every_kind_of_layers() {
     [ "$status" -eq 0 ]
     show docker-new.tar
     diff <(echo "$first") <(echo "$out")
-    carrel image rm docker-new.tar
+    import src/root.tar other
+    carrel image rm nobody other .x docker-new.tar --json
+    [ "$status" -eq 125 ]
+    holds 'r["removed"] == ["other", "docker-new.tar"] and not r["ok"] and "nobody" in r["error"]'
+    [[ "$err" == "carrel: there is no image 'nobody'"*$'\n'"carrel: '.x' is not the name of an image"* ]]
     nothing_left
 }
 @test "OCI layouts and docker archives give the root that their layers make" { both every_kind_of_layers; }
