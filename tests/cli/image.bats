@@ -95,6 +95,11 @@ every_kind_of_layers() {
     carrel image list --json
     [ "$(json 'sorted(i["kind"] for i in r["images"])')" = '["docker", "oci", "oci", "oci", "tar"]' ]
     [ "$(json 'len(set(l for i in r["images"] for l in i["layers"]))')" = 5 ]
+    me sh -c 'echo "{" >state/carrel/images/z.json'
+    carrel image list
+    is_one_error 125 "carrel: *image 'z'*"
+    [ -z "$out" ]
+    me rm state/carrel/images/z.json
     carrel image rm flat oci oci.tar docker-old.tar
     [ "$status" -eq 0 ]
     show docker-new.tar
