@@ -276,6 +276,7 @@ static void judge(struct keeper *keeper)
     result->reason = ends[keeper->end].reason;
     result->has_status = keeper->end == KEEPER_DESTROYED;
     result->wait_status = 0;
+    result->duration_ms = (clock_boot_ns() - keeper->created_ns) / NS_PER_MS;
     (void)snprintf(result->message, sizeof(result->message), "%s", ends[keeper->end].message);
 }
 
@@ -421,6 +422,7 @@ static int make(struct keeper *keeper, struct carrel_error *err)
     if (r < 0)
         return r;
     clock_stamp_now(keeper->created);
+    keeper->created_ns = clock_boot_ns();
     publish_status(keeper);
     return keeper_publish_record(keeper, err);
 }

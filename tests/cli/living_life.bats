@@ -724,6 +724,8 @@ recorded() {
     carrel resume "$id"
     carrel renew "$id"
     carrel destroy "$id"
+    carrel runs show --json "$run" # two programs had 300ms each
+    holds '600 <= r["run"]["duration_ms"] < 120000'
     carrel journal show "$run"
     for word in run_started sandbox_made sandbox_paused sandbox_resumed lease_renewed run_ended sealed; do
         [[ $out == *" $word "* || $out == *" $word"$'\n'* ]]
