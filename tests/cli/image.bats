@@ -74,6 +74,7 @@ every_kind_of_root() {
     diff <(echo "$first") <(echo "$out")
     carrel image list --json
     [ "$(json 'sorted(i["kind"] for i in r["images"])')" = '["directory", "tar", "tar", "tar", "tar", "tar"]' ]
+    [[ $(json 'r["images"][0]["created"]') == 20??-??-??T??:??:??.000000Z ]]
     # One tar, however it was packed, is one layer.
     [ "$(json 'len(set(i["layers"][0] for i in r["images"]))')" = 2 ]
 }
