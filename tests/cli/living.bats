@@ -441,6 +441,21 @@ on_terminal() {
     install -m 644 "$BATS_TEST_DIRNAME/terminal.py" "$T/terminal.py"
     me timeout -k 5 100 /usr/bin/python3 "$T/terminal.py" "$1" "$CARREL" exec --quiet "$id"
 }
+# Also where the last line has no end, and where there is none at all.
+# shellcheck disable=SC2016,SC2059  # for the inner shell; the text has \n
+typed_to_the_end() {
+    local text
+    create
+    for text in '' 'a line\n' 'begun' 'a line\nbegun'; do
+        me sh -c 'printf "$0" | timeout 20 "$@"' "$text" \
+            "$CARREL" exec --quiet --tty --stdin "$id" -- sh -c 'stty -echo; cat' >"$T/.out"
+        [[ $(tr -d '\r' <"$T/.out") == *"$(printf "$text")" ]]
+        me sh -c 'printf "$0" | timeout 20 "$@"' "$text" "$CARREL" run --quiet --tty --stdin -- cat
+    done
+    me timeout 20 "$CARREL" exec --quiet --tty "$id" -- cat
+    me timeout 20 "$CARREL" run --quiet --tty -- cat
+}
+@test "exec, run --tty: the program sees where the input ends" { both typed_to_the_end; }
 @test "exec --tty: a terminal of its own on all three streams" { both on_terminal is_a_terminal; }
 @test "exec --tty: statuses, and the modes are put back" { both on_terminal exit_status; }
 @test "exec --tty: the size is the caller's, and follows it" { both on_terminal size; }
