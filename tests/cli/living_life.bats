@@ -664,8 +664,30 @@ all() {
 }
 @test "destroy: several, and all of them" { both all; }
 
+# As many clients as the kernel lets wait for a keeper; they go with it.
+fill_queue() { # fill_queue SOCKET
+    me python3 -c '
+import resource, socket, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+waiting = []
+try:
+    while True:
+        waiting.append(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+        waiting[-1].setblocking(False)
+        waiting[-1].connect(sys.argv[1])
+except BlockingIOError:
+    waiting.pop()
+print("full", flush=True)
+waiting[0].setblocking(True)
+try:
+    waiting[0].recv(1)
+except ConnectionError:
+    pass' "$1" >"$T/.full" &
+    until_true grep -q full "$T/.full"
+}
+
 hanging() {
-    local keeper init says_stopped
+    local keeper init says_stopped asked destroyed
     new_tag
     create --name box
     detach "$id" -c 'sleep 1000; :' "$tag"
@@ -674,10 +696,13 @@ hanging() {
     me kill -STOP "$keeper"
     says_stopped="carrel: the keeper of the sandbox does not answer: process $keeper is stopped; 'carrel destroy --force' ends it"
     me timeout 60 "$CARREL" inspect box >/dev/null 2>"$T/.inspect" &
+    asked=$!
     me timeout 60 "$CARREL" destroy box >/dev/null 2>"$T/.destroy" &
+    destroyed=$!
+    fill_queue "$S/$id/sock" # for the next one, and if they are slow for these
     carrel exec box -- true
     is_one_error 125 "$says_stopped"
-    wait
+    wait "$asked" "$destroyed" || true
     [ "$(cat "$T/.inspect")" = "$says_stopped" ]
     [ "$(cat "$T/.destroy")" = "$says_stopped" ]
     carrel destroy --force box
