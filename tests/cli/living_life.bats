@@ -364,19 +364,21 @@ ticks() { # what the counter says; read where nothing has to be started
     echo "${out:-0}"
 }
 paused() {
-    local before
+    local before by
     create
     detach "$id" -c 'i=0; while :; do i=$((i + 1)); echo $i >/tmp/ticks; done'
     until_true ticking 0
     carrel pause "$id"
     [ "$status:$out:$err" = 0:: ]
     says 'r["state"] == "paused" and r["paused_by"] in ("freezer", "signals")'
+    by=$(json 'r["paused_by"]')
     listed_as paused # it was published before it was answered
     carrel pause "$id"
     [ "$status" -eq 0 ]
     carrel exec "$id" -- true
     is_one_error 125 'carrel: *the sandbox is paused; resume it first (carrel resume)'
-    # Halted: its processor time stands still.
+    # Halted: its processor time stands still. On a busy machine it must get a turn to see its signal.
+    [ "$by" = freezer ] || until_true is_stopped
     carrel ps --json "$id"
     before=$(json 'r["processes"][0]["cpu_ms"]')
     head -c 20000000 /dev/urandom | sha256sum >/dev/null
@@ -393,6 +395,10 @@ paused() {
     carrel destroy "$id"
     [ "$status" -eq 0 ]
     nothing_left
+}
+is_stopped() {
+    carrel ps --json "$id"
+    holds 'r["processes"][0]["state"] == "T"'
 }
 listed_as() { me "$CARREL" list --json | grep -q "\"state\":\"$1\""; }
 ticking() { [ "$(ticks | tail -n 1)" -gt "$1" ]; }
