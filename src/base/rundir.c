@@ -9,29 +9,32 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int dir_path(char *path, size_t size)
+/* The caller's own choice, or NULL: it has none, or it does not count. */
+static const char *given_dir(void)
 {
-    const char *runtime = getenv("XDG_RUNTIME_DIR");
+    const char *given = getenv("XDG_RUNTIME_DIR");
+
+    return geteuid() != 0 && given && given[0] == '/' ? given : NULL;
+}
+
+static int dir_path(const char *given, char *path, size_t size)
+{
     int n;
 
     if (geteuid() == 0)
         n = snprintf(path, size, "/run/carrel");
-    else if (runtime && runtime[0] == '/')
-        n = snprintf(path, size, "%s/carrel", runtime);
+    else if (given)
+        n = snprintf(path, size, "%s/carrel", given);
     else
         n = snprintf(path, size, "/tmp/carrel-%u", (unsigned)geteuid());
     return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
 }
 
 /* /tmp is everybody's: a directory that somebody else made there is not ours. */
-int rundir_open(struct carrel_error *err)
+static int open_own(const char *path, struct carrel_error *err)
 {
-    char path[PATH_MAX];
     struct stat st;
 
-    int r = dir_path(path, sizeof(path));
-    if (r < 0)
-        return err_set_errno(err, r, "XDG_RUNTIME_DIR");
     AUTO(fd_close) int dir = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (dir < 0 && errno == ENOENT) {
         if (mkdir(path, 0700) < 0 && errno != EEXIST)
@@ -44,4 +47,17 @@ int rundir_open(struct carrel_error *err)
         return err_set(err, -EPERM,
                 "'%s' belongs to somebody else or can be written by others; remove it", path);
     return fd_steal(&dir);
+}
+
+int rundir_open(struct carrel_error *err)
+{
+    const char *given = given_dir();
+    char path[PATH_MAX];
+
+    int r = dir_path(given, path, sizeof(path));
+    r = r < 0 ? err_set_errno(err, r, "its path") : open_own(path, err);
+    if (r >= 0 || !given)
+        return r;
+    return err_wrap(err, r,
+            "XDG_RUNTIME_DIR is of no use; set it to a directory of your own, or unset it");
 }

@@ -222,17 +222,20 @@ int cmd_snapshot(int argc, char **argv)
     return status;
 }
 
-static int print_one(const struct snapshot_view *view, void *context)
+static int add_line(const struct snapshot_view *view, void *context)
 {
-    struct json *json = context;
     char size[32];
 
-    if (!json) {
-        printf("%-24s  %-19.19s  %6zu  %8s  %-20s  %s\n", view->name, view->created,
-                view->n_layers, str_size(view->bytes, size), view->from ? view->from : "-",
-                view->image ? view->image : "-");
-        return 0;
-    }
+    buf_addf(context, "%-24s  %-19.19s  %6zu  %8s  %-20s  %s\n", view->name, view->created,
+            view->n_layers, str_size(view->bytes, size), view->from ? view->from : "-",
+            view->image ? view->image : "-");
+    return 0;
+}
+
+static int add_object(const struct snapshot_view *view, void *context)
+{
+    struct json *json = context;
+
     json_object(json, NULL);
     json_str(json, "name", view->name);
     json_str(json, "created", view->created);
@@ -250,13 +253,14 @@ static int list_snapshots(const struct living_args *args, struct carrel_error *e
     struct json json = { .out = &text };
 
     if (!args->run.is_json) {
-        printf("%-24s  %-19s  %6s  %8s  %-20s  %s\n", "NAME", "CREATED (UTC)", "LAYERS", "SIZE",
-                "FROM", "IMAGE");
-        return snapshots_each(print_one, NULL, err);
+        buf_addf(&text, "%-24s  %-19s  %6s  %8s  %-20s  %s\n", "NAME", "CREATED (UTC)",
+                "LAYERS", "SIZE", "FROM", "IMAGE");
+        int listed = snapshots_each(add_line, &text, err);
+        return listed < 0 ? listed : report_print_text(&text, 0);
     }
     json_object(&json, NULL);
     json_array(&json, "snapshots");
-    int r = snapshots_each(print_one, &json, err);
+    int r = snapshots_each(add_object, &json, err);
     json_end_array(&json);
     json_end_object(&json);
     return r < 0 ? r : report_print_json(&text, 0);

@@ -147,50 +147,56 @@ static int verb_pull(const struct image_args *args)
 
 /* ---- list, inspect, rm ---- */
 
-struct listing {
-    struct json json;
-    bool is_json;
-    size_t n;
-};
-
-static int list_one(const struct image *image, void *arg)
+static int add_line(const struct image *image, void *arg)
 {
-    struct listing *listing = arg;
+    struct buf *text = arg;
     char created[32];
     char size[32];
     char source[200];
 
-    if (listing->is_json) {
-        image_write_json(image, &listing->json, NULL);
-        return 0;
-    }
-    if (listing->n++ == 0)
-        printf("%-30s  %-9s  %6s  %8s  %-19s  %s\n", "NAME", "KIND", "LAYERS", "SIZE",
+    if (text->len == 0)
+        buf_addf(text, "%-30s  %-9s  %6s  %8s  %-19s  %s\n", "NAME", "KIND", "LAYERS", "SIZE",
                 "CREATED (UTC)", "SOURCE");
-    printf("%-30s  %-9s  %6zu  %8s  %-19s  %s\n", image->name, image->kind, image->n_layers,
-            about(image->bytes, size), time_text(image->created, created),
+    buf_addf(text, "%-30s  %-9s  %6zu  %8s  %-19s  %s\n", image->name, image->kind,
+            image->n_layers, about(image->bytes, size), time_text(image->created, created),
             escaped(image->source, source, sizeof(source)));
     return 0;
+}
+
+static int add_object(const struct image *image, void *arg)
+{
+    image_write_json(image, arg, NULL);
+    return 0;
+}
+
+static int list_text(const struct image_args *args)
+{
+    AUTO(buf_finish) struct buf text = BUF_INIT(JSON_MAX);
+    struct carrel_error err = { 0 };
+
+    if (image_list(args->state, add_line, &text, &err) < 0)
+        return report_fail(false, &err);
+    if (text.len == 0)
+        (void)fputs("no images yet\n", stderr);
+    return report_print_text(&text, 0);
 }
 
 static int verb_list(const struct image_args *args)
 {
     AUTO(buf_finish) struct buf text = BUF_INIT(JSON_MAX);
-    struct listing listing = { .json = { .out = &text }, .is_json = args->is_json };
+    struct json json = { .out = &text };
     struct carrel_error err = { 0 };
 
-    json_object(&listing.json, NULL);
-    json_bool(&listing.json, "ok", true);
-    json_array(&listing.json, "images");
-    if (image_list(args->state, list_one, &listing, &err) < 0)
-        return report_fail(args->is_json, &err);
-    json_end_array(&listing.json);
-    json_end_object(&listing.json);
-    if (args->is_json)
-        return report_print_json(&text, 0);
-    if (listing.n == 0)
-        (void)fputs("no images yet\n", stderr);
-    return report_finish(0);
+    if (!args->is_json)
+        return list_text(args);
+    json_object(&json, NULL);
+    json_bool(&json, "ok", true);
+    json_array(&json, "images");
+    if (image_list(args->state, add_object, &json, &err) < 0)
+        return report_fail(true, &err);
+    json_end_array(&json);
+    json_end_object(&json);
+    return report_print_json(&text, 0);
 }
 
 static void print_words(const char *title, const char *const *words)
@@ -238,25 +244,33 @@ static int verb_inspect(const struct image_args *args)
     return report_finish(0);
 }
 
+/* One that cannot be removed does not keep the others from it. */
 static int verb_rm(const struct image_args *args)
 {
     AUTO(buf_finish) struct buf text = BUF_INIT(JSON_MAX);
     struct json json = { .out = &text };
-    struct carrel_error err = { 0 };
+    struct carrel_error first = { 0 };
 
     json_object(&json, NULL);
-    json_bool(&json, "ok", true);
     json_array(&json, "removed");
     for (size_t i = 0; i < args->n_words; i++) {
-        if (image_remove(args->state, args->words[i], &err) < 0)
-            return report_fail(args->is_json, &err);
+        struct carrel_error err = { 0 };
+        if (image_remove(args->state, args->words[i], &err) < 0) {
+            (void)fail_with(STATUS_FAILED, &err);
+            first = first.code < 0 ? first : err;
+            continue;
+        }
         json_str(&json, NULL, args->words[i]);
         if (!args->is_json)
             printf("removed %s\n", args->words[i]);
     }
     json_end_array(&json);
+    json_bool(&json, "ok", first.code == 0);
+    if (first.code < 0)
+        json_str(&json, "error", first.message);
     json_end_object(&json);
-    return args->is_json ? report_print_json(&text, 0) : report_finish(0);
+    const int status = first.code < 0 ? STATUS_FAILED : 0;
+    return args->is_json ? report_print_json(&text, status) : report_finish(status);
 }
 
 /* ---- the table ---- */

@@ -25,8 +25,8 @@ int env_file_parse(const char *text, size_t len, const char *name,
         const char *equals = memchr(entry, '=', n);
         char shown[64];
         if (!equals || !str_is_env_name(entry, (size_t)(equals - entry)))
-            return err_set(err, -EINVAL, "%s:%u: '%s' is not NAME=VALUE", name, line,
-                    str_escape(entry, equals ? (size_t)(equals - entry) : n, shown,
+            return err_set(err, -EINVAL, "%s:%u: " ENV_EXPECTED, name, line,
+                    str_escape(entry, equals ? (size_t)(equals - entry) + 1 : n, shown,
                             sizeof(shown)));
         if (memchr(entry, '\0', n))
             return err_set(err, -EINVAL, "%s:%u: a value holds a NUL byte", name, line);

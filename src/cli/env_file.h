@@ -5,6 +5,8 @@
 struct carrel_error;
 
 #define ENV_FILE_MAX (1 << 20)
+/* With as much of the variable as may be shown: its name, and the = if there is one. */
+#define ENV_EXPECTED "'%s' is not NAME=VALUE with a NAME of letters, digits and _"
 
 /*
  * Reads lines "NAME=VALUE"; blank lines and lines that begin with # are passed over; the value

@@ -43,9 +43,11 @@ TEST(a_bad_line_is_named_without_its_value)
     struct carrel_error err;
 
     CHECK_EQ(parse("A=1\nexport B=secret\n", 20, &out, &err), -EINVAL);
-    CHECK_STR(err.message, "vars.env:2: 'export B' is not NAME=VALUE");
+    CHECK_STR(err.message,
+            "vars.env:2: 'export B=' is not NAME=VALUE with a NAME of letters, digits and _");
     CHECK_EQ(parse("A\n", 2, &out, &err), -EINVAL);
-    CHECK_STR(err.message, "vars.env:1: 'A' is not NAME=VALUE");
+    CHECK_STR(err.message,
+            "vars.env:1: 'A' is not NAME=VALUE with a NAME of letters, digits and _");
     CHECK_EQ(parse("A=x\0y\n", 6, &out, &err), -EINVAL);
     CHECK_STR(err.message, "vars.env:1: a value holds a NUL byte");
 }

@@ -44,18 +44,28 @@ int report_args_parse(const struct option_row *rows, size_t n, const char *help,
     return at < 0 ? at : 0;
 }
 
-int report_print_json(const struct buf *json, int status)
+static int print(const struct buf *text, const char *end, int status)
 {
     struct carrel_error err = { 0 };
 
-    int r = json->is_short ? -ENOMEM : fd_write_all(STDOUT_FILENO, json->data, json->len);
+    int r = text->is_short ? -ENOMEM : fd_write_all(STDOUT_FILENO, text->data, text->len);
     if (r == 0)
-        r = fd_write_all(STDOUT_FILENO, "\n", 1);
+        r = fd_write_all(STDOUT_FILENO, end, strlen(end));
     if (r < 0) {
         (void)err_set_errno(&err, r, "write the report");
         return fail_with(STATUS_FAILED, &err);
     }
     return status;
+}
+
+int report_print_json(const struct buf *json, int status)
+{
+    return print(json, "\n", status);
+}
+
+int report_print_text(const struct buf *text, int status)
+{
+    return print(text, "", status);
 }
 
 int report_fail(bool is_json, const struct carrel_error *err)

@@ -29,6 +29,9 @@ struct buf;
 /* Prints a finished JSON object and a newline. Returns `status`, or 125 when that failed. */
 int report_print_json(const struct buf *json, int status);
 
+/* The same with lines: for a table that is complete before its first line is seen. */
+int report_print_text(const struct buf *text, int status);
+
 /* "carrel: ...", and with --json an object that says the same. Returns 125. */
 int report_fail(bool is_json, const struct carrel_error *err);
 

@@ -101,12 +101,12 @@ static int add_env(void *t, const char *entry, size_t len, struct carrel_error *
 
 static int take_env(void *t, const char *v, struct carrel_error *err)
 {
-    const char *equals = strchr(v, '=');
+    const size_t len = strcspn(v, "=");
     char shown[64];
 
-    if (!equals || !str_is_env_name(v, (size_t)(equals - v)))
-        return err_set(err, -EINVAL, "'%s' is not NAME=VALUE",
-                str_escape(v, strcspn(v, "="), shown, sizeof(shown)));
+    if (!v[len] || !str_is_env_name(v, len)) /* the value may be a secret */
+        return err_set(err, -EINVAL, ENV_EXPECTED,
+                str_escape(v, len + (v[len] != '\0'), shown, sizeof(shown)));
     return add_env(t, v, strlen(v), err);
 }
 
@@ -342,8 +342,7 @@ const struct option_row run_rows[] = {
             .take = take_timeout },
     { "cpu", "CORES", "processor time: 1.0 (default)", .take = take_cpu },
     { "memory", "SIZE", "memory of all processes: 512M (default)", .take = take_memory },
-    { "disk", "SIZE", "private writable space, held in memory: 1G (default)",
-            .take = take_disk },
+    { "disk", "SIZE", "private writable space: 1G (default)", .take = take_disk },
     { "pids", "N", "processes and threads: 256 (default)", .take = take_pids },
     { "files", "N", "open files of one process: 4096 (default)", .take = take_files },
     { "max-output", "SIZE", "print only head and tail of each stream, at the end",

@@ -141,7 +141,10 @@ TEST(what_is_wrong_is_named_with_what_was_expected)
     refused("run --mount a:b true",
             "--mount: 'a:b' is not SRC:DST[:ro|rw] with an absolute DST, "
             "such as ./data:/data:ro");
-    refused("run --env A true", "--env: 'A' is not NAME=VALUE");
+    refused("run --env A true",
+            "--env: 'A' is not NAME=VALUE with a NAME of letters, digits and _");
+    refused("run --env =x true",
+            "--env: '=' is not NAME=VALUE with a NAME of letters, digits and _");
     refused("run --hostname a_b true", "--hostname: expected 1 to 63 letters, digits, dots and "
                                        "dashes, such as build-1");
     refused("run --json --tty true", "--json and --tty exclude each other");

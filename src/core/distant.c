@@ -14,7 +14,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define LOOK_MS 10000 /* without an answer, until somebody looks what the keeper does */
 /* Looks in a row that find it asleep without having done anything. It waits for init, for
  * twenty seconds at most. */
 #define ASLEEP_LOOKS 5
@@ -33,40 +32,56 @@ static bool may_sleep(enum keeper_kind kind)
     return kind == KEEPER_SNAPSHOT || kind == KEEPER_FORK || kind == KEEPER_DESTROY;
 }
 
-static int give_up(struct distant *distant, const char *why, struct carrel_error *err)
+static int give_up(pid_t keeper, const char *why, struct carrel_error *err)
 {
-    distant->is_mute = true;
     return err_set(err, -ETIMEDOUT,
             "the keeper of the sandbox does not answer: process %d %s; 'carrel destroy "
             "--force' ends it",
-            (int)distant->keeper, why);
+            (int)keeper, why);
+}
+
+const char *distant_judge(
+        struct distant_look *look, const struct sandbox_process *keeper, enum keeper_kind kind)
+{
+    if (keeper->state == 'T' || keeper->state == 't')
+        return "is stopped";
+    const bool did_nothing = keeper->state == 'S' && keeper->cpu_ms == look->cpu_ms;
+    look->n_asleep = did_nothing ? look->n_asleep + 1 : 0;
+    look->cpu_ms = keeper->cpu_ms;
+    return look->n_asleep >= ASLEEP_LOOKS && !may_sleep(kind) ? "sleeps" : NULL;
+}
+
+int distant_look(
+        struct distant_look *look, pid_t pid, enum keeper_kind kind, struct carrel_error *err)
+{
+    struct sandbox_process keeper;
+
+    if (pid <= 0 || ps_read(pid, &keeper) < 0)
+        return 0; /* if it has ended, so has the socket */
+    const char *why = distant_judge(look, &keeper, kind);
+    return why ? give_up(pid, why, err) : 0;
 }
 
 int distant_await(struct distant *distant, enum keeper_kind kind, struct carrel_error *err)
 {
     struct pollfd answer = { .fd = distant->sock, .events = POLLIN };
-    struct sandbox_process keeper;
-    uint64_t cpu_ms = UINT64_MAX;
-    unsigned n_asleep = 0;
+    struct distant_look look = DISTANT_LOOK_INIT;
 
     if (distant->is_mute)
-        return give_up(distant, "was given up before", err);
+        return give_up(distant->keeper, "was given up before", err);
     for (;;) {
-        const uint64_t deadline = clock_ns() + LOOK_MS * UINT64_C(1000000);
+        const uint64_t deadline = clock_ns() + DISTANT_LOOK_MS * UINT64_C(1000000);
         int n;
         do {
             n = poll(&answer, 1, clock_poll_ms(deadline));
         } while (n < 0 && errno == EINTR);
         if (n != 0)
             return n < 0 ? err_set_errno(err, -errno, "poll") : 0;
-        if (distant->keeper <= 0 || ps_read(distant->keeper, &keeper) < 0)
-            continue; /* if it has ended, so has the socket */
-        if (keeper.state == 'T' || keeper.state == 't')
-            return give_up(distant, "is stopped", err);
-        n_asleep = keeper.state == 'S' && keeper.cpu_ms == cpu_ms ? n_asleep + 1 : 0;
-        cpu_ms = keeper.cpu_ms;
-        if (n_asleep >= ASLEEP_LOOKS && !may_sleep(kind))
-            return give_up(distant, "sleeps", err);
+        int r = distant_look(&look, distant->keeper, kind, err);
+        if (r < 0) {
+            distant->is_mute = true;
+            return r;
+        }
     }
 }
 

@@ -33,11 +33,28 @@ DEFINE_AUTO(struct distant *, distant_free)
 int distant_check_room(struct sandbox *box, struct carrel_error *err);
 
 /*
- * Waits until there is something to receive, or the end. A keeper may have long work to do, for
- * us or for those before us; so it is given up only when it is seen to do none: it was stopped,
- * or, where `kind` and what it may wait for take seconds at most, it sleeps on and on.
- * -ETIMEDOUT: then.
+ * A keeper may have long work to do, for us or for those before us; so it is given up only when
+ * it is seen to do none: it was stopped, or, where `kind` and what it may wait for take seconds
+ * at most, it sleeps on and on. Looked at each time that DISTANT_LOOK_MS went by without an
+ * answer. -ETIMEDOUT: it is given up.
  */
+#define DISTANT_LOOK_MS 10000
+struct distant_look {
+    uint64_t cpu_ms;   /* that it had used at the last look */
+    unsigned n_asleep; /* looks in a row that found it asleep, without having done anything */
+};
+#define DISTANT_LOOK_INIT                                                                      \
+    {                                                                                          \
+        .cpu_ms = UINT64_MAX                                                                   \
+    }
+int distant_look(struct distant_look *look, pid_t keeper, enum keeper_kind kind,
+        struct carrel_error *err);
+
+/* The rule itself: why it is given up, or NULL. */
+const char *distant_judge(
+        struct distant_look *look, const struct sandbox_process *keeper, enum keeper_kind kind);
+
+/* Waits until there is something to receive, or the end, or the keeper is given up. */
 int distant_await(struct distant *distant, enum keeper_kind kind, struct carrel_error *err);
 
 /*

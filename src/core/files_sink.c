@@ -1,9 +1,9 @@
 /*
  * files_sink.c - takes a tree, one thing after the other.
  *
- * A file is written under a name that nobody knows and gets its own when it is whole: nobody
- * sees half of one, and a link in its place is replaced, not followed. How a name is made, on
- * the host or by a sandbox, is a table; all else is the same.
+ * A file is written without a name, or under one that nobody knows, and gets its own when it is
+ * whole: nobody sees half of one, and a link in its place is replaced, not followed. How a name
+ * is made, on the host or by a sandbox, is a table; all else is the same.
  */
 #include "core/files_sink.h"
 #include "base/err.h"
@@ -29,6 +29,9 @@ struct place_ops {
     int (*set_times)(struct tree_sink *sink, int dir, const char *name,
             const struct timespec times[2], struct carrel_error *err);
     int (*replace)(struct tree_sink *sink, int dir, const char *from, const char *to,
+            struct carrel_error *err);
+    /* The same for a file that create() made as `from`, or without a name. */
+    int (*settle)(struct tree_sink *sink, int dir, int fd, const char *from, const char *to,
             struct carrel_error *err);
     void (*remove)(struct tree_sink *sink, int dir, const char *name);
 };
@@ -58,11 +61,14 @@ static int host_open_dir(
     return fd < 0 ? err_set_errno(err, -errno, "open directory") : fd;
 }
 
+/* Without a name, where the file system can: if we are killed, it is gone. */
 static int host_create(
         struct tree_sink *sink, int dir, const char *name, struct carrel_error *err)
 {
     (void)sink;
-    int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int fd = openat(dir, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+    if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL))
+        fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     return fd < 0 ? err_set_errno(err, -errno, "make file") : fd;
 }
 
@@ -96,6 +102,25 @@ static int host_replace(struct tree_sink *sink, int dir, const char *from, const
     return renameat(dir, from, dir, to) < 0 ? err_set_errno(err, -errno, "rename") : 0;
 }
 
+static int host_settle(struct tree_sink *sink, int dir, int fd, const char *from,
+        const char *to, struct carrel_error *err)
+{
+    char path[32];
+    struct stat st;
+
+    if (fstat(fd, &st) < 0)
+        return err_set_errno(err, -errno, "stat");
+    if (st.st_nlink == 0) {
+        (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+        if (linkat(AT_FDCWD, path, dir, to, AT_SYMLINK_FOLLOW) == 0)
+            return 0;
+        /* A name that is taken can only be replaced by another. */
+        if (errno != EEXIST || linkat(AT_FDCWD, path, dir, from, AT_SYMLINK_FOLLOW) < 0)
+            return err_set_errno(err, -errno, "name the file");
+    }
+    return host_replace(sink, dir, from, to, err);
+}
+
 static void host_remove(struct tree_sink *sink, int dir, const char *name)
 {
     (void)sink;
@@ -109,6 +134,7 @@ static const struct place_ops host_ops = {
     .symlink = host_symlink,
     .set_times = host_set_times,
     .replace = host_replace,
+    .settle = host_settle,
     .remove = host_remove,
 };
 
@@ -182,6 +208,13 @@ static int door_replace(struct tree_sink *sink, int dir, const char *from, const
     return ask(sink, request, FILE_RENAME, dir, from, err);
 }
 
+static int door_settle(struct tree_sink *sink, int dir, int fd, const char *from,
+        const char *to, struct carrel_error *err)
+{
+    (void)fd;
+    return door_replace(sink, dir, from, to, err);
+}
+
 static void door_remove(struct tree_sink *sink, int dir, const char *name)
 {
     (void)ask(sink, FILE_REQUEST_INIT, FILE_REMOVE, dir, name, NULL); /* as on the host */
@@ -194,6 +227,7 @@ static const struct place_ops door_ops = {
     .symlink = door_symlink,
     .set_times = door_set_times,
     .replace = door_replace,
+    .settle = door_settle,
     .remove = door_remove,
 };
 
@@ -303,7 +337,7 @@ static int put(struct tree_sink *sink, const char *name, int fd, const struct st
         return hide_temporary(temporary, out, err);
     int r = fill(sink, fd, out, st, err);
     if (r == 0)
-        r = place->replace(sink, top_of(sink), temporary, name, err);
+        r = place->settle(sink, top_of(sink), out, temporary, name, err);
     if (r < 0)
         place->remove(sink, top_of(sink), temporary);
     return r;

@@ -82,6 +82,18 @@ static int on_event(struct follow *f, struct carrel_error *err)
     return 0;
 }
 
+/*
+ * How a terminal's input ends. Within a line the first one only hands over what there is of it;
+ * a program that reads on sees the end with the second.
+ */
+static void end_typing(struct pump *pump)
+{
+    const char last = pump->end > 0 ? pump->bytes[pump->end - 1] : '\n';
+    const bool is_within_line = last != '\n' && last != '\r' && last != '\x04';
+
+    pump_put(pump, "\x04\x04", is_within_line ? 2 : 1);
+}
+
 /* Closes what the pump is done with: the program sees end of file, or a broken pipe. */
 static void on_stream(struct follow *f, int i, short revents)
 {
@@ -94,7 +106,7 @@ static void on_stream(struct follow *f, int i, short revents)
         break;
     case PUMP_SOURCE_ENDED:
         if (i == 0 && f->options->has_tty)
-            (void)write(*ours[0], "\x04", 1); /* how a terminal's input ends */
+            end_typing(pump);
         else if (i == 0)
             fd_close(fd_steal(ours[0]));
         break;
@@ -111,6 +123,8 @@ void follow_begin(struct follow *f)
     const struct carrel_run_options *o = f->options;
 
     pump_init(&f->pumps[0], o->stdin_fd, f->process->stdin_fd, NULL);
+    if (o->has_tty && o->stdin_fd < 0 && !f->is_visitor)
+        end_typing(&f->pumps[0]); /* nobody types: not to be waited for */
     f->sinks[0] = pump_open_sink(o->stdout_fd);
     f->sinks[1] = pump_open_sink(o->stderr_fd);
     pump_init(&f->pumps[1], f->process->stdout_fd, f->sinks[0] < 0 ? o->stdout_fd : f->sinks[0],

@@ -276,6 +276,7 @@ static void judge(struct keeper *keeper)
     result->reason = ends[keeper->end].reason;
     result->has_status = keeper->end == KEEPER_DESTROYED;
     result->wait_status = 0;
+    result->duration_ms = (clock_boot_ns() - keeper->created_ns) / NS_PER_MS;
     (void)snprintf(result->message, sizeof(result->message), "%s", ends[keeper->end].message);
 }
 
@@ -344,6 +345,22 @@ static void let_go_of_ground(struct keeper *keeper)
         sweep_own_layers();
 }
 
+/*
+ * Where only the record of the end is missing, as on a full disk, the sandbox has ended as it
+ * was asked to: a note says the rest. Not with a workspace: what was to become of it did not.
+ */
+static int judge_failure(struct keeper *keeper, int r, struct carrel_error *why)
+{
+    static const char text[] = "the sandbox is gone, but its journal has no end";
+
+    if (keeper->end != KEEPER_DESTROYED || !keeper->stage.evidence.is_failed)
+        return r;
+    if (keeper->stage.place)
+        return err_wrap(why, r, "%s", text);
+    buf_addf(&keeper->stage.result->summary, "carrel: note: %s: %s\n", text, why->message);
+    return 0;
+}
+
 static NO_INLINE void end(struct keeper *keeper, struct carrel_error *why)
 {
     struct carrel_error err = { 0 };
@@ -355,6 +372,7 @@ static NO_INLINE void end(struct keeper *keeper, struct carrel_error *why)
         *why = err;
     }
     if (r < 0) { /* what can still be done is done */
+        r = judge_failure(keeper, r, why);
         if (keeper->stage.box)
             (void)sandbox_stop(keeper->stage.box, NULL, NULL);
         stage_abandon(&keeper->stage, why);
@@ -404,6 +422,7 @@ static int make(struct keeper *keeper, struct carrel_error *err)
     if (r < 0)
         return r;
     clock_stamp_now(keeper->created);
+    keeper->created_ns = clock_boot_ns();
     publish_status(keeper);
     return keeper_publish_record(keeper, err);
 }

@@ -84,6 +84,7 @@ struct keeper {
     struct sandbox_limits changed; /* since it was made; 0: not */
     bool is_apart; /* what it was asked for lies elsewhere than words and variables of exec */
     char created[CLOCK_STAMP];
+    uint64_t created_ns; /* by the clock of the lease, which does not rest with the machine */
     bool is_paused;
     uint64_t next_accept_ns; /* not before */
     uint64_t next_publish_ns;

@@ -15,6 +15,7 @@
 #include "core/keeper_wire.h"
 #include "core/living_claim.h"
 #include "core/run.h"
+#include "core/spec.h"
 #include "registry/registry.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -300,7 +301,9 @@ static int update(struct keeper *keeper, struct ask *ask, struct carrel_error *e
         json_u64(&json, limit_name(changeable[i]), value);
     }
     json_end_object(&json);
-    r = sandbox_update(keeper->stage.box, &limits, which, err);
+    r = spec_check_limits(&limits, err);
+    if (r == 0)
+        r = sandbox_update(keeper->stage.box, &limits, which, err);
     if (r < 0)
         return r;
     memcpy(result->limits, limits.value, sizeof(result->limits));

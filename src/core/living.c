@@ -21,6 +21,22 @@ void living_free(struct living *living)
     free(living);
 }
 
+/* Its queue may be full of others that it does not answer either. */
+static int connect_to(
+        const struct registry_entry *entry, pid_t keeper, struct carrel_error *err)
+{
+    struct distant_look look = DISTANT_LOOK_INIT;
+
+    for (;;) {
+        int sock = registry_connect(entry, DISTANT_LOOK_MS, err);
+        if (sock != -ETIMEDOUT)
+            return sock;
+        int r = distant_look(&look, keeper, KEEPER_HELLO, err);
+        if (r < 0)
+            return r;
+    }
+}
+
 static int find(const struct registry *reg, const char *word, struct living *living,
         struct carrel_error *err)
 {
@@ -28,10 +44,10 @@ static int find(const struct registry *reg, const char *word, struct living *liv
     if (r < 0)
         return r;
     struct registry_status status = { 0 };
-    int sock = registry_connect(living->entry, err);
+    (void)registry_get_status(living->entry, &status, NULL); /* then its process is not known */
+    int sock = connect_to(living->entry, status.pid, err);
     if (sock < 0)
         return sock;
-    (void)registry_get_status(living->entry, &status, NULL); /* then its process is not known */
     return distant_open(sock, status.pid, &living->box, err);
 }
 

@@ -40,8 +40,32 @@ static int find_skopeo(char path[static PATH_MAX], struct carrel_error *err)
 
 static bool has_transport(const char *ref)
 {
-    return strstr(ref, "://") || strncmp(ref, "docker-daemon:", 14) == 0 ||
-           strncmp(ref, "containers-storage:", 19) == 0;
+    return strncmp(ref, "docker://", 9) == 0 || strncmp(ref, "docker-daemon:", 14) == 0;
+}
+
+/*
+ * What else skopeo reads lies on this machine. Files are for `import`, which needs no help with
+ * them; containers-storage and ostree are other programs' state, into which skopeo would write
+ * its locks, and as root also mount.
+ */
+static int refuse_transport(const char *ref, const char *shown, struct carrel_error *err)
+{
+    static const char *const local[] = { "atomic", "containers-storage", "dir",
+        "docker-archive", "oci", "oci-archive", "ostree", "sif", "tarball" };
+    size_t len = strcspn(ref, ":");
+
+    if (!ref[len] || has_transport(ref))
+        return 0;
+    for (size_t i = 0; i < ARRAY_LEN(local); i++)
+        if (strlen(local[i]) == len && strncmp(ref, local[i], len) == 0)
+            return err_set(err, -EINVAL,
+                    "'%s' is not in a registry: 'carrel image import' reads OCI layouts and "
+                    "docker archives; where '%s' is a registry's repository, write docker://%s",
+                    shown, local[i], shown);
+    if (strstr(ref, "://"))
+        return err_set(err, -EINVAL,
+                "'%s' is no reference; expected docker://, docker-daemon: or neither", shown);
+    return 0;
 }
 
 const char *pull_name(const struct pull *pull)
@@ -138,13 +162,16 @@ int pull_image(const char *state, const struct pull *pull, struct image_imported
     char shown[100];
 
     (void)str_escape(pull->ref, strlen(pull->ref), shown, sizeof(shown));
+    int r = refuse_transport(pull->ref, shown, err);
+    if (r < 0)
+        return r;
     if (!image_is_name(pull->ref)) /* also: it is no option */
         return err_set(err, -EINVAL,
                 "'%s' is no reference; expected one such as docker.io/library/debian:12",
                 shown);
     if (!image_is_name(pull_name(pull)))
         return err_set(err, -EINVAL, "'%s' cannot be the name of an image", pull_name(pull));
-    int r = image_room_make(state, &room, err);
+    r = image_room_make(state, &room, err);
     if (r < 0)
         return r;
     if (asprintf(&layout, "%s/pulled", image_room_path(room)) < 0) {

@@ -5,8 +5,7 @@
 struct carrel_error;
 
 struct pull {
-    const char
-            *ref; /* "registry/repository:tag", or what else skopeo takes: "docker-daemon:x" */
+    const char *ref;  /* "registry/repository:tag", also after "docker://"; "docker-daemon:x" */
     const char *name; /* the image's; NULL: as `ref` */
     bool is_insecure; /* without TLS, or with a certificate that nobody knows */
 };

@@ -1,9 +1,11 @@
 /* pump.c - one stream in one direction. */
 #include "core/pump.h"
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -26,6 +28,14 @@ void pump_init(struct pump *p, int from, int to, struct capture *capture)
     p->capture = capture;
     p->begin = p->end = 0;
     p->error = 0;
+}
+
+void pump_put(struct pump *p, const char *bytes, size_t len)
+{
+    assert(p->begin == p->end && len <= sizeof(p->bytes));
+    memcpy(p->bytes, bytes, len);
+    p->begin = 0;
+    p->end = len;
 }
 
 bool pump_is_done(const struct pump *p)

@@ -30,6 +30,9 @@ int pump_open_sink(int fd);
 
 void pump_init(struct pump *pump, int from, int to, struct capture *capture);
 
+/* A few bytes of ours, behind all that was read: nothing waits now. */
+void pump_put(struct pump *pump, const char *bytes, size_t len);
+
 /* Nothing will come any more and nothing waits. */
 bool pump_is_done(const struct pump *pump);
 

@@ -19,15 +19,16 @@ static const uint64_t default_limits[LIMIT_COUNT] = {
     [LIMIT_FILES] = 4096,
 };
 
-/* Bounds are what the kernel and common sense accept; each refusal names them. */
-static int check_limits(const struct sandbox_limits *limits, struct carrel_error *err)
+/* Bounds are what the kernel and common sense accept; each refusal names them. init is one more
+ * process. */
+int spec_check_limits(const struct sandbox_limits *limits, struct carrel_error *err)
 {
     static const struct {
         uint64_t least, most;
         char text[32];
     } bounds[LIMIT_COUNT] = {
         [LIMIT_MEMORY] = { 4U << 20, UINT64_C(1) << 46, "from 4M to 64T" },
-        [LIMIT_PIDS] = { 1, 4U << 20, "from 1 to 4194304" },
+        [LIMIT_PIDS] = { 1, (4U << 20) - 1, "from 1 to 4194303" },
         [LIMIT_CPU] = { 10, 4096000, "from 0.01 to 4096" },
         [LIMIT_DISK] = { 64U << 10, UINT64_C(1) << 46, "from 64K to 64T" },
         [LIMIT_FILES] = { 16, 1U << 30, "from 16 to 1073741824" },
@@ -64,7 +65,7 @@ static int fill_limits(const struct carrel_run_options *o, struct sandbox_limits
         limits->value[LIMIT_FILES] = own.rlim_max;
     if (o->best_effort && limit_parse_set(o->best_effort, &limits->best_effort, err) < 0)
         return err->code;
-    return check_limits(limits, err);
+    return spec_check_limits(limits, err);
 }
 
 /* A path of the caller's, seen from anywhere. The kernel resolves the rest when it is opened.

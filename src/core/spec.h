@@ -18,6 +18,8 @@ struct spec {
 /* Fills in defaults, checks bounds, makes paths absolute. `id` must outlive the spec. */
 int spec_make(const struct carrel_run_options *options, const char *id, struct spec *out,
         struct carrel_error *err);
+/* Also what is changed later must be within them. */
+int spec_check_limits(const struct sandbox_limits *limits, struct carrel_error *err);
 /* Adds mounts of ours; they must outlive the spec. */
 int spec_add_mounts(struct spec *spec, const struct sandbox_mount *mounts, size_t n,
         struct carrel_error *err);

@@ -23,8 +23,8 @@ int state_path(char *path, size_t size, struct carrel_error *err)
         n = snprintf(path, size, "%s/.local/state/carrel", home);
     else
         return err_set(err, -ENOENT,
-                "neither XDG_STATE_HOME nor HOME is set: there is no place to keep anything "
-                "(set one, or --journal off)");
+                "neither XDG_STATE_HOME nor HOME is set: there is no place to keep anything; "
+                "set one of them");
     if (n < 0 || (size_t)n >= size)
         return err_set_errno(err, -ENAMETOOLONG, "state directory");
     return 0;

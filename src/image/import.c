@@ -38,13 +38,19 @@ struct import {
     struct image_imported *out;
 };
 
+static void let_go(struct import *import)
+{
+    for (size_t i = 0; i < import->n_layers; i++)
+        fd_close(import->layers[i].lock);
+    import->n_layers = 0;
+    image_store_drop_draft(&import->store, &import->draft);
+}
+
 static void import_finish(struct import *import)
 {
     if (!import)
         return;
-    for (size_t i = 0; i < import->n_layers; i++)
-        fd_close(import->layers[i].lock);
-    image_store_drop_draft(&import->store, &import->draft);
+    let_go(import);
     image_store_finish(import->store);
     image_free(import->image);
     free(import);
@@ -118,7 +124,8 @@ static int import_directory(struct import *import, int dir, struct carrel_error 
         return r;
     r = make_layer(import, packer.stream, TAR_PLAIN, layer, NULL, err);
     int packs = child_ask(&packer, &packed, &why);
-    if (packs < 0 && packs != -EPIPE) { /* what the other end says follows from this */
+    if (packs < 0 && packs != -EPIPE && packs != -ECONNRESET) {
+        /* What the other end says follows from this. */
         if (err)
             *err = why;
         return packs;
@@ -290,6 +297,19 @@ static int settle(struct import *import, struct carrel_error *err)
     return r < 0 ? r : image_record_save(&import->store, import->image, err);
 }
 
+/* Layers that got their names before the record failed would take room until the next sweep. */
+static int explain_full(
+        struct import *import, const char *state, int r, struct carrel_error *err)
+{
+    if (r != -ENOSPC && r != -EDQUOT)
+        return r;
+    let_go(import);
+    return err_wrap(err, r, "'%s' is full; %s", state,
+            image_store_sweep(&import->store, NULL) < 0
+                    ? "'carrel cleanup' removes what was written"
+                    : "nothing was left there");
+}
+
 int image_import(const char *state, const struct image_import *what, struct image_imported *out,
         struct carrel_error *err)
 {
@@ -323,7 +343,7 @@ int image_import(const char *state, const struct image_import *what, struct imag
     if (r == 0)
         r = settle(import, err);
     if (r < 0)
-        return r;
+        return explain_full(import, state, r, err);
     result.n_layers = import->n_layers;
     *out = result;
     if (result.is_replaced)                            /* what the old one had alone */

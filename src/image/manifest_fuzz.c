@@ -57,10 +57,10 @@ static void check_record(const char *text, size_t len)
 
     if (!image || !back || image_record_parse(text, len, image, NULL) < 0)
         return;
-    image_write_json(image, &(struct json){ .out = &once }, NULL);
+    image_record_write(image, &(struct json){ .out = &once });
     if (once.is_short || image_record_parse(once.data, once.len, back, NULL) < 0)
         abort();
-    image_write_json(back, &(struct json){ .out = &twice }, NULL);
+    image_record_write(back, &(struct json){ .out = &twice });
     if (once.len != twice.len || memcmp(once.data, twice.data, once.len) != 0)
         abort();
 }

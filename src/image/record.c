@@ -1,6 +1,7 @@
 /* record.c - an image as JSON. */
 #include "image/record.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/json.h"
@@ -10,6 +11,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* What others see is the first member. */
@@ -99,16 +101,18 @@ static void write_list(struct json *json, const char *key, const char *const *li
     json_end_array(json);
 }
 
-void image_write_json(const struct image *image, struct json *json, const char *key)
+static void write_origin(const struct image *image, struct json *json)
 {
-    const struct image_settings *settings = &image->settings;
-
-    json_object(json, key);
     json_str(json, "name", image->name);
     json_str(json, "kind", image->kind);
     json_str(json, "source", image->source);
     json_str(json, "digest", image->digest);
-    json_u64(json, "created", image->created);
+}
+
+static void write_content(const struct image *image, struct json *json)
+{
+    const struct image_settings *settings = &image->settings;
+
     json_u64(json, "bytes", image->bytes);
     write_list(json, "layers", image->layers);
     write_list(json, "env", settings->env);
@@ -116,6 +120,27 @@ void image_write_json(const struct image *image, struct json *json, const char *
     write_list(json, "cmd", settings->cmd);
     json_str(json, "workdir", settings->workdir);
     json_str(json, "user", settings->user);
+}
+
+void image_write_json(const struct image *image, struct json *json, const char *key)
+{
+    const struct timespec when = { .tv_sec = (time_t)image->created };
+    char created[CLOCK_STAMP];
+
+    clock_stamp(&when, created);
+    json_object(json, key);
+    write_origin(image, json);
+    json_str(json, "created", created);
+    write_content(image, json);
+    json_end_object(json);
+}
+
+void image_record_write(const struct image *image, struct json *json)
+{
+    json_object(json, NULL);
+    write_origin(image, json);
+    json_u64(json, "created", image->created);
+    write_content(image, json);
     json_end_object(json);
 }
 
@@ -225,7 +250,7 @@ int image_record_save(
     struct json json = { .out = &text };
     char file[STORE_FILE_MAX];
 
-    image_write_json(image, &json, NULL);
+    image_record_write(image, &json);
     buf_add_str(&text, "\n");
     if (text.is_short)
         return err_set(err, -EFBIG, "the image says more about itself than carrel keeps");

@@ -5,6 +5,7 @@
 #include "image/store.h"
 
 struct carrel_error;
+struct json;
 
 #define RECORD_MAX_BYTES (4U << 20)
 
@@ -21,6 +22,10 @@ int image_record_list(struct arena *arena, struct json_value value, const char *
 
 int image_record_parse(
         const char *text, size_t len, struct image *image, struct carrel_error *err);
+
+/* What image_record_parse() reads: image_write_json() is for others, and has the time as text.
+ */
+void image_record_write(const struct image *image, struct json *json);
 
 int image_record_read(const struct image_store *store, const char *name, struct image **out,
         struct carrel_error *err);

@@ -185,7 +185,7 @@ static void live_once(struct shared *shared, const char *id, const char *name, u
     CHECK_EQ(registry_publish(entry, id, strlen(id), &err), 0);
     CHECK_EQ(registry_find(&reg, name ? name : id, &found, &err), 0);
     CHECK_STR(found->id, id); /* nobody else has its name */
-    AUTO(fd_close) int sock = registry_connect(found, &err);
+    AUTO(fd_close) int sock = registry_connect(found, 10000, &err);
     CHECK(sock >= 0);
     shared->alive--;
     end(entry, how);
@@ -200,7 +200,7 @@ static void look_for(const char *name)
         CHECK_EQ(r, -ENOENT);
         return;
     }
-    AUTO(fd_close) int sock = registry_connect(found, &err);
+    AUTO(fd_close) int sock = registry_connect(found, 10000, &err);
     CHECK(sock >= 0 || sock == -ESRCH || sock == -EAGAIN);
 }
 

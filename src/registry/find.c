@@ -129,11 +129,19 @@ static int say_gone(const struct registry_entry *entry, struct carrel_error *err
             err, -ESRCH, "sandbox '%s' is gone", entry->name[0] ? entry->name : entry->id);
 }
 
-int registry_connect(const struct registry_entry *entry, struct carrel_error *err)
+/* Zero: as long as it takes. */
+static int bound_sending(int sock, unsigned max_ms)
+{
+    const struct timeval most = { .tv_sec = max_ms / 1000, .tv_usec = max_ms % 1000 * 1000 };
+
+    return setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most)) < 0 ? -errno : 0;
+}
+
+int registry_connect(
+        const struct registry_entry *entry, unsigned max_ms, struct carrel_error *err)
 {
     struct sockaddr_un at = { .sun_family = AF_UNIX };
     struct registry_status status;
-    int r;
 
     if (!registry_is_alive(entry))
         return say_gone(entry, err);
@@ -144,9 +152,13 @@ int registry_connect(const struct registry_entry *entry, struct carrel_error *er
     if (fd < 0)
         return err_set_errno(err, -errno, "make a socket");
     (void)snprintf(at.sun_path, sizeof(at.sun_path), "/proc/self/fd/%d/sock", entry->dir);
-    do
-        r = connect(fd, (const struct sockaddr *)&at, sizeof(at)) < 0 ? -errno : 0;
-    while (r == -EINTR);
+    int r = bound_sending(fd, max_ms); /* for connect() it counts, too: see socket(7) */
+    while (r == 0 && connect(fd, (const struct sockaddr *)&at, sizeof(at)) < 0)
+        r = errno == EINTR ? 0 : -errno;
+    if (r == 0)
+        r = bound_sending(fd, 0);
+    if (r == -EAGAIN)
+        r = -ETIMEDOUT;
     if (r == -ENOENT || r == -ECONNREFUSED || r == -ECONNRESET)
         return say_gone(entry, err);
     if (r < 0)

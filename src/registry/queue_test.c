@@ -213,7 +213,7 @@ TEST(one_that_waits_has_its_name_already_and_no_sandbox_yet)
         let_time_pass();
     CHECK_EQ(registry_claim(&reg, &again, &entry, &err), -EEXIST);
     CHECK_EQ(registry_find(&reg, "site", &found, &err), 0);
-    CHECK_EQ(registry_connect(found, &err), -EAGAIN);
+    CHECK_EQ(registry_connect(found, 10000, &err), -EAGAIN);
     let_go(first);
     CHECK_EQ(reap(pid), 0);
 }

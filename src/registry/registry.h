@@ -130,8 +130,12 @@ int registry_remove(struct registry_entry *entry, struct carrel_error *err);
 int registry_find(const struct registry *reg, const char *word, struct registry_entry **out,
         struct carrel_error *err);
 
-/* A socket connected to the owner. -ESRCH: it is gone; -EAGAIN: it waits in the queue. */
-int registry_connect(const struct registry_entry *entry, struct carrel_error *err);
+/*
+ * A socket connected to the owner. -ESRCH: it is gone; -EAGAIN: it waits in the queue;
+ * -ETIMEDOUT: it has let others wait for so long that no more fit.
+ */
+int registry_connect(
+        const struct registry_entry *entry, unsigned max_ms, struct carrel_error *err);
 
 bool registry_is_alive(const struct registry_entry *entry);
 int registry_get_status(const struct registry_entry *entry, struct registry_status *status,

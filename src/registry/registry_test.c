@@ -103,7 +103,7 @@ TEST(a_stale_handle_never_reaches_a_later_sandbox_of_the_same_name)
     let_go(first);
     AUTO(registry_entry_free) struct registry_entry *second = claim("S-second", "site");
     CHECK(!registry_is_alive(handle));
-    CHECK_EQ(registry_connect(handle, &err), -ESRCH);
+    CHECK_EQ(registry_connect(handle, 10000, &err), -ESRCH);
     CHECK_STR(err.message, "sandbox 'site' is gone");
 
     AUTO(registry_entry_free) struct registry_entry *fresh = NULL;
@@ -134,7 +134,7 @@ TEST(what_its_owner_has_removed_is_dead_though_it_is_locked)
     CHECK(registry_is_alive(handle) && registry_is_alive(owner));
     CHECK_EQ(registry_remove(owner, &err), 0);
     CHECK(!registry_is_alive(handle) && !registry_is_alive(owner));
-    CHECK_EQ(registry_connect(handle, &err), -ESRCH);
+    CHECK_EQ(registry_connect(handle, 10000, &err), -ESRCH);
 }
 
 TEST(a_client_talks_to_the_owner_however_long_the_path)
@@ -157,7 +157,7 @@ TEST(a_client_talks_to_the_owner_however_long_the_path)
     struct stat st;
     CHECK_EQ(fstatat(client->dir, "sock", &st, AT_SYMLINK_NOFOLLOW), 0);
     CHECK_EQ(st.st_mode & 0777, 0600);
-    AUTO(fd_close) int ours = registry_connect(client, &err);
+    AUTO(fd_close) int ours = registry_connect(client, 10000, &err);
     CHECK(ours >= 0);
     AUTO(fd_close) int theirs = accept4(entry->listen_fd, NULL, NULL, SOCK_CLOEXEC);
     CHECK(theirs >= 0);
@@ -166,7 +166,23 @@ TEST(a_client_talks_to_the_owner_however_long_the_path)
     CHECK_EQ(byte, 'x');
 
     registry_entry_free(entry); /* killed: nothing was removed */
-    CHECK_EQ(registry_connect(client, &err), -ESRCH);
+    CHECK_EQ(registry_connect(client, 10000, &err), -ESRCH);
+}
+
+TEST(an_owner_that_takes_nobody_is_not_waited_for_without_end)
+{
+    open_registry();
+    AUTO(registry_entry_free) struct registry_entry *entry = claim("S-first", NULL);
+    AUTO(registry_entry_free) struct registry_entry *client = NULL;
+    CHECK_EQ(registry_find(&reg, "S-first", &client, &err), 0);
+    CHECK_EQ(listen(entry->listen_fd, 0), 0); /* room for one */
+    AUTO(fd_close) int first = registry_connect(client, 10000, &err);
+    CHECK(first >= 0);
+    struct timeval most;
+    socklen_t len = sizeof(most);
+    CHECK_EQ(getsockopt(first, SOL_SOCKET, SO_SNDTIMEO, &most, &len), 0);
+    CHECK_EQ(most.tv_sec, 0); /* what is sent later takes as long as it takes */
+    CHECK_EQ(registry_connect(client, 20, &err), -ETIMEDOUT);
 }
 
 TEST(a_name_of_nobody_is_in_nobodys_way)
@@ -372,7 +388,7 @@ TEST(an_ordinary_user_has_a_registry_too)
     AUTO(registry_entry_free) struct registry_entry *client = NULL;
 
     CHECK_EQ(registry_find(&reg, "site", &client, &err), 0);
-    AUTO(fd_close) int sock = registry_connect(client, &err);
+    AUTO(fd_close) int sock = registry_connect(client, 10000, &err);
     CHECK(sock >= 0);
     let_go(entry);
     check_empty();

@@ -139,10 +139,10 @@ bad_users() {
 bad_variables() {
     local value
     for value in "" x =x 1A=x "A B=x" "A-B=x" $'A\nB=x'; do
-        refused 125 "carrel: --env: *NAME=VALUE" --env "$value" -- echo ran
+        refused 125 "carrel: --env: *NAME=VALUE with a NAME of letters, digits and _" --env "$value" -- echo ran
     done
     printf 'A=1\n# fine\n\nnot a pair\n' >"$T/env"
-    refused 125 "carrel: --env-file: env:4: 'not a pair' is not NAME=VALUE" --env-file env -- echo ran
+    refused 125 "carrel: --env-file: env:4: 'not a pair' is not NAME=VALUE with a NAME of letters, digits and _" --env-file env -- echo ran
     printf 'A=1\n=x\n' >"$T/env"
     refused 125 "carrel: --env-file: env:2: *" --env-file env -- echo ran
     printf 'A=1\nB=a\0b\n' >"$T/env"

@@ -348,6 +348,11 @@ names() {
     carrel snapshot --json box v1.0_a-B
     [ "$status" -eq 0 ]
     holds 'r == {"name": "v1.0_a-B", "by": "stacked"}'
+    me sh -c 'echo "{" >state/carrel/snapshots/z.json'
+    carrel snapshots
+    is_one_error 125 "carrel: snapshot 'z': *"
+    [ -z "$out" ]
+    me rm state/carrel/snapshots/z.json
     carrel snapshot box v1.0_a-B
     is_one_error 125 "carrel: there is a snapshot 'v1.0_a-B' already"
     carrel snapshot box "$(printf 'a%.0s' $(seq 64))"

@@ -74,6 +74,7 @@ every_kind_of_root() {
     diff <(echo "$first") <(echo "$out")
     carrel image list --json
     [ "$(json 'sorted(i["kind"] for i in r["images"])')" = '["directory", "tar", "tar", "tar", "tar", "tar"]' ]
+    [[ $(json 'r["images"][0]["created"]') == 20??-??-??T??:??:??.000000Z ]]
     # One tar, however it was packed, is one layer.
     [ "$(json 'len(set(i["layers"][0] for i in r["images"]))')" = 2 ]
 }
@@ -95,11 +96,20 @@ every_kind_of_layers() {
     carrel image list --json
     [ "$(json 'sorted(i["kind"] for i in r["images"])')" = '["docker", "oci", "oci", "oci", "tar"]' ]
     [ "$(json 'len(set(l for i in r["images"] for l in i["layers"]))')" = 5 ]
+    me sh -c 'echo "{" >state/carrel/images/z.json'
+    carrel image list
+    is_one_error 125 "carrel: *image 'z'*"
+    [ -z "$out" ]
+    me rm state/carrel/images/z.json
     carrel image rm flat oci oci.tar docker-old.tar
     [ "$status" -eq 0 ]
     show docker-new.tar
     diff <(echo "$first") <(echo "$out")
-    carrel image rm docker-new.tar
+    import src/root.tar other
+    carrel image rm nobody other .x docker-new.tar --json
+    [ "$status" -eq 125 ]
+    holds 'r["removed"] == ["other", "docker-new.tar"] and not r["ok"] and "nobody" in r["error"]'
+    [[ "$err" == "carrel: there is no image 'nobody'"*$'\n'"carrel: '.x' is not the name of an image"* ]]
     nothing_left
 }
 @test "OCI layouts and docker archives give the root that their layers make" { both every_kind_of_layers; }
@@ -454,6 +464,8 @@ http: {addr: '127.0.0.1:$port'}"
     me sh -c 'echo $$ >registry.pid; exec timeout 120 docker-registry serve registry.yml' \
         >"$T/registry.log" 2>&1 3>&- &
     until_true curl -sf "http://127.0.0.1:$port/v2/" -o "$T/.curl"
+    me sh -c 'echo {} >auth.json' # else skopeo looks into /run/containers, which may be root's alone
+    local -x REGISTRY_AUTH_FILE=$T/auth.json
     me skopeo copy -q --dest-tls-verify=false oci:src/oci:v1 "docker://127.0.0.1:$port/me/x:1"
     carrel image pull "127.0.0.1:$port/me/x:1"
     is_one_error 125 "carrel: pull '127.0.0.1:$port/me/x:1': skopeo: *HTTP*"
@@ -487,6 +499,43 @@ no_skopeo() {
     is_one_error 125 "carrel: '--help' is no reference*"
 }
 @test "without skopeo the package is named" { both no_skopeo; }
+
+# In a mount namespace of our own: the state is on a small file system.
+full_disk() {
+    local from
+    me mkdir state big
+    me sh -c 'head -c 4M /dev/zero >big/file; tar -C big -cf big.tar .'
+    for from in big big.tar; do
+        status=0
+        # shellcheck disable=SC2016  # for the inner shell
+        me unshare -m sh -c '
+            mount -t tmpfs -o size=2M,mode=0700 tmpfs state
+            "$0" image import "$1" i
+            status=$?
+            find state/carrel/images/layers state/carrel/images/.new -mindepth 1
+            find state/carrel/images -name "*.json"
+            exit "$status"
+        ' "$CARREL" "$from" >"$T/.out" 2>"$T/.err" || status=$?
+        _collect image import "$from"
+        is_one_error 125 "carrel: '$T/state/carrel' is full; nothing was left there: '$from': 'file': write: No space left on device"
+        [ -z "$out" ]
+    done
+}
+@test "an import that does not fit names the disk that is full and leaves nothing" { only root full_disk; }
+
+transports() {
+    local ref
+    for ref in oci:/tmp/x:1 oci-archive:x.tar docker-archive:/tmp/x.tar dir:/tmp/x ostree:x@/y \
+        containers-storage:x 'containers-storage:[vfs@/tmp/a b]x'; do
+        carrel image pull "$ref" name
+        is_one_error 125 "carrel: '${ref//[[]/\\[}' is not in a registry: 'carrel image import' reads *"
+    done
+    carrel image pull http://x/y
+    is_one_error 125 "carrel: 'http://x/y' is no reference; expected docker://, *"
+    carrel image list
+    [ "$err" = "no images yet" ]
+}
+@test "pull reads registries, not files and not what other programs store" { both transports; }
 
 words() {
     carrel image

@@ -290,10 +290,23 @@ surroundings() {
 }
 @test "exec: environment and directory are those of create, unless it has its own" { both surroundings; }
 
+places() {
+    local dir
+    me env -u HOME -u XDG_STATE_HOME "$CARREL" create --journal off 2>"$T/.err" && return 1
+    [ "$(<"$T/.err")" = "carrel: neither XDG_STATE_HOME nor HOME is set: there is no place to keep anything; set one of them" ]
+    for dir in /nowhere /etc/passwd /proc "/$(printf %04096d 0)"; do
+        me env XDG_RUNTIME_DIR="$dir" "$CARREL" create 2>"$T/.err" && return 1
+        cat "$T/.err"
+        [[ $(<"$T/.err") == "carrel: XDG_RUNTIME_DIR is of no use; set it to a directory of your own, or unset it: "* ]]
+    done
+}
+@test "create: a place that is missing is named with its variable" { only user places; }
+
 other_user() {
     create
-    carrel exec --user 1234:77 "$id" -c 'id -u; id -g; echo >/dev/shm/f'
-    [ "$status:$out" = "0:1234"$'\n'77 ]
+    carrel exec --user 1234:77 "$id" -c 'id -u; id -g
+        for d in /run /dev/shm /tmp /home/agent; do (echo >$d/f) 2>/dev/null && echo $d; done'
+    [ "$out" = $'1234\n77\n/dev/shm' ]
     carrel exec --user root "$id" -c 'id -u; grep CapEff /proc/self/status'
     [[ $out == 0$'\n'CapEff:*0000000000000000 ]]
     in_box 'id -u; stat -c %u:%g /dev/shm/f; kill -9 -1 2>/dev/null; true'
@@ -428,6 +441,21 @@ on_terminal() {
     install -m 644 "$BATS_TEST_DIRNAME/terminal.py" "$T/terminal.py"
     me timeout -k 5 100 /usr/bin/python3 "$T/terminal.py" "$1" "$CARREL" exec --quiet "$id"
 }
+# Also where the last line has no end, and where there is none at all.
+# shellcheck disable=SC2016,SC2059  # for the inner shell; the text has \n
+typed_to_the_end() {
+    local text
+    create
+    for text in '' 'a line\n' 'begun' 'a line\nbegun'; do
+        me sh -c 'printf "$0" | timeout 20 "$@"' "$text" \
+            "$CARREL" exec --quiet --tty --stdin "$id" -- sh -c 'stty -echo; cat' >"$T/.out"
+        [[ $(tr -d '\r' <"$T/.out") == *"$(printf "$text")" ]]
+        me sh -c 'printf "$0" | timeout 20 "$@"' "$text" "$CARREL" run --quiet --tty --stdin -- cat
+    done
+    me timeout 20 "$CARREL" exec --quiet --tty "$id" -- cat
+    me timeout 20 "$CARREL" run --quiet --tty -- cat
+}
+@test "exec, run --tty: the program sees where the input ends" { both typed_to_the_end; }
 @test "exec --tty: a terminal of its own on all three streams" { both on_terminal is_a_terminal; }
 @test "exec --tty: statuses, and the modes are put back" { both on_terminal exit_status; }
 @test "exec --tty: the size is the caller's, and follows it" { both on_terminal size; }

@@ -42,6 +42,25 @@ recovers() {
 
 # ---- at a chosen step ---------------------------------------------------------------------------
 
+# Whatever it was at: on the host there is the whole file, or none.
+killed_copying() {
+    local total n
+    setup_killer
+    create
+    in_box 'seq 100000 >f'
+    total=$(me "$killer" 0 0 "$CARREL" cp "$id:f" f 9>&1 2>"$T/.err")
+    mv "$T/f" "$T/whole"
+    me mkdir to
+    [ "$total" -gt 20 ]
+    for ((n = 1; n <= total; n++)); do
+        me "$killer" 0 "$n" "$CARREL" cp "$id:f" to/f 9>/dev/null || true
+        [ -z "$(find "$T/to" -name '.*')" ]
+        [ ! -e "$T/to/f" ] || cmp "$T/whole" "$T/to/f"
+        me rm -f to/f
+    done
+}
+@test "a copy to the host is killed at any step: nothing is left of half a file" { both killed_copying; }
+
 killed_making() { # killed_making GENERATION: 0: create itself; 2: the keeper
     local total step n killed=0
     setup_killer

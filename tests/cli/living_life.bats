@@ -364,19 +364,21 @@ ticks() { # what the counter says; read where nothing has to be started
     echo "${out:-0}"
 }
 paused() {
-    local before
+    local before by
     create
     detach "$id" -c 'i=0; while :; do i=$((i + 1)); echo $i >/tmp/ticks; done'
     until_true ticking 0
     carrel pause "$id"
     [ "$status:$out:$err" = 0:: ]
     says 'r["state"] == "paused" and r["paused_by"] in ("freezer", "signals")'
+    by=$(json 'r["paused_by"]')
     listed_as paused # it was published before it was answered
     carrel pause "$id"
     [ "$status" -eq 0 ]
     carrel exec "$id" -- true
     is_one_error 125 'carrel: *the sandbox is paused; resume it first (carrel resume)'
-    # Halted: its processor time stands still.
+    # Halted: its processor time stands still. On a busy machine it must get a turn to see its signal.
+    [ "$by" = freezer ] || until_true is_stopped
     carrel ps --json "$id"
     before=$(json 'r["processes"][0]["cpu_ms"]')
     head -c 20000000 /dev/urandom | sha256sum >/dev/null
@@ -394,9 +396,26 @@ paused() {
     [ "$status" -eq 0 ]
     nothing_left
 }
+is_stopped() {
+    carrel ps --json "$id"
+    holds 'r["processes"][0]["state"] == "T"'
+}
 listed_as() { me "$CARREL" list --json | grep -q "\"state\":\"$1\""; }
 ticking() { [ "$(ticks | tail -n 1)" -gt "$1" ]; }
 @test "pause: nothing runs until resume; a paused sandbox can be destroyed" { both paused; }
+
+# Where the freezer is that of cgroup v1, what is frozen cannot die.
+paused_overdue() {
+    create
+    background exec --quiet --timeout 1s "$id" -c 'echo ready; sleep 1000'
+    until_true grep -q ready "$T/.out"
+    carrel pause "$id"
+    carrel inspect "$id"
+    [ "$(json 'r["paused_by"]')" = signals ] || carrel resume "$id"
+    ended
+    [ "$status" -eq 124 ]
+}
+@test "pause: the time of a program goes on" { both paused_overdue; }
 
 # The next look is never at what was before.
 seen_at_once() {
@@ -506,6 +525,7 @@ not_updated() {
 @test "update: refused where no cgroup holds the limits" { both without_cgroup not_updated; }
 
 update_refused() {
+    local n
     create
     carrel update "$id"
     is_one_error 125 'carrel: nothing to change: give --memory, --cpu or --pids'
@@ -514,7 +534,17 @@ update_refused() {
     carrel update --pids x "$id"
     is_one_error 125 'carrel: --pids: *'
     carrel update --memory 1 "$id"
-    is_one_error 125 'carrel: *'
+    is_one_error 125 'carrel: the memory limit is out of bounds; expected a value from 4M to 64T'
+    carrel update --cpu 99999 "$id"
+    is_one_error 125 'carrel: the cpu limit is out of bounds; expected a value from 0.01 to 4096'
+    for n in 4194304 18446744073709551615; do
+        carrel update --pids "$n" "$id"
+        is_one_error 125 'carrel: the pids limit is out of bounds; expected a value from 1 to 4194303'
+    done
+    carrel create --pids 4194304
+    is_one_error 125 'carrel: the pids limit is out of bounds; *'
+    carrel create --best-effort pids --pids 4194303
+    [ "$status" -eq 0 ]
     carrel update --disk 1G "$id"
     is_one_error 125 "carrel: unknown option '--disk'*"
 }
@@ -642,8 +672,30 @@ all() {
 }
 @test "destroy: several, and all of them" { both all; }
 
+# As many clients as the kernel lets wait for a keeper; they go with it.
+fill_queue() { # fill_queue SOCKET
+    me python3 -c '
+import resource, socket, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+waiting = []
+try:
+    while True:
+        waiting.append(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+        waiting[-1].setblocking(False)
+        waiting[-1].connect(sys.argv[1])
+except BlockingIOError:
+    waiting.pop()
+print("full", flush=True)
+waiting[0].setblocking(True)
+try:
+    waiting[0].recv(1)
+except ConnectionError:
+    pass' "$1" >"$T/.full" &
+    until_true grep -q full "$T/.full"
+}
+
 hanging() {
-    local keeper init says_stopped
+    local keeper init says_stopped asked destroyed
     new_tag
     create --name box
     detach "$id" -c 'sleep 1000; :' "$tag"
@@ -652,10 +704,13 @@ hanging() {
     me kill -STOP "$keeper"
     says_stopped="carrel: the keeper of the sandbox does not answer: process $keeper is stopped; 'carrel destroy --force' ends it"
     me timeout 60 "$CARREL" inspect box >/dev/null 2>"$T/.inspect" &
+    asked=$!
     me timeout 60 "$CARREL" destroy box >/dev/null 2>"$T/.destroy" &
+    destroyed=$!
+    fill_queue "$S/$id/sock" # for the next one, and if they are slow for these
     carrel exec box -- true
     is_one_error 125 "$says_stopped"
-    wait
+    wait "$asked" "$destroyed" || true
     [ "$(cat "$T/.inspect")" = "$says_stopped" ]
     [ "$(cat "$T/.destroy")" = "$says_stopped" ]
     carrel destroy --force box
@@ -702,6 +757,8 @@ recorded() {
     carrel resume "$id"
     carrel renew "$id"
     carrel destroy "$id"
+    carrel runs show --json "$run" # two programs had 300ms each
+    holds '600 <= r["run"]["duration_ms"] < 120000'
     carrel journal show "$run"
     for word in run_started sandbox_made sandbox_paused sandbox_resumed lease_renewed run_ended sealed; do
         [[ $out == *" $word "* || $out == *" $word"$'\n'* ]]
@@ -747,6 +804,43 @@ exec_until_full() {
     [ "$status" -eq 125 ]
 }
 @test "a journal that takes no more records ends the sandbox" { both unrecorded; }
+
+# The last page of the journal has no room for its end, and the disk none for another page.
+destroy_on_full_disk() { # destroy_on_full_disk OPTION...: of create
+    status=0
+    me mkdir -p state
+    # shellcheck disable=SC2016  # for the inner shell
+    me sh -c '
+        set -e
+        mount -t tmpfs -o size=4M,mode=0700 tmpfs state
+        carrel=$1
+        shift
+        "$carrel" create --quiet --name x "$@" >/dev/null
+        until test $(($(stat -c %s state/carrel/runs/*/journal.jsonl) % 4096)) -gt 3600; do
+            "$carrel" renew x
+        done
+        cat /dev/zero >state/filler 2>/dev/null || true
+        status=0
+        "$carrel" destroy x || status=$?
+        test -z "$("$carrel" list)"
+        exit "$status"
+    ' sh "$CARREL" "$@" >"$T/.out" 2>"$T/.err" || status=$?
+    { grep -v '^no ' "$T/.err" || true; } >"$T/said"
+    _collect "$@"
+}
+full_disk() {
+    local gone="the sandbox is gone, but its journal has no end"
+    destroy_on_full_disk
+    [ "$status" -eq 0 ]
+    [[ $(<"$T/said") == "carrel: note: $gone: "*": No space left on device" ]]
+    nothing_left
+    small_repo
+    destroy_on_full_disk --repo repo
+    [ "$status" -eq 125 ]
+    [[ $(<"$T/said") == "carrel: "*": No space left on device" ]]
+    nothing_left
+}
+@test "destroy: a sandbox whose end cannot be recorded is gone all the same" { only root full_disk; }
 
 not_mine() {
     [ "$(id -u)" -eq 0 ] || skip "needs root and a user"

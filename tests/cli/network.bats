@@ -98,3 +98,30 @@ names() {
     [ "$out" = "$(sed '1,2d; s/:.*//; s/ //g' /proc/net/dev | sort)" ]
 }
 @test "host: the interfaces are the host's, and the result does not claim otherwise" { both names; }
+
+# A process has one listener at most: init cannot be asked, and nobody else makes the socket.
+under_a_listener() {
+    me sh -c 'cat >under.py' <<'PY'
+import ctypes, os, struct, subprocess, sys
+libc = ctypes.CDLL(None, use_errno=True)
+allow = ctypes.create_string_buffer(struct.pack("HBBI", 0x06, 0, 0, 0x7FFF0000))
+program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", 1, ctypes.addressof(allow)))
+libc.prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS
+seccomp = {"x86_64": 317, "aarch64": 277}[os.uname().machine]
+NEW_LISTENER = 8
+if libc.syscall(seccomp, 1, NEW_LISTENER, program) < 0:
+    sys.exit(os.strerror(ctypes.get_errno()))
+sys.exit(subprocess.call(sys.argv[1:]))
+PY
+    local ask='import socket
+try:
+    socket.socket(socket.AF_NETLINK, socket.SOCK_RAW)
+    print("made")
+except OSError as why:
+    print(why.strerror)'
+    carrel run --quiet -- /usr/bin/python3 -c "$ask"
+    [ "$out" = made ]
+    out=$(me /usr/bin/python3 under.py "$CARREL" run --quiet -- /usr/bin/python3 -c "$ask")
+    [ "$out" = "Function not implemented" ]
+}
+@test "under a filter with a listener there are sandboxes, without netlink sockets" { both under_a_listener; }
