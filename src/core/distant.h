@@ -47,8 +47,8 @@ struct distant_look {
     {                                                                                          \
         .cpu_ms = UINT64_MAX                                                                   \
     }
-int distant_look(struct distant_look *look, pid_t keeper, enum keeper_kind kind,
-        struct carrel_error *err);
+int distant_look(
+        struct distant_look *look, pid_t pid, enum keeper_kind kind, struct carrel_error *err);
 
 /* The rule itself: why it is given up, or NULL. */
 const char *distant_judge(

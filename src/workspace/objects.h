@@ -23,7 +23,8 @@ enum objects_care {
 int objects_add(
         int from, int to, enum objects_care care, const char *note, struct carrel_error *err);
 
-/* Removes from `to` the .keep files that hold exactly `note`, also those of earlier attempts. */
+/* Removes from `to` the .keep files that hold exactly `note`, also those of earlier attempts.
+ */
 int objects_unkeep(int to, const char *note, struct carrel_error *err);
 
 /* Removes packs and loose objects, and nothing else; `but`: the name of a pack that stays. */
