@@ -156,17 +156,39 @@ static bool pack_part(const char *idx, const char *ending, char out[static NAME_
     return snprintf(out, NAME_MAX + 1, "%.*s%s", (int)(len - 4), idx, ending) <= NAME_MAX;
 }
 
+/* Where a file cannot be made without a name: if we are killed now, nobody knows whose it is.
+ */
+static int keep_plainly(int to, const char *name, const char *note)
+{
+    AUTO(fd_close)
+    int fd = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return -errno;
+    return fd_write_all(fd, note, strlen(note));
+}
+
+static int keep_at_once(int to, const char *name, const char *note)
+{
+    AUTO(fd_close) int fd = openat(to, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+    char path[32];
+
+    if (fd < 0)
+        return keep_plainly(to, name, note);
+    int r = fd_write_all(fd, note, strlen(note));
+    if (r < 0)
+        return r;
+    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    return linkat(AT_FDCWD, path, to, name, AT_SYMLINK_FOLLOW) < 0 ? -errno : 0;
+}
+
 static int keep(int to, const char *idx, const char *note)
 {
     char name[NAME_MAX + 1];
 
     if (!pack_part(idx, ".keep", name))
         return -EINVAL;
-    AUTO(fd_close)
-    int fd = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return errno == EEXIST ? 0 : -errno;
-    return fd_write_all(fd, note, strlen(note));
+    int r = keep_at_once(to, name, note);
+    return r == -EEXIST ? 0 : r;
 }
 
 /* An empty stream makes a pack without objects: nothing that anybody should keep. */

@@ -285,7 +285,7 @@ TEST(after_a_kill_at_any_call_the_next_attempt_finishes)
     harvest(&fx, tip);
     sh(NULL, 0, "cd %s && cp -a quarantine saved && cp -a repo/.git/objects/pack before",
             fx.top);
-    for (int n = 0; was_killed; n += 3) {
+    for (int n = 0; was_killed; n += 1) {
         sh(NULL, 0,
                 "cd %s && rm -rf quarantine repo/.git/objects/pack && cp -a saved quarantine &&"
                 " cp -a before repo/.git/objects/pack && cd repo && git update-ref -d " BRANCH
