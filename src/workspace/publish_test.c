@@ -275,6 +275,21 @@ static pid_t publish_traced(struct fixture *fx, const char *tip)
     return pid;
 }
 
+static void save(const struct fixture *fx)
+{
+    sh(NULL, 0, "cd %s && cp -a quarantine saved && cp -a repo/.git/objects before", fx->top);
+}
+
+/* As it was when it was saved: nothing is published. */
+static void restore(const struct fixture *fx)
+{
+    sh(NULL, 0,
+            "cd %s && rm -rf quarantine repo/.git/objects && cp -a saved quarantine &&"
+            " cp -a before repo/.git/objects && cd repo && git update-ref -d " BRANCH
+            " && git update-ref " BRANCH " %s",
+            fx->top, fx->base);
+}
+
 TEST(after_a_kill_at_any_call_the_next_attempt_finishes)
 {
     AUTO(fixture_finish) struct fixture fx;
@@ -283,14 +298,9 @@ TEST(after_a_kill_at_any_call_the_next_attempt_finishes)
 
     fixture_init(&fx, "");
     harvest(&fx, tip);
-    sh(NULL, 0, "cd %s && cp -a quarantine saved && cp -a repo/.git/objects/pack before",
-            fx.top);
-    for (int n = 0; was_killed; n += 1) {
-        sh(NULL, 0,
-                "cd %s && rm -rf quarantine repo/.git/objects/pack && cp -a saved quarantine &&"
-                " cp -a before repo/.git/objects/pack && cd repo && git update-ref -d " BRANCH
-                " && git update-ref " BRANCH " %s",
-                fx.top, fx.base);
+    save(&fx);
+    for (int n = 0; was_killed; n++) {
+        restore(&fx);
         was_killed = kill_at_call(publish_traced(&fx, tip), n);
         sh(NULL, 0, "git --git-dir=%s fsck --connectivity-only --no-dangling", fx.git_dir);
         CHECK_EQ(publish(&fx, tip), 0);
@@ -318,13 +328,9 @@ TEST(a_gc_of_the_users_takes_nothing_at_any_call)
     fixture_init(&fx, "");
     harvest(&fx, tip);
     make_loose(&fx, tip);
-    sh(NULL, 0, "cd %s && cp -a quarantine saved && cp -a repo/.git/objects before", fx.top);
+    save(&fx);
     for (int n = 0; was_stopped; n += 5) {
-        sh(NULL, 0,
-                "cd %s && rm -rf quarantine repo/.git/objects && cp -a saved quarantine &&"
-                " cp -a before repo/.git/objects && cd repo && git update-ref -d " BRANCH
-                " && git update-ref " BRANCH " %s",
-                fx.top, fx.base);
+        restore(&fx);
         pid_t pid = publish_traced(&fx, tip);
         was_stopped = stop_at_call(pid, n);
         sh(NULL, 0, "cd %s/repo && git prune --expire=now && git repack -adq", fx.top);
