@@ -21,10 +21,15 @@ int verb_commit(const struct workspace_args *args)
     struct carrel_error err = { 0 };
     char name[WORKSPACE_NAME_MAX];
     char commit[OID_MAX];
+    bool has_more;
 
     if (verb_name(args->words[0], name, &err) < 0 ||
-            workspaces_commit(name, args->message, commit, &err) < 0)
+            workspaces_commit(name, args->message, commit, &has_more, &err) < 0)
         return verb_fail(args, &err);
+    if (args->message && !has_more)
+        (void)fputs("carrel: note: all of it was committed already, under other words: the "
+                    "message is not used\n",
+                stderr);
     if (!args->is_json) {
         printf("%s is on its branch: commit %s\n", name, commit);
         return report_finish(0);

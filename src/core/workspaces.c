@@ -366,7 +366,7 @@ int workspaces_patch(const char *name, int fd, struct carrel_error *err)
 }
 
 int workspaces_commit(const char *name, const char *message, char commit[static OID_MAX],
-        struct carrel_error *err)
+        bool *has_more, struct carrel_error *err)
 {
     AUTO(workplace_free) struct workplace *place = NULL;
 
@@ -378,7 +378,10 @@ int workspaces_commit(const char *name, const char *message, char commit[static 
     if (r == 0)
         r = explain(place->repo, place->ws,
                 land_commit(place, message, evidence.seal, commit, err), err);
-    return r < 0 ? r : afterwards_end(place->ws, "workspace_committed", &evidence, err);
+    if (r < 0)
+        return r;
+    *has_more = strcmp(place->ws->snapshot, place->ws->tip) != 0;
+    return afterwards_end(place->ws, "workspace_committed", &evidence, err);
 }
 
 int workspaces_apply(const char *name, enum apply_how how, const char *repo_dir,

@@ -64,10 +64,10 @@ int workspaces_log(const char *name, int fd, struct carrel_error *err);
 /* A patch series (git format-patch --stdout) of base..snapshot. */
 int workspaces_patch(const char *name, int fd, struct carrel_error *err);
 
-/* Puts commits and uncommitted work on the run's branch. `message`: NULL for ours. Returns the
- * new tip in `commit`. */
+/* Puts commits and uncommitted work on the run's branch. `message`, for the latter: NULL for
+ * ours. Returns the new tip in `commit`, and whether there was something uncommitted. */
 int workspaces_commit(const char *name, const char *message, char commit[static OID_MAX],
-        struct carrel_error *err);
+        bool *has_more, struct carrel_error *err);
 
 /* Commits first unless how is APPLY_FILES. Conflicts are data, see apply.h. `repo_dir` and
  * `here` decide whose files are meant, see target_choose(). */

@@ -616,9 +616,11 @@ words() {
     in_repo run --workspace --task t --run r1 -c 'echo x >x && git add x && git commit -qm "all of it"'
     in_repo workspace commit r1 -m "my words"
     [ "$status" -eq 0 ]
+    grep -q 'note: .*the message is not used' "$T/.err"
     [ "$(g log --format=%s "$base"..task-t-run-r1)" = "all of it" ]
     agent r2
     in_repo workspace commit r2 -m "my words"
+    [ ! -s "$T/.err" ]
     [ "$(g log --format=%s "$base"..task-t-run-r2)" = $'my words\nagent: shout' ]
     # also where a squash has put it on the branch before
     agent r3
