@@ -188,7 +188,7 @@ int layer_shorten(const char *state, struct layer *layers, size_t *n, const char
 {
     struct layer merged = LAYER_INIT;
 
-    if (*n < LAYER_MAX_CHAIN)
+    if (*n + 1 < LAYER_MAX_CHAIN)
         return 0;
     int r = layer_merge(state, layers, *n, below, &merged, err);
     if (r < 0)

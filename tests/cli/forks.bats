@@ -325,6 +325,29 @@ deep_in_place() {
 }
 @test "a sandbox that is forked 46 times" { both deep_in_place; }
 
+# What is at work is copied, not stacked, and the copy is one layer more.
+deep_and_busy() {
+    local i process
+    create
+    for i in $(seq 1 42); do
+        in_box "echo $i >>all"
+        fork "$id"
+        carrel destroy "${ids[0]}"
+        [ "$i" -ge 38 ] || continue
+        carrel exec --detach "$id" -- sleep 1000
+        [ "$status" -eq 0 ]
+        process=$out
+        fork "$id"
+        carrel exec "${ids[0]}" -c 'wc -l <all'
+        [ "$out" = "$i" ]
+        carrel destroy "${ids[0]}"
+        carrel signal "$id" "$process" KILL
+        [ "$status" -eq 0 ]
+    done
+    none_alive
+}
+@test "a sandbox at work is forked, however many layers it lies on" { both deep_and_busy; }
+
 # ---- names, lists, JSON -------------------------------------------------------------------------
 
 names() {
