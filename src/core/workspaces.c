@@ -1,39 +1,22 @@
 /* workspaces.c - verbs on workspaces whose run is over, or on all of them. */
 #include "core/workspaces.h"
 #include "base/err.h"
-#include "base/fd.h"
 #include "core/afterwards.h"
 #include "core/evidence.h"
-#include "core/fuse.h"
 #include "core/land.h"
-#include "core/living_list.h"
-#include "core/picture.h"
 #include "core/quarantine.h"
-#include "core/restack.h"
 #include "core/state.h"
 #include "core/target.h"
 #include "core/workplace.h"
+#include "core/workspaces_hold.h"
 #include "workspace/admin.h"
 #include "workspace/opened.h"
 #include "workspace/ref.h"
 #include "workspace/renew.h"
-#include "workspace/upper.h"
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
-#include <sys/file.h>
-#include <time.h>
 #include <unistd.h>
-
-#define LATER_DISK (UINT64_C(1) << 30)
-
-/* As it is now, all of it is in the user's files; or was, when they said apply. */
-static bool is_applied(const struct workspace *ws)
-{
-    return ws->applied[0] && strcmp(ws->applied, ws->snapshot) == 0;
-}
 
 const char *workspaces_state(const struct workspace *ws)
 {
@@ -47,7 +30,7 @@ const char *workspaces_state(const struct workspace *ws)
     case WORKSPACE_FINISHED:
         break;
     }
-    return ws->is_published ? "committed" : is_applied(ws) ? "applied" : "kept";
+    return ws->is_published ? "committed" : workspaces_is_applied(ws) ? "applied" : "kept";
 }
 
 void workspace_list_free(struct workspace_list *list)
@@ -60,22 +43,6 @@ void workspace_list_free(struct workspace_list *list)
     free(list);
 }
 
-/* The user may have deleted or reset the branch since: what no ref leads to is soon gone. */
-static bool is_withdrawn(const struct workspace *ws)
-{
-    AUTO(repo_free) struct repo *repo = NULL;
-    char branch[NAME_BRANCH_MAX + 16];
-    char at[OID_MAX];
-
-    if (!ws->is_published)
-        return false;
-    if (workspace_repo(ws, &repo, NULL) < 0)
-        return true;
-    (void)snprintf(branch, sizeof(branch), "refs/heads/%s", ws->branch);
-    return (ref_read(repo, branch, at, NULL) < 0 || strcmp(at, ws->snapshot) != 0) &&
-           !ref_others_have(repo, "", ws->snapshot);
-}
-
 static int collect(struct workspace **ws, void *context)
 {
     struct workspace_list *list = context;
@@ -85,7 +52,7 @@ static int collect(struct workspace **ws, void *context)
     if (!items)
         return -ENOMEM;
     list->items = items;
-    if (is_withdrawn(*ws))
+    if (workspaces_is_withdrawn(*ws))
         (*ws)->is_published = false;
     items[list->n++] = ptr_steal(ws);
     return 0;
@@ -159,103 +126,6 @@ int workspaces_resolve(const char *given, const char *repo_dir, char *name, size
                                           : 0;
 }
 
-/* The workspace, held by us. */
-static int hold(const char *name, struct workspace **out, struct carrel_error *err)
-{
-    char state[PATH_MAX];
-    AUTO(workspace_free) struct workspace *ws = NULL;
-
-    int r = state_path(state, sizeof(state), err);
-    if (r == 0)
-        r = workspace_find(state, name, &ws, err);
-    if (r == 0)
-        r = workspace_take_lock(ws, err);
-    if (r == 0 && ws->mode == WORKSPACE_FUSE)
-        r = fuse_unmount(ws, err); /* of a process that was killed */
-    if (r < 0)
-        return r;
-    *out = ptr_steal(&ws);
-    return 0;
-}
-
-/*
- * What a failure means. The branch keeps the commit that the run began with; without it, a gc
- * takes that where nothing else has it, and no git can say what the run changed.
- */
-static int explain(
-        const struct repo *repo, const struct workspace *ws, int code, struct carrel_error *err)
-{
-    if (code >= 0 || ws->is_folder || repo_has_commit(repo, ws->base, NULL) != 0)
-        return code;
-    return err_set(err, -ESTALE,
-            "commit %.12s, which run '%s' began with, is not in '%s' any more: its branch was "
-            "deleted, and git gc took it; fetch it from where it still is, or take the changed "
-            "files from '%s/upper'",
-            ws->base, ws->run, repo->top ? repo->top : repo->git_dir, ws->path);
-}
-
-/* Nobody knows the limits of the run any more; git in a sandbox gets some room all the same. */
-static int look_later(struct workplace *place, struct runtime *runtime, struct picture *out,
-        struct carrel_error *err)
-{
-    struct picture_bounds bounds = { .max_bytes = UINT64_MAX };
-    uint64_t inodes;
-
-    int r = upper_usage(place->ws->dir, UINT64_MAX, &bounds.disk_bytes, &inodes, err);
-    bounds.disk_bytes += LATER_DISK;
-    if (r < 0)
-        return r;
-    r = picture_take(place, runtime, &bounds, out, err);
-    if (r < 0)
-        (void)picture_wrap(place->ws, r, err);
-    return explain(place->repo, place->ws, r, err);
-}
-
-/* That, with its repository and tree; and a picture, when its run was killed before one. */
-static int hold_place(const char *name, struct workplace **out, struct oddity **oddities,
-        size_t *n_oddities, struct carrel_error *err)
-{
-    AUTO(workspace_free) struct workspace *ws = NULL;
-    AUTO(workplace_free) struct workplace *place = NULL;
-    struct picture picture = { 0 };
-    struct runtime *runtime;
-
-    int r = hold(name, &ws, err);
-    if (r == 0 && ws->phase == WORKSPACE_CREATING)
-        return err_set(err, -ENOENT,
-                "workspace '%s' was never finished; carrel cleanup removes it", name);
-    if (r == 0 && is_withdrawn(ws)) {
-        ws->is_published = false;
-        ws->phase = WORKSPACE_READY; /* its files have it still: taken anew */
-    }
-    if (r == 0)
-        r = workplace_reopen(ptr_steal(&ws), &place, err);
-    if (r == 0)
-        r = runtime_find("local", &runtime, err);
-    const bool is_whole = r == 0 && !place->ws->is_opened && !place->ws->is_ahead;
-    if (is_whole && oddities && place->ws->phase == WORKSPACE_FINISHED)
-        r = picture_oddities(place, &picture, err);
-    if (is_whole && place->ws->phase != WORKSPACE_FINISHED) {
-        r = workspace_renew(place->ws, err);
-        if (r == 0)
-            r = look_later(place, runtime, &picture, err);
-        if (r == 0)
-            r = workspace_end_use(place->ws, false, err);
-        if (r == 0)
-            land_recognise(place);
-    }
-    if (r == 0 && oddities) {
-        *oddities = ptr_steal(&picture.oddities);
-        *n_oddities = picture.n_oddities;
-        picture.n_oddities = 0;
-    }
-    picture_finish(&picture);
-    if (r < 0)
-        return r;
-    *out = ptr_steal(&place);
-    return 0;
-}
-
 void workspace_report_free(struct workspace_report *report)
 {
     if (!report)
@@ -278,7 +148,7 @@ int workspaces_report(const char *name, struct workspace_report **out, struct ca
 
     if (!report)
         return err_set_errno(err, -ENOMEM, "report");
-    int r = hold_place(name, &place, &report->oddities, &report->n_oddities, err);
+    int r = workspaces_hold_place(name, &place, &report->oddities, &report->n_oddities, err);
     if (r < 0)
         return r;
     const struct workspace *ws = place->ws;
@@ -287,7 +157,7 @@ int workspaces_report(const char *name, struct workspace_report **out, struct ca
         r = quarantine_sum_up(place, ws->base, ws->snapshot, &report->total, err);
     if (r == 0)
         r = quarantine_sum_up(place, ws->tip, ws->snapshot, &report->uncommitted, err);
-    r = explain(place->repo, ws, r, err);
+    r = workspaces_explain(place->repo, ws, r, err);
     report->uncommitted.n_commits = 0; /* the one between them is ours, not the run's */
     report->total.n_commits = report->committed.n_commits;
     if (r == 0)
@@ -313,7 +183,7 @@ static int show(const char *name, const char *const *args, size_t n, bool is_ran
     const struct harvest_limits limits = HARVEST_LIMITS_INIT;
     struct git_io io = GIT_IO_INIT;
 
-    int r = hold_place(name, &place, NULL, NULL, err);
+    int r = workspaces_hold_place(name, &place, NULL, NULL, err);
     if (r < 0)
         return r;
     const struct workspace *ws = place->ws;
@@ -334,7 +204,7 @@ static int show(const char *name, const char *const *args, size_t n, bool is_ran
     struct git git = harvest_git(place->repo, path);
     io.output_fd = fd;
     io.max_memory_bytes = limits.max_memory_bytes; /* the run chose what is compared */
-    return explain(place->repo, ws, git_expect(&git, all, &io, err), err);
+    return workspaces_explain(place->repo, ws, git_expect(&git, all, &io, err), err);
 }
 
 int workspaces_diff(
@@ -372,11 +242,11 @@ int workspaces_commit(const char *name, const char *message, char commit[static 
 
     AUTO(evidence_finish) struct evidence evidence = { 0 };
 
-    int r = hold_place(name, &place, NULL, NULL, err);
+    int r = workspaces_hold_place(name, &place, NULL, NULL, err);
     if (r == 0)
         r = afterwards_begin(place->ws, "commit_asked", &evidence, err);
     if (r == 0)
-        r = explain(place->repo, place->ws,
+        r = workspaces_explain(place->repo, place->ws,
                 land_commit(place, message, evidence.seal, commit, err), err);
     if (r < 0)
         return r;
@@ -397,13 +267,13 @@ int workspaces_apply(const char *name, enum apply_how how, const char *repo_dir,
     };
     AUTO(evidence_finish) struct evidence evidence = { 0 };
 
-    int r = hold_place(name, &place, NULL, NULL, err);
+    int r = workspaces_hold_place(name, &place, NULL, NULL, err);
     if (r == 0)
         r = target_choose(place, repo_dir, here, err);
     if (r == 0)
         r = afterwards_begin(place->ws, "apply_asked", &evidence, err);
     if (r == 0)
-        r = explain(
+        r = workspaces_explain(
                 place->repo, place->ws, land_apply(place, how, evidence.seal, out, err), err);
     if (r == 0 && place->ws->is_folder) { /* that of a repository that nobody sees */
         free(out->branch);
@@ -414,117 +284,12 @@ int workspaces_apply(const char *name, enum apply_how how, const char *repo_dir,
     return afterwards_end(place->ws, events[how], &evidence, err);
 }
 
-/*
- * True when everything the run made is on its branch, or it made nothing. Files that it was
- * applied to are enough for who discards it by name; a prune of many asks nobody, and files
- * that are not committed are soon reset.
- */
-static bool is_safe_to_drop(const struct workspace *ws)
-{
-    return ws->n_aside == 0 && (ws->is_published || strcmp(ws->snapshot, ws->base) == 0);
-}
-
-static int check_drop(const struct workspace *ws, struct carrel_error *err)
-{
-    if (!ws->is_published && !is_applied(ws) && strcmp(ws->snapshot, ws->base) != 0)
-        return err_set(err, -ENOTEMPTY,
-                "run '%s' has work that is nowhere else; commit or apply it, or discard it "
-                "with --force",
-                ws->run);
-    if (ws->n_aside > 0)
-        return err_set(err, -ENOTEMPTY,
-                "run '%s' has %" PRIu64 " commit%s on other branches or in its stash, and "
-                "nowhere else; merge what is wanted into its branch (carrel workspace shell "
-                "%s), or discard it all with --force",
-                ws->run, ws->n_aside, ws->n_aside == 1 ? "" : "s", ws->run);
-    return 0;
-}
-
-/*
- * The record comes first, so that nobody finds it gone without a word; but where there is no
- * room for one, this is what makes room. `place` may be NULL.
- */
-static int drop(const char *state, struct workspace *ws, struct workplace *place,
-        struct carrel_error *err)
-{
-    int r = afterwards_discard(ws, err);
-    bool is_full = r == -ENOSPC || r == -EDQUOT;
-
-    if (r < 0 && !is_full)
-        return r;
-    r = place ? workplace_discard(place, err) : restack_discard(state, ws, err);
-    if (r < 0 || !is_full)
-        return r;
-    r = afterwards_discard(ws, err);
-    return r < 0 ? err_wrap(err, r, "run '%s' is discarded, which its journal does not say",
-                           ws->run)
-                 : 0;
-}
-
-/* The living sandbox that has the workspace "T/R"; false: none. */
-static bool find_sandbox(const char *name, char id[static REGISTRY_WORD_MAX + 1])
-{
-    const struct living_query query = { .has_dead = true };
-    AUTO(registry_close) struct registry reg = REGISTRY_NONE;
-    AUTO(living_list_finish) struct living_list list = { 0 };
-
-    if (registry_open(&reg, NULL) < 0 || living_list_read(&reg, &query, &list, NULL) < 0)
-        return false;
-    for (size_t i = 0; i < list.n; i++) {
-        char whose[2 * NAME_ID_MAX + 2];
-        (void)snprintf(whose, sizeof(whose), "%s/%s", list.items[i].task, list.items[i].run);
-        if (!list.items[i].is_alive || strcmp(whose, name) != 0)
-            continue;
-        (void)snprintf(id, REGISTRY_WORD_MAX + 1, "%s", list.items[i].id);
-        return true;
-    }
-    return false;
-}
-
-/* No force takes it from whoever has it, so who wants it gone must know how to end that. */
-static int say_how_to_end(const char *name, int code, struct carrel_error *err)
-{
-    const struct carrel_error busy = *err;
-    char id[REGISTRY_WORD_MAX + 1];
-
-    return find_sandbox(name, id)
-                   ? err_set(err, code, "%s, or end it with 'carrel destroy %s'", busy.message,
-                             id)
-                   : err_set(err, code,
-                             "%s, or end it with SIGTERM: what was written until then is kept",
-                             busy.message);
-}
-
-int workspaces_discard(const char *name, bool force, struct carrel_error *err)
-{
-    char state[PATH_MAX];
-    AUTO(workspace_free) struct workspace *ws = NULL;
-    AUTO(workplace_free) struct workplace *place = NULL;
-
-    int r = state_path(state, sizeof(state), err);
-    if (r == 0 && !force) {
-        r = hold_place(name, &place, NULL, NULL, err);
-        if (r == -EBUSY)
-            return say_how_to_end(name, r, err);
-        if (r < 0)
-            return err_wrap(
-                    err, r, "what run '%s' changed is not known (--force discards it)", name);
-        r = check_drop(place->ws, err);
-        return r < 0 ? r : drop(state, place->ws, place, err);
-    }
-    if (r == 0)
-        r = hold(name, &ws, err);
-    if (r == -EBUSY)
-        return say_how_to_end(name, r, err);
-    return r < 0 ? r : drop(state, ws, NULL, err);
-}
-
 int workspaces_open(
         const char *name, const char *at, char *path, size_t size, struct carrel_error *err)
 {
     AUTO(workplace_free) struct workplace *place = NULL;
 
-    int r = hold_place(name, &place, NULL, NULL, err);
+    int r = workspaces_hold_place(name, &place, NULL, NULL, err);
     if (r < 0)
         return r;
     if (place->ws->is_folder)
@@ -534,7 +299,7 @@ int workspaces_open(
         char commit[OID_MAX];
         r = afterwards_begin(place->ws, "commit_asked", &evidence, err);
         if (r == 0)
-            r = explain(place->repo, place->ws,
+            r = workspaces_explain(place->repo, place->ws,
                     land_commit(place, NULL, evidence.seal, commit, err), err);
         if (r == 0)
             r = afterwards_end(place->ws, "workspace_committed", &evidence, err);
@@ -549,7 +314,7 @@ int workspaces_close(const char *name, struct carrel_error *err)
     AUTO(workspace_free) struct workspace *ws = NULL;
     AUTO(repo_free) struct repo *repo = NULL;
 
-    int r = hold(name, &ws, err);
+    int r = workspaces_hold(name, &ws, err);
     if (r == 0 && !ws->is_opened)
         return err_set(err, -EINVAL, "workspace '%s' is not open", ws->run);
     if (r == 0)
@@ -570,7 +335,7 @@ static int set_lock(
 {
     AUTO(workspace_free) struct workspace *ws = NULL;
 
-    int r = hold(name, &ws, err);
+    int r = workspaces_hold(name, &ws, err);
     if (r < 0)
         return r;
     if (reason || !is_locked || !ws->is_user_locked) /* locked once more: the reason stays */
@@ -597,7 +362,7 @@ int workspaces_repair(const char *name, struct carrel_error *err)
     char at[OID_MAX];
     int mended = 0;
 
-    int r = hold(name, &ws, err);
+    int r = workspaces_hold(name, &ws, err);
     if (r == 0)
         r = workspace_repo(ws, &repo, err);
     if (r < 0 || ws->is_folder)
@@ -605,7 +370,7 @@ int workspaces_repair(const char *name, struct carrel_error *err)
     (void)snprintf(branch, sizeof(branch), "refs/heads/%s", ws->branch);
     r = ref_read(repo, branch, at, err);
     if (r == -ENOENT) { /* a branch at a commit that is gone would break the repository */
-        r = explain(repo, ws, r, err);
+        r = workspaces_explain(repo, ws, r, err);
         if (r != -ENOENT)
             return r;
         r = ref_create(repo, branch, ws->base, err);
@@ -624,33 +389,4 @@ int workspaces_repair(const char *name, struct carrel_error *err)
     (void)strcat(path, "/.git");
     r = admin_create(repo, ws->task, ws->run, path, ws->branch, err);
     return r == -EEXIST ? mended : r < 0 ? r : mended + 1;
-}
-
-int workspaces_prune(const char *repo_dir, uint64_t age_s, bool is_dry_run,
-        void (*each)(const struct workspace *ws, void *context), void *context,
-        struct carrel_error *err)
-{
-    AUTO(workspace_list_free) struct workspace_list *list = NULL;
-    int64_t limit = (int64_t)time(NULL) - (int64_t)age_s;
-    int n = 0;
-
-    int r = workspaces_list(repo_dir, &list, err);
-    for (size_t i = 0; r == 0 && i < list->n; i++) {
-        const struct workspace *ws = list->items[i];
-        char name[2 * NAME_ID_MAX + 4];
-        if (ws->phase != WORKSPACE_FINISHED || ws->is_user_locked || ws->is_opened ||
-                ws->created_s > limit || !is_safe_to_drop(ws) || workspace_is_in_use(ws))
-            continue;
-        (void)snprintf(name, sizeof(name), "%s/%s", ws->task, ws->run);
-        if (!is_dry_run)
-            r = workspaces_discard(name, false, err);
-        if (r == -ENOTEMPTY || r == -EBUSY || r == -ENOENT) {
-            r = 0; /* a second look found something; or somebody is at it, or was */
-            continue;
-        }
-        if (r == 0 && each)
-            each(ws, context);
-        n += r == 0;
-    }
-    return r < 0 ? r : n;
 }

@@ -1,0 +1,149 @@
+/* workspaces_drop.c - discard and prune: nothing goes that is nowhere else, unless by force. */
+#include "base/err.h"
+#include "core/afterwards.h"
+#include "core/living_list.h"
+#include "core/restack.h"
+#include "core/state.h"
+#include "core/workplace.h"
+#include "core/workspaces.h"
+#include "core/workspaces_hold.h"
+#include "workspace/renew.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <time.h>
+
+/*
+ * True when everything the run made is on its branch, or it made nothing. Files that it was
+ * applied to are enough for who discards it by name; a prune of many asks nobody, and files
+ * that are not committed are soon reset.
+ */
+static bool is_safe_to_drop(const struct workspace *ws)
+{
+    return ws->n_aside == 0 && (ws->is_published || strcmp(ws->snapshot, ws->base) == 0);
+}
+
+static int check_drop(const struct workspace *ws, struct carrel_error *err)
+{
+    if (!ws->is_published && !workspaces_is_applied(ws) && strcmp(ws->snapshot, ws->base) != 0)
+        return err_set(err, -ENOTEMPTY,
+                "run '%s' has work that is nowhere else; commit or apply it, or discard it "
+                "with --force",
+                ws->run);
+    if (ws->n_aside > 0)
+        return err_set(err, -ENOTEMPTY,
+                "run '%s' has %" PRIu64 " commit%s on other branches or in its stash, and "
+                "nowhere else; merge what is wanted into its branch (carrel workspace shell "
+                "%s), or discard it all with --force",
+                ws->run, ws->n_aside, ws->n_aside == 1 ? "" : "s", ws->run);
+    return 0;
+}
+
+/*
+ * The record comes first, so that nobody finds it gone without a word; but where there is no
+ * room for one, this is what makes room. `place` may be NULL.
+ */
+static int drop(const char *state, struct workspace *ws, struct workplace *place,
+        struct carrel_error *err)
+{
+    int r = afterwards_discard(ws, err);
+    bool is_full = r == -ENOSPC || r == -EDQUOT;
+
+    if (r < 0 && !is_full)
+        return r;
+    r = place ? workplace_discard(place, err) : restack_discard(state, ws, err);
+    if (r < 0 || !is_full)
+        return r;
+    r = afterwards_discard(ws, err);
+    return r < 0 ? err_wrap(err, r, "run '%s' is discarded, which its journal does not say",
+                           ws->run)
+                 : 0;
+}
+
+/* The living sandbox that has the workspace "T/R"; false: none. */
+static bool find_sandbox(const char *name, char id[static REGISTRY_WORD_MAX + 1])
+{
+    const struct living_query query = { .has_dead = true };
+    AUTO(registry_close) struct registry reg = REGISTRY_NONE;
+    AUTO(living_list_finish) struct living_list list = { 0 };
+
+    if (registry_open(&reg, NULL) < 0 || living_list_read(&reg, &query, &list, NULL) < 0)
+        return false;
+    for (size_t i = 0; i < list.n; i++) {
+        char whose[2 * NAME_ID_MAX + 2];
+        (void)snprintf(whose, sizeof(whose), "%s/%s", list.items[i].task, list.items[i].run);
+        if (!list.items[i].is_alive || strcmp(whose, name) != 0)
+            continue;
+        (void)snprintf(id, REGISTRY_WORD_MAX + 1, "%s", list.items[i].id);
+        return true;
+    }
+    return false;
+}
+
+/* No force takes it from whoever has it, so who wants it gone must know how to end that. */
+static int say_how_to_end(const char *name, int code, struct carrel_error *err)
+{
+    const struct carrel_error busy = *err;
+    char id[REGISTRY_WORD_MAX + 1];
+
+    return find_sandbox(name, id)
+                   ? err_set(err, code, "%s, or end it with 'carrel destroy %s'", busy.message,
+                             id)
+                   : err_set(err, code,
+                             "%s, or end it with SIGTERM: what was written until then is kept",
+                             busy.message);
+}
+
+int workspaces_discard(const char *name, bool force, struct carrel_error *err)
+{
+    char state[PATH_MAX];
+    AUTO(workspace_free) struct workspace *ws = NULL;
+    AUTO(workplace_free) struct workplace *place = NULL;
+
+    int r = state_path(state, sizeof(state), err);
+    if (r == 0 && !force) {
+        r = workspaces_hold_place(name, &place, NULL, NULL, err);
+        if (r == -EBUSY)
+            return say_how_to_end(name, r, err);
+        if (r < 0)
+            return err_wrap(
+                    err, r, "what run '%s' changed is not known (--force discards it)", name);
+        r = check_drop(place->ws, err);
+        return r < 0 ? r : drop(state, place->ws, place, err);
+    }
+    if (r == 0)
+        r = workspaces_hold(name, &ws, err);
+    if (r == -EBUSY)
+        return say_how_to_end(name, r, err);
+    return r < 0 ? r : drop(state, ws, NULL, err);
+}
+
+int workspaces_prune(const char *repo_dir, uint64_t age_s, bool is_dry_run,
+        void (*each)(const struct workspace *ws, void *context), void *context,
+        struct carrel_error *err)
+{
+    AUTO(workspace_list_free) struct workspace_list *list = NULL;
+    int64_t limit = (int64_t)time(NULL) - (int64_t)age_s;
+    int n = 0;
+
+    int r = workspaces_list(repo_dir, &list, err);
+    for (size_t i = 0; r == 0 && i < list->n; i++) {
+        const struct workspace *ws = list->items[i];
+        char name[2 * NAME_ID_MAX + 4];
+        if (ws->phase != WORKSPACE_FINISHED || ws->is_user_locked || ws->is_opened ||
+                ws->created_s > limit || !is_safe_to_drop(ws) || workspace_is_in_use(ws))
+            continue;
+        (void)snprintf(name, sizeof(name), "%s/%s", ws->task, ws->run);
+        if (!is_dry_run)
+            r = workspaces_discard(name, false, err);
+        if (r == -ENOTEMPTY || r == -EBUSY || r == -ENOENT) {
+            r = 0; /* a second look found something; or somebody is at it, or was */
+            continue;
+        }
+        if (r == 0 && each)
+            each(ws, context);
+        n += r == 0;
+    }
+    return r < 0 ? r : n;
+}

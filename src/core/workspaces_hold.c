@@ -1,0 +1,127 @@
+/* workspaces_hold.c - finding, locking, and the picture that a kill left out. */
+#include "core/workspaces_hold.h"
+#include "base/err.h"
+#include "core/fuse.h"
+#include "core/land.h"
+#include "core/picture.h"
+#include "core/state.h"
+#include "core/workplace.h"
+#include "workspace/ref.h"
+#include "workspace/renew.h"
+#include "workspace/upper.h"
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+
+#define LATER_DISK (UINT64_C(1) << 30)
+
+bool workspaces_is_applied(const struct workspace *ws)
+{
+    return ws->applied[0] && strcmp(ws->applied, ws->snapshot) == 0;
+}
+
+bool workspaces_is_withdrawn(const struct workspace *ws)
+{
+    AUTO(repo_free) struct repo *repo = NULL;
+    char branch[NAME_BRANCH_MAX + 16];
+    char at[OID_MAX];
+
+    if (!ws->is_published)
+        return false;
+    if (workspace_repo(ws, &repo, NULL) < 0)
+        return true;
+    (void)snprintf(branch, sizeof(branch), "refs/heads/%s", ws->branch);
+    return (ref_read(repo, branch, at, NULL) < 0 || strcmp(at, ws->snapshot) != 0) &&
+           !ref_others_have(repo, "", ws->snapshot);
+}
+
+int workspaces_hold(const char *name, struct workspace **out, struct carrel_error *err)
+{
+    char state[PATH_MAX];
+    AUTO(workspace_free) struct workspace *ws = NULL;
+
+    int r = state_path(state, sizeof(state), err);
+    if (r == 0)
+        r = workspace_find(state, name, &ws, err);
+    if (r == 0)
+        r = workspace_take_lock(ws, err);
+    if (r == 0 && ws->mode == WORKSPACE_FUSE)
+        r = fuse_unmount(ws, err); /* of a process that was killed */
+    if (r < 0)
+        return r;
+    *out = ptr_steal(&ws);
+    return 0;
+}
+
+int workspaces_explain(
+        const struct repo *repo, const struct workspace *ws, int code, struct carrel_error *err)
+{
+    if (code >= 0 || ws->is_folder || repo_has_commit(repo, ws->base, NULL) != 0)
+        return code;
+    return err_set(err, -ESTALE,
+            "commit %.12s, which run '%s' began with, is not in '%s' any more: its branch was "
+            "deleted, and git gc took it; fetch it from where it still is, or take the changed "
+            "files from '%s/upper'",
+            ws->base, ws->run, repo->top ? repo->top : repo->git_dir, ws->path);
+}
+
+/* Nobody knows the limits of the run any more; git in a sandbox gets some room all the same. */
+static int look_later(struct workplace *place, struct runtime *runtime, struct picture *out,
+        struct carrel_error *err)
+{
+    struct picture_bounds bounds = { .max_bytes = UINT64_MAX };
+    uint64_t inodes;
+
+    int r = upper_usage(place->ws->dir, UINT64_MAX, &bounds.disk_bytes, &inodes, err);
+    bounds.disk_bytes += LATER_DISK;
+    if (r < 0)
+        return r;
+    r = picture_take(place, runtime, &bounds, out, err);
+    if (r < 0)
+        (void)picture_wrap(place->ws, r, err);
+    return workspaces_explain(place->repo, place->ws, r, err);
+}
+
+int workspaces_hold_place(const char *name, struct workplace **out, struct oddity **oddities,
+        size_t *n_oddities, struct carrel_error *err)
+{
+    AUTO(workspace_free) struct workspace *ws = NULL;
+    AUTO(workplace_free) struct workplace *place = NULL;
+    struct picture picture = { 0 };
+    struct runtime *runtime;
+
+    int r = workspaces_hold(name, &ws, err);
+    if (r == 0 && ws->phase == WORKSPACE_CREATING)
+        return err_set(err, -ENOENT,
+                "workspace '%s' was never finished; carrel cleanup removes it", name);
+    if (r == 0 && workspaces_is_withdrawn(ws)) {
+        ws->is_published = false;
+        ws->phase = WORKSPACE_READY; /* its files have it still: taken anew */
+    }
+    if (r == 0)
+        r = workplace_reopen(ptr_steal(&ws), &place, err);
+    if (r == 0)
+        r = runtime_find("local", &runtime, err);
+    const bool is_whole = r == 0 && !place->ws->is_opened && !place->ws->is_ahead;
+    if (is_whole && oddities && place->ws->phase == WORKSPACE_FINISHED)
+        r = picture_oddities(place, &picture, err);
+    if (is_whole && place->ws->phase != WORKSPACE_FINISHED) {
+        r = workspace_renew(place->ws, err);
+        if (r == 0)
+            r = look_later(place, runtime, &picture, err);
+        if (r == 0)
+            r = workspace_end_use(place->ws, false, err);
+        if (r == 0)
+            land_recognise(place);
+    }
+    if (r == 0 && oddities) {
+        *oddities = ptr_steal(&picture.oddities);
+        *n_oddities = picture.n_oddities;
+        picture.n_oddities = 0;
+    }
+    picture_finish(&picture);
+    if (r < 0)
+        return r;
+    *out = ptr_steal(&place);
+    return 0;
+}
