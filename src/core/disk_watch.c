@@ -29,7 +29,9 @@
 #define CPU_PERIOD_US 100000U /* over which a limit of processor time counts otherwise */
 #define ENOUGH_US 60000000U
 #define ANSWER_NS (5 * NS_PER_MS) /* that init takes to answer, at most, as a rule */
-#define MAX_DOUBTS 3U             /* some pass: a process begins, a descriptor is on its way */
+#define LEAST_DOUBTS 3U           /* some pass: a process begins, a descriptor is on its way */
+#define MOST_DOUBTS 64U
+#define DOUBT_PARTS 4U /* of what is left may be written while we doubt */
 #define DOUBT_MS 1U
 #define FEW_NAMES 1000U            /* are counted in less than a millisecond */
 #define COUNTS_NS (50 * NS_PER_MS) /* of counting hold others up, ... */
@@ -269,6 +271,20 @@ int disk_watch_begin(
     return r;
 }
 
+/*
+ * How many counts in doubt, one after the other, count against the run. Others who start and
+ * end programs all the time, on a machine that is busy, are in doubt now and then; who is far
+ * from the limit cannot get there so soon.
+ */
+static unsigned max_doubts(const struct disk_watch *watch)
+{
+    const uint64_t left =
+            lost(watch->max_bytes, watch->mark.used_bytes + margin_of(watch)) / DOUBT_PARTS;
+    const uint64_t n = left / ((uint64_t)RATE_PER_MS * DOUBT_MS * watch->processors);
+
+    return n < LEAST_DOUBTS ? LEAST_DOUBTS : n < MOST_DOUBTS ? (unsigned)n : MOST_DOUBTS;
+}
+
 /* The dear question. A count in doubt does not move the mark: what was not seen stays lost. */
 static bool is_spent(struct disk_watch *watch)
 {
@@ -279,7 +295,7 @@ static bool is_spent(struct disk_watch *watch)
         return true;
     if (is_doubtful && !watch->has_others) {
         watch->next_ns = clock_ns() + DOUBT_MS * NS_PER_MS;
-        return ++watch->doubts == MAX_DOUBTS;
+        return ++watch->doubts >= max_doubts(watch);
     }
     watch->doubts = 0;
     watch->mark = now;

@@ -129,7 +129,7 @@ for i in 1 2; do
 done
 '
 race() {
-    local i pids=() left
+    local i pids=() left rounds=${1:-5}
     for i in $(seq 1 100); do
         me timeout -k 5 120 env XDG_STATE_HOME="$T/state" XDG_CONFIG_HOME="$T/config" \
             /bin/sh -c "$racer" sh "$i" "$shared-race" "$tool" >"$T/race.$i" 2>&1 </dev/null &
@@ -137,6 +137,11 @@ race() {
     done
     wait "${pids[@]}" || true
     grep -h SUCCEEDED "$T"/race.* || true
+    # Others end the name all the time: on a busy machine nobody may get that far.
+    if [ "$rounds" -gt 1 ] && ! grep -qx FORKED "$T"/race.*; then
+        race $((rounds - 1))
+        return
+    fi
     grep -qx MINE "$T"/race.* || echo "OTHER race nobody ever used one"
     grep -qx FORKED "$T"/race.* || echo "OTHER race nobody ever used a fork"
     # Each ended what it made.
