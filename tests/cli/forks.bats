@@ -278,7 +278,8 @@ deep() {
         carrel destroy "$id"
     done
     carrel snapshots --json
-    holds 'len(r["snapshots"]) == 46 and max(s["layers"] for s in r["snapshots"]) == 40'
+    # One less than there may be: a sandbox at work is copied, and the copy comes on top.
+    holds 'len(r["snapshots"]) == 46 and max(s["layers"] for s in r["snapshots"]) == 39'
     from deep45
     looks_merged "$id" "$T/m45"
     in_box 'ls; ls d; ls keep | sort -n | tr "\n" " "; tr "\n" " " <all'
