@@ -30,8 +30,7 @@
 #define ENOUGH_US 60000000U
 #define ANSWER_NS (5 * NS_PER_MS) /* that init takes to answer, at most, as a rule */
 #define LEAST_DOUBTS 3U           /* some pass: a process begins, a descriptor is on its way */
-#define MOST_DOUBTS 64U
-#define DOUBT_PARTS 4U /* of what is left may be written while we doubt */
+#define DOUBT_PARTS 4U            /* of what is left may be written while we doubt */
 #define DOUBT_MS 1U
 #define FEW_NAMES 1000U            /* are counted in less than a millisecond */
 #define COUNTS_NS (50 * NS_PER_MS) /* of counting hold others up, ... */
@@ -272,17 +271,20 @@ int disk_watch_begin(
 }
 
 /*
- * How many counts in doubt, one after the other, count against the run. Others who start and
- * end programs all the time, on a machine that is busy, are in doubt now and then; who is far
- * from the limit cannot get there so soon.
+ * Programs that come and go all the time leave some counts in doubt, the more the busier the
+ * machine is. Who is far from the limit cannot get there so soon; but a count takes as long as
+ * the programs make it, so time is what counts, and not how many there were.
  */
-static unsigned max_doubts(const struct disk_watch *watch)
+static bool is_long_in_doubt(struct disk_watch *watch)
 {
-    const uint64_t left =
-            lost(watch->max_bytes, watch->mark.used_bytes + margin_of(watch)) / DOUBT_PARTS;
-    const uint64_t n = left / ((uint64_t)RATE_PER_MS * DOUBT_MS * watch->processors);
+    const uint64_t left = lost(watch->max_bytes, watch->mark.used_bytes + margin_of(watch));
+    const uint64_t now_ns = clock_ns();
 
-    return n < LEAST_DOUBTS ? LEAST_DOUBTS : n < MOST_DOUBTS ? (unsigned)n : MOST_DOUBTS;
+    if (watch->doubts++ == 0)
+        watch->doubt_ns = now_ns;
+    return watch->doubts >= LEAST_DOUBTS &&
+           now_ns - watch->doubt_ns >=
+                   cpu_us_for(left / DOUBT_PARTS / watch->processors) * 1000;
 }
 
 /* The dear question. A count in doubt does not move the mark: what was not seen stays lost. */
@@ -295,7 +297,7 @@ static bool is_spent(struct disk_watch *watch)
         return true;
     if (is_doubtful && !watch->has_others) {
         watch->next_ns = clock_ns() + DOUBT_MS * NS_PER_MS;
-        return ++watch->doubts >= max_doubts(watch);
+        return is_long_in_doubt(watch);
     }
     watch->doubts = 0;
     watch->mark = now;

@@ -54,7 +54,8 @@ struct disk_watch {
     uint64_t cpu_milli;  /* limit of processor time that is given out in portions; 0: is not */
     uint64_t portion_us; /* the last one */
     uint64_t portion_ns; /* when it may be used up, and the next one is due */
-    unsigned doubts;     /* counts in doubt since then, one after the other */
+    unsigned doubts;     /* counts in doubt since then, one after the other ... */
+    uint64_t doubt_ns;   /* ... the first of them here */
     uint64_t next_ns;    /* when to look again */
     bool is_first;       /* the thread has its turn before everybody else ... */
     struct turns before; /* ... and had these */

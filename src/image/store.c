@@ -1,5 +1,6 @@
 /* store.c - directories, locks and drafts. */
 #include "image/store.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/tree.h"
@@ -8,12 +9,15 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define HOLD_MS 10000U
 
 enum missing { MISSING_IS_MADE, MISSING_IS_ENOENT };
 
@@ -73,25 +77,19 @@ void image_store_finish(struct image_store store)
     fd_close(store.drafts);
 }
 
-static int lock_file(int dir, const char *name, short type, int command)
+int image_store_lock(int dir, const char *name, short type)
 {
     struct flock lock = { .l_type = type, .l_whence = SEEK_SET };
     AUTO(fd_close) int fd = openat(dir, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return -errno;
-    while (fcntl(fd, command, &lock) < 0)
-        if (errno != EINTR)
-            return -errno;
+    if (fcntl(fd, F_OFD_SETLK, &lock) < 0)
+        return errno == EACCES ? -EAGAIN : -errno;
     return fd_steal(&fd);
 }
 
-int image_store_lock(int dir, const char *name, short type)
-{
-    return lock_file(dir, name, type, F_OFD_SETLK);
-}
-
 /* -ENOENT: it has gone, or what has its name now is another one. */
-static int lock_layer(const struct image_store *store, const char *id, short type, int command)
+static int lock_layer(const struct image_store *store, const char *id, short type)
 {
     struct stat held;
     struct stat named;
@@ -102,7 +100,7 @@ static int lock_layer(const struct image_store *store, const char *id, short typ
     int dir = openat(store->layers, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (dir < 0)
         return -errno;
-    AUTO(fd_close) int lock = lock_file(dir, "lock", type, command);
+    AUTO(fd_close) int lock = image_store_lock(dir, "lock", type);
     if (lock < 0)
         return lock;
     /* It may have been taken away before it was ours. */
@@ -111,10 +109,16 @@ static int lock_layer(const struct image_store *store, const char *id, short typ
     return held.st_ino == named.st_ino ? fd_steal(&lock) : -ENOENT;
 }
 
+/* Whoever would remove it has it for a moment, and may find that it stays. One that was stopped
+ * meanwhile is not waited for without end. */
 int image_store_hold_layer(const struct image_store *store, const char *id)
 {
-    /* Whoever would remove it has it for a moment, and may find that it stays. */
-    return lock_layer(store, id, F_RDLCK, F_OFD_SETLKW);
+    const uint64_t deadline = clock_ns() + HOLD_MS * UINT64_C(1000000);
+    int lock;
+
+    while ((lock = lock_layer(store, id, F_RDLCK)) == -EAGAIN && clock_ns() < deadline)
+        (void)poll(NULL, 0, 1);
+    return lock;
 }
 
 static int close_gate(const struct image_store *store, int operation)
@@ -276,7 +280,7 @@ static int drop_layer(const struct image_store *store, const char *id, struct ca
     int r = is_named(store, id, err);
     if (r != 0)
         return r < 0 ? r : 0;
-    AUTO(fd_close) int lock = lock_layer(store, id, F_WRLCK, F_OFD_SETLK);
+    AUTO(fd_close) int lock = lock_layer(store, id, F_WRLCK);
     if (lock < 0)
         return 0; /* in use, or gone */
     r = is_named(store, id, err);

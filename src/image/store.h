@@ -57,7 +57,8 @@ int image_store_draft(
 /* Removes what is still in it. */
 void image_store_drop_draft(const struct image_store *store, struct draft *draft);
 
-/* The layer stays while the descriptor is open. -ENOENT: there is none. */
+/* The layer stays while the descriptor is open. -ENOENT: there is none; -EAGAIN: somebody has
+ * had it alone for ten seconds. */
 int image_store_hold_layer(const struct image_store *store, const char *id);
 
 /* Locks the file `name` in `dir`; `type` as fcntl has it. Returns the descriptor; -EAGAIN. */
