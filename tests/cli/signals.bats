@@ -130,6 +130,23 @@ stop_and_go() {
 is_stopped() { [[ "$(cat "/proc/$1/stat")" == *") T "* ]]; }
 @test "carrel can be stopped and go on" { both stop_and_go; }
 
+# Nobody is left who could say what the program used, but for the kernel, where it counts that.
+hung_init() {
+    ready_run --output r.json -c \
+        'i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done; echo ready; sleep 1000; :'
+    kill -STOP "$(cut -d' ' -f1 "/proc/$pid/task/$pid/children")"
+    kill -TERM "$pid"
+    ended
+    [ "$status" -eq 143 ]
+    none_left "$tag"
+    mv "$T/r.json" "$T/.out"
+    holds 'r["reason"] == "cancelled" and not r["ok"]'
+    if has_cgroup && { [ -e /sys/fs/cgroup/cgroup.controllers ] || [ -e /sys/fs/cgroup/cpu/cpuacct.usage ]; }; then
+        holds '10 <= r["usage"]["cpu_ms"] < 60000'
+    fi
+}
+@test "an init that hangs is killed with the programs" { both hung_init; }
+
 # ---- terminals ----------------------------------------------------------------------------------
 
 on_terminal() {

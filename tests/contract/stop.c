@@ -3,6 +3,7 @@
 #include "harness.h"
 #include "place.h"
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -161,6 +162,25 @@ CONTRACT(after_the_end_nothing_runs_or_starts_and_stop_waits_for_the_rest)
     CHECK_EQ(sandbox_stop(box, NULL, &err), 0);
     CHECK_EQ(sandbox_end(box, &usage, &err), 0);
     CHECK_EQ(usage.cpu_ms, USAGE_UNKNOWN);
+}
+
+/* It may end in the very moment in which the caller loses patience. */
+CONTRACT(the_figures_of_a_sandbox_that_has_just_ended_by_itself_are_known)
+{
+    const char *const argv[] = { "sh", "-c",
+        "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done", NULL };
+    struct process_spec spec = plain_process(argv);
+    struct sandbox_usage usage = { 0 };
+    AUTO(sandbox_free) struct sandbox *box = make_sandbox();
+
+    spec.ends_sandbox = true;
+    AUTO(process_close) struct process process = start(box, &spec);
+    AUTO(buf_finish) struct buf out = BUF_INIT(4096);
+    struct pollfd hangup = { .fd = box->event_fd };
+    read_to_end(process.stdout_fd, &out);
+    (void)poll(&hangup, 1, 500); /* a runtime may leave the end to its caller */
+    CHECK_EQ(sandbox_end(box, &usage, &err), 0);
+    CHECK(usage.cpu_ms >= 10 && usage.cpu_ms < 60000);
 }
 
 CONTRACT(a_second_stop_does_nothing_and_nothing_starts_afterwards)

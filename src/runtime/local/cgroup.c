@@ -383,6 +383,18 @@ void cgroup_usage(const struct cgroup *group, struct sandbox_usage *usage)
     cgroup_refusals(group, usage);
 }
 
+uint64_t cgroup_cpu_ms(const struct cgroup *group)
+{
+    if (group->version == CGROUP_NONE)
+        return USAGE_UNKNOWN;
+    if (group->version == CGROUP_V1) {
+        uint64_t ns = read_number(group, CGROUP_CPU, "cpuacct.usage");
+        return ns == USAGE_UNKNOWN ? ns : ns / 1000000;
+    }
+    uint64_t us = read_keyed(group, 0, "cpu.stat", "usage_usec");
+    return us == USAGE_UNKNOWN ? us : us / 1000;
+}
+
 int cgroup_members(
         const struct cgroup *group, pid_t *pids, size_t max, struct carrel_error *err)
 {

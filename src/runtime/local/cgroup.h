@@ -62,6 +62,9 @@ void cgroup_usage(const struct cgroup *group, struct sandbox_usage *usage);
 /* Of that only what the kernel ended and refused. */
 void cgroup_refusals(const struct cgroup *group, struct sandbox_usage *usage);
 
+/* Of everything that was ever in the group; USAGE_UNKNOWN: nobody counts it here. */
+uint64_t cgroup_cpu_ms(const struct cgroup *group);
+
 /* Lists the processes in the group, frozen or not. Returns how many; -E2BIG: more than `max`.
  */
 int cgroup_members(

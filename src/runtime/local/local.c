@@ -271,8 +271,10 @@ static int local_usage(
 
     (void)err;
     cgroup_usage(&local->cgroup, usage);
-    if (!local->has_report)
+    if (!local->has_report) {
+        usage->cpu_ms = cgroup_cpu_ms(&local->cgroup); /* with what init has used */
         return 0;
+    }
     usage->cpu_ms = report->cpu_us / 1000;
     usage->written_bytes = report->held_bytes + report->storage_bytes;
     usage->is_disk_full = report->flags & WIRE_DISK_FULL;
@@ -288,20 +290,26 @@ static void local_refusals(struct sandbox *box, struct sandbox_usage *usage)
 
 /*
  * Lets init end the programs, so that it can say what they used. It has a moment for that; an
- * init that does not answer is killed all the same.
+ * init that does not answer is killed all the same. One that has ended by itself just now has
+ * said it already, with the last program's end.
  */
 static void stop_programs(struct local *local)
 {
     const struct wire_message request = { .kind = WIRE_STOP };
     struct pollfd answer = { .fd = local->sock, .events = POLLIN };
     struct wire_message report;
+    struct sandbox_event event;
 
-    if (!local->is_ready || (local->has_report && local->report.flags & WIRE_ALONE) ||
-            wire_send(local->sock, &request, NULL, 0, MSG_DONTWAIT) < 0 ||
-            poll(&answer, 1, STOPPED_MS) <= 0)
+    if (!local->is_ready || (local->has_report && local->report.flags & WIRE_ALONE))
         return;
-    if (await(local, WIRE_STOPPED, &report, NULL, NULL) == 0)
+    if (wire_send(local->sock, &request, NULL, 0, MSG_DONTWAIT) == 0 &&
+            poll(&answer, 1, STOPPED_MS) > 0 &&
+            await(local, WIRE_STOPPED, &report, NULL, NULL) == 0) {
         keep_report(local, &report);
+        return;
+    }
+    while (local_next_event(&local->base, &event, NULL) == 0 && event.kind == EVENT_EXITED)
+        ;
 }
 
 /* init is killed, too: whether it is gone already, the wait for it tells. */
