@@ -18,6 +18,7 @@
 #include "runtime/local/lease.h"
 #include "runtime/local/netlink.h"
 #include "runtime/local/plan.h"
+#include "runtime/local/programs.h"
 #include "runtime/local/setup.h"
 #include "runtime/local/sys.h"
 #include "runtime/local/wire.h"
@@ -38,21 +39,9 @@
 #include <sys/vfs.h>
 #include <sys/wait.h>
 
-#define MAX_PROCESSES 1024 /* started by the host and still running */
-#define FAREWELL_MS 5000   /* for a host that does not listen, when its lease has run out */
+#define FAREWELL_MS 5000 /* for a host that does not listen, when its lease has run out */
 
 #define INIT_STACK ((64U << 10) + 2048) /* it ends within a page: the rest follows there */
-
-struct started {
-    pid_t pid; /* 0: free */
-    uint32_t id;
-    bool is_last; /* the sandbox ends with it */
-    bool has_ended;
-    bool is_reported; /* but held, see reap_started() */
-    bool is_with_all; /* it is to end with the sandbox */
-    int status;
-    uint64_t kill_ns; /* when its group is killed; 0: nobody asked for that */
-};
 
 /* Stacks and what they stand for side by side: of an idle one a single page is in use. */
 struct init {
@@ -66,37 +55,14 @@ struct init {
     int child_fd; /* signalfd for SIGCHLD */
     int listener; /* where programs wait for a netlink socket; -1: none */
     int netlink_most;
-    uint32_t last_id;
-    bool is_over;   /* a process that was to be the last has ended */
-    bool is_alone;  /* as far as we know: no process but us */
     bool is_paused; /* by signals */
     bool may_rest;  /* it did something since it last gave memory back */
     bool has_moved; /* to the stack above */
     int freezer;    /* by which the programs are thawed; -1: no need now */
     struct lease lease;
-    size_t n_running;         /* of those that the host started */
     uint64_t skeleton_blocks; /* in use before the first program */
-    size_t n_started;         /* slots ever used: looking at more would only touch memory */
-    struct started started[MAX_PROCESSES];
+    struct programs programs;
 };
-
-static struct started *find(struct init *init, pid_t pid, uint32_t id)
-{
-    for (size_t i = 0; i < init->n_started; i++) {
-        struct started *s = &init->started[i];
-        if ((pid && s->pid == pid) || (!pid && s->pid && s->id == id))
-            return s;
-    }
-    return NULL;
-}
-
-static struct started *find_free(struct init *init)
-{
-    for (size_t i = 0; i < init->n_started; i++)
-        if (!init->started[i].pid)
-            return &init->started[i];
-    return init->n_started < MAX_PROCESSES ? &init->started[init->n_started++] : NULL;
-}
 
 /*
  * The kernel kills the rest of the namespace when we end, but what is frozen would not die, and
@@ -208,113 +174,39 @@ static void describe(const struct init *init, struct wire_message *message)
 {
     describe_space(init, message);
     describe_processes(message);
-    message->flags |= init->is_alone ? WIRE_ALONE : 0;
+    message->flags |= init->programs.is_alone ? WIRE_ALONE : 0;
 }
 
-/* A process was reaped. If the host started it, the host will be told. */
-static void note_end(struct init *init, pid_t pid, int status)
+/* Where nobody runs any more the sandbox is idle from now on. */
+static void reap(struct init *init)
 {
-    struct started *s = find(init, pid, 0);
+    const bool was_busy = init->programs.n_running > 0;
+    struct signalfd_siginfo drained;
 
-    if (!s || s->has_ended)
-        return; /* an orphan */
-    s->has_ended = true;
-    s->status = status;
-    init->is_over = init->is_over || s->is_last;
-    if (--init->n_running == 0)
+    (void)read(init->child_fd, &drained, sizeof(drained)); /* only a wake-up; wait4 tells all */
+    programs_reap(&init->programs);
+    if (was_busy && init->programs.n_running == 0)
         lease_touch(&init->lease);
 }
 
-static bool has_ended(pid_t pid, int *status)
-{
-    siginfo_t info = { 0 };
-
-    if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid != pid)
-        return false;
-    *status = info.si_code == CLD_EXITED   ? (info.si_status & 0xff) << 8
-              : info.si_code == CLD_DUMPED ? info.si_status | WCOREFLAG
-                                           : info.si_status;
-    return true;
-}
-
-/*
- * A group that is still to be killed has the number of its leader. As long as that is not
- * reaped nobody else can get the number; so it is left, and all others that are not ours wait
- * with it: the kernel cannot be asked for any but one.
- */
-static void reap_started(struct init *init)
-{
-    int status;
-
-    for (size_t i = 0; i < init->n_started; i++) {
-        const struct started *s = &init->started[i];
-        if (!s->pid || s->has_ended)
-            continue;
-        if (s->kill_ns ? has_ended(s->pid, &status)
-                       : wait4(s->pid, &status, WNOHANG, NULL) == s->pid)
-            note_end(init, s->pid, status);
-    }
-}
-
-/* When the next group is to be killed; CLOCK_NEVER: none is. */
-static uint64_t next_kill(const struct init *init)
-{
-    uint64_t next = CLOCK_NEVER;
-
-    for (size_t i = 0; i < init->n_started; i++)
-        if (init->started[i].kill_ns && init->started[i].kill_ns < next)
-            next = init->started[i].kill_ns;
-    return next;
-}
-
-static void reap(struct init *init)
-{
-    struct signalfd_siginfo drained;
-    int status;
-    pid_t pid;
-
-    (void)read(init->child_fd, &drained, sizeof(drained)); /* only a wake-up; wait4 tells all */
-    if (next_kill(init) != CLOCK_NEVER) {
-        reap_started(init);
-        return;
-    }
-    while ((pid = wait4(-1, &status, WNOHANG, NULL)) > 0)
-        note_end(init, pid, status);
-    init->is_alone = pid < 0;
-}
-
-/*
- * Ends every process and waits for each, so that the figures count those too that were killed.
- * A new process cannot slip through: fork fails in one that has SIGKILL pending.
- */
 static void end_all(struct init *init)
 {
-    int status;
-
     end_frozen(init);
-    while (!init->is_alone) {
-        (void)kill(-1, SIGKILL); /* no process but us: wait4 says the same */
-        pid_t pid = wait4(-1, &status, __WALL, NULL);
-        if (pid > 0)
-            note_end(init, pid, status);
-        init->is_alone = pid < 0 && errno == ECHILD;
-    }
-    for (size_t i = 0; i < init->n_started; i++)
-        init->started[i].kill_ns = 0; /* there is no such group any more */
+    programs_end(&init->programs);
 }
 
 /* Tells the host which processes have ended. True: it has no room now, try again. */
 static bool report(struct init *init)
 {
-    for (size_t i = 0; i < init->n_started; i++) {
-        struct started *s = &init->started[i];
-        if (!s->has_ended || s->is_reported)
+    for (size_t i = 0; i < init->programs.n; i++) {
+        struct program *p = &init->programs.all[i];
+        if (!p->has_ended || p->is_reported)
             continue;
         struct wire_message message = {
             .kind = WIRE_EXITED,
-            .process = s->id,
-            .value = s->status,
-            .flags = s->is_with_all ? WIRE_WITH_ALL : 0,
+            .process = p->id,
+            .value = p->status,
+            .flags = p->is_with_all ? WIRE_WITH_ALL : 0,
         };
         describe(init, &message);
         int r = wire_send(init->events, &message, NULL, 0, MSG_DONTWAIT);
@@ -322,10 +214,7 @@ static bool report(struct init *init)
             return true;
         if (r < 0)
             leave(init, 0); /* the host is gone */
-        if (s->kill_ns)
-            s->is_reported = true;
-        else
-            *s = (struct started){ 0 };
+        programs_reported(p);
     }
     return false;
 }
@@ -378,7 +267,7 @@ static void start(struct init *init, struct wire_message *request, const int *fd
         .has_tty = has_tty,
         .stack_end = init->launch_stack + sizeof(init->launch_stack),
     };
-    struct started *s = find_free(init);
+    struct program *place = programs_place(&init->programs);
     pid_t pid = -1;
 
     int r = wire_payload(request, &fds, &n_fds, &payload);
@@ -386,8 +275,8 @@ static void start(struct init *init, struct wire_message *request, const int *fd
         r = -EPROTO;
     if (r < 0)
         (void)err_set(&err, -EIO, "read the start request: %s", strerrordesc_np(-r));
-    else if (!s)
-        r = err_set(&err, -EAGAIN, "%d processes are running already", MAX_PROCESSES);
+    else if (!place)
+        r = err_set(&err, -EAGAIN, "%d processes are running already", PROGRAMS_MOST);
     else if (has_tty)
         r = master = open_terminal(init, request, &slave, &err);
     if (r >= 0) {
@@ -404,14 +293,11 @@ static void start(struct init *init, struct wire_message *request, const int *fd
         return;
     }
 
-    init->is_alone = false;
-    init->n_running++;
-    *s = (struct started){
-        .pid = pid,
-        .id = ++init->last_id,
-        .is_last = request->flags & WIRE_LAST,
+    struct wire_message message = {
+        .kind = WIRE_STARTED,
+        .process = programs_add(&init->programs, place, pid, request->flags & WIRE_LAST),
+        .value = pid,
     };
-    struct wire_message message = { .kind = WIRE_STARTED, .process = s->id, .value = pid };
     answer(init, &message, &master, has_tty ? 1 : 0);
 }
 
@@ -431,7 +317,7 @@ static void serve_file(struct init *init, struct wire_message *request, const in
 
 static void send_signal(struct init *init, const struct wire_message *request)
 {
-    const struct started *s = find(init, 0, request->process);
+    const struct program *p = programs_find(&init->programs, request->process);
 
     if (init->is_paused && request->value == SIGCONT)
         return; /* comes with the end of the pause */
@@ -439,40 +325,18 @@ static void send_signal(struct init *init, const struct wire_message *request)
         (void)kill(-1, request->value); /* all of this namespace but us; none: as good */
         return;
     }
-    if (!s || s->has_ended)
-        return; /* its report is on the way */
     /* It leads its session, so it cannot leave its group; a second signal would be one too
      * many. */
-    (void)kill(-s->pid, request->value);
+    if (p)
+        (void)kill(-p->pid, request->value);
 }
 
 static void terminate(struct init *init, const struct wire_message *request)
 {
-    struct started *s = find(init, 0, request->process);
+    struct program *p = programs_find(&init->programs, request->process);
 
-    if (!s || s->has_ended || s->kill_ns)
-        return;
-    s->kill_ns = clock_ns() + request->grace_ns;
-    (void)kill(-s->pid, SIGTERM);
-}
-
-/* The grace of some is over. Their leaders are reaped after that, if they have ended. */
-static void kill_groups(struct init *init)
-{
-    const uint64_t now = clock_ns();
-
-    for (size_t i = 0; i < init->n_started; i++) {
-        struct started *s = &init->started[i];
-        if (!s->kill_ns || s->kill_ns > now)
-            continue;
-        (void)kill(-s->pid, SIGKILL);
-        s->kill_ns = 0;
-        if (s->has_ended)
-            (void)wait4(s->pid, NULL, WNOHANG, NULL);
-        if (s->is_reported)
-            *s = (struct started){ 0 };
-    }
-    reap(init); /* what waited for that */
+    if (p)
+        programs_terminate(p, clock_ns() + request->grace_ns);
 }
 
 static void stop(struct init *init)
@@ -598,8 +462,8 @@ static _Noreturn void end_with_lease(struct init *init, enum lease_state why)
     struct wire_message message = { .kind = WIRE_GONE, .value = (int32_t)why };
 
     reap(init); /* those that were quicker */
-    for (size_t i = 0; i < init->n_started; i++)
-        init->started[i].is_with_all = !init->started[i].has_ended;
+    for (size_t i = 0; i < init->programs.n; i++)
+        init->programs.all[i].is_with_all = !init->programs.all[i].has_ended;
     end_all(init);
     while (report(init) && await_host(init, FAREWELL_MS))
         ;
@@ -639,30 +503,30 @@ static _Noreturn void run_loop(struct init *init)
             { .fd = init->lease.timer, .events = POLLIN },
             { .fd = init->listener, .events = POLLIN },
         };
-        const uint64_t kill_ns = next_kill(init);
+        const uint64_t kill_ns = programs_next_kill(&init->programs);
         int wait_ms = kill_ns != CLOCK_NEVER ? clock_poll_ms(kill_ns)
                       : init->may_rest       ? REST_MS
                                              : -1;
         int n = poll(watch, ARRAY_LEN(watch), wait_ms);
         const bool has_kill = n >= 0 && kill_ns != CLOCK_NEVER && clock_ns() >= kill_ns;
         if (has_kill)
-            kill_groups(init);
+            programs_kill(&init->programs);
         if (n == 0 && kill_ns == CLOCK_NEVER)
             rest(init);
         init->may_rest = n > 0 || kill_ns != CLOCK_NEVER;
         if (n <= 0 && !has_kill)
             continue; /* EINTR */
         if (watch[2].revents)
-            leave(init, 0); /* the host is gone, whoever else holds its sockets */
-        if (watch[1].revents)
+            leave(init, 0);               /* the host is gone, whoever else holds its sockets */
+        if (watch[1].revents || has_kill) /* those, too, who waited for the kill */
             reap(init);
-        if (init->is_over)
+        if (init->programs.is_over)
             end_with_last(init);
         if (watch[5].revents)
             netlink_answer(init->listener, init->netlink_most);
         if (watch[0].revents)
             serve(init);
-        enum lease_state state = lease_check(&init->lease, init->n_running > 0);
+        enum lease_state state = lease_check(&init->lease, init->programs.n_running > 0);
         if (state != LEASE_RUNS)
             end_with_lease(init, state);
     }
