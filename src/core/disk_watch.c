@@ -28,9 +28,8 @@
 #define PACE_US 1000000U      /* without our word there is another one only then */
 #define CPU_PERIOD_US 100000U /* over which a limit of processor time counts otherwise */
 #define ENOUGH_US 60000000U
-#define ANSWER_NS (5 * NS_PER_MS) /* that init takes to answer, at most, as a rule */
-#define LEAST_DOUBTS 3U           /* some pass: a process begins, a descriptor is on its way */
-#define DOUBT_PARTS 4U            /* of what is left may be written while we doubt */
+#define LEAST_DOUBTS 3U /* some pass: a process begins, a descriptor is on its way */
+#define DOUBT_PARTS 4U  /* of what is left may be written while we doubt */
 #define DOUBT_MS 1U
 #define FEW_NAMES 1000U            /* are counted in less than a millisecond */
 #define COUNTS_NS (50 * NS_PER_MS) /* of counting hold others up, ... */
@@ -407,10 +406,12 @@ void disk_watch_rest(struct disk_watch *watch)
     watch->portion_ns = 0;
 }
 
+/* Whether the last portion has been used up nobody knows, so this is never left out. */
 void disk_watch_ease(struct disk_watch *watch)
 {
-    if (clock_ns() + ANSWER_NS > watch->portion_ns)
-        disk_watch_rest(watch);
+    if (watch->portion_ns > 0) /* the period stays: setting that, too, takes as long again */
+        pace(watch, watch->cpu_milli * (PACE_US / 1000), PACE_US);
+    watch->portion_ns = 0;
 }
 
 void disk_watch_go_on(struct disk_watch *watch)

@@ -118,8 +118,8 @@ void disk_watch_start(struct disk_watch *watch);
 void disk_watch_rest(struct disk_watch *watch);
 
 /*
- * Something is asked of the sandbox itself, which must not wait for processor time behind those
- * who fill the disk: the same, unless there is enough of the last portion.
+ * Something is asked of the sandbox itself, which must not wait behind those who have used up
+ * the last portion: everybody gets all that the limit allows until the next look.
  */
 void disk_watch_ease(struct disk_watch *watch);
 

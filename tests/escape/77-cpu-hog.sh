@@ -36,14 +36,18 @@ latency() {
     stop hog
 }
 
+# Several times: at first there may be some of its processor time left.
 living_latency() {
+    local i
     settle
     ask exec --detach "$id" -- /attacks/77-cpu-hog hog 64 20000 >/dev/null
-    if within 10 at_home -- /bin/true && within 10 ask ps "$id" >/dev/null && within 10 box -- /bin/true; then
-        echo "REFUSED slows-its-sandbox"
-    else
-        echo "SUCCEEDED slows-its-sandbox"
-    fi
+    for i in 1 2 3 4; do
+        if within 10 at_home -- /bin/true && within 10 ask ps "$id" >/dev/null && within 10 box -- /bin/true; then
+            echo "REFUSED slows-its-sandbox-$i"
+        else
+            echo "SUCCEEDED slows-its-sandbox-$i"
+        fi
+    done
     destroyed "MARK=none-$$" hog-is-ended
 }
 
