@@ -154,7 +154,8 @@ ended() { # waits for the last background run; sets $status, $out, $err
     _collect '(background)'
 }
 
-_is_over() { ! kill -0 "$1" 2>/dev/null || [[ "$(cat "/proc/$1/stat" 2>/dev/null)" == *") Z "* ]]; }
+# The shell reaps its jobs as they end: the number of one that is over may soon be a stranger's.
+_is_over() { [[ $'\n'$(jobs -rp)$'\n' != *$'\n'"$1"$'\n'* ]]; } # _is_over JOB
 
 until_true() { # until_true CMD...: polls; fails after $DEADLINE seconds
     local begin=$SECONDS
@@ -258,6 +259,7 @@ holds() { # holds EXPRESSION: it is true of the object
 teardown() {
     local one
     for one in "${_cli_pids[@]}"; do
+        ! _is_over "$one" || continue
         _find_carrel "$one" && kill -KILL "$pid" 2>/dev/null
         kill -KILL "$one" 2>/dev/null
         wait "$one" 2>/dev/null

@@ -72,7 +72,7 @@ slow_reader() {
     # It goes on as soon as somebody reads, and ends when told to though nobody does.
     head -c 1000000 <&8 | tail -c 40 | grep -q 0123456789
     kill -TERM "$pid"
-    until_true _is_over "$pid"
+    until_true _is_over "${_cli_pids[-1]}"
     exec 8<&-
 }
 has_stopped_writing() { # its output has not grown between two looks, and is not empty

@@ -31,10 +31,7 @@ high_water() {
 flood() {
     local kind=$1 begin=$SECONDS most=0 now file
     limit=2s
-    set -m
-    box --json --max-output 10K -- /attacks/74-flood attack "$kind" >"$T/result" 2>"$T/errors" &
-    jobs[flood]=$!
-    set +m
+    begin flood box --json --max-output 10K -- /attacks/74-flood attack "$kind" >"$T/result" 2>"$T/errors"
     while alive flood && [ $((SECONDS - begin)) -lt 20 ]; do
         now=$(high_water)
         [ "$now" -gt "$most" ] && most=$now
