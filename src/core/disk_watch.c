@@ -422,6 +422,6 @@ void disk_watch_go_on(struct disk_watch *watch)
 
 void disk_watch_release(struct disk_watch *watch)
 {
-    disk_watch_rest(watch);
+    disk_watch_ease(watch);
     watch->cpu_milli = 0;
 }

@@ -293,6 +293,7 @@ static int finish(struct keeper *keeper, struct carrel_error *err)
     struct stage *stage = &keeper->stage;
     struct carrel_run_result *result = stage->result;
 
+    disk_watch_release(&stage->watch); /* who is to die needs processor time for it */
     result->usage = stage->box ? USAGE_INIT : keeper->before;
     int r = stage->box ? sandbox_stop(stage->box, &result->usage, err) : 0;
     if (r < 0)
