@@ -46,10 +46,12 @@ static uint64_t count_lines(const char **at)
 }
 
 /* "@@ -12,3 +12,4 @@" */
-static void enter_hunk(struct hunk *hunk, const char *line)
+static void enter_hunk(struct hunk *hunk, const char *line, size_t len)
 {
-    const char *at = line + strlen("@@ -");
+    char head[64] = "";
 
+    memcpy(head, line, len < sizeof(head) ? len : sizeof(head) - 1);
+    const char *at = head + strlen("@@ -");
     hunk->before = count_lines(&at);
     if (at[0] == ' ' && at[1] == '+') {
         at += 2;
@@ -72,7 +74,7 @@ static const char *color_of(struct hunk *hunk, const char *line, size_t len)
     if (hunk->before == 0 && hunk->after == 0) {
         if (!begins(line, len, "@@ -"))
             return BOLD;
-        enter_hunk(hunk, line);
+        enter_hunk(hunk, line, len);
         return CYAN;
     }
     if (first != '+')
