@@ -243,6 +243,8 @@ int workspace_find(
         return err_set(err, -EEXIST, "there is more than one run '%s': say which (%s)", name,
                 search.tasks);
     r = open_found(path, search.task, search.run, out);
+    if (r == -ENOENT)
+        return err_set(err, r, "there is no workspace '%s' any more", name);
     if (r < 0)
         return err_set_errno(err, r, "open workspace '%s/%s'", search.task, search.run);
     return 0;
