@@ -339,8 +339,10 @@ deep_and_busy() {
         [ "$status" -eq 0 ]
         process=$out
         fork "$id"
-        carrel exec "${ids[0]}" -c 'wc -l <all'
-        [ "$out" = "$i" ]
+        carrel exec "$id" -c 'cat all'
+        [ "$out" = "$(seq 1 "$i")" ]
+        carrel exec "${ids[0]}" -c 'cat all'
+        [ "$out" = "$(seq 1 "$i")" ]
         carrel destroy "${ids[0]}"
         carrel signal "$id" "$process" KILL
         [ "$status" -eq 0 ]
