@@ -332,6 +332,7 @@ deep_and_busy() {
     create
     for i in $(seq 1 42); do
         in_box "echo $i >>all"
+        [ "$status" -eq 0 ]
         fork "$id"
         carrel destroy "${ids[0]}"
         [ "$i" -ge 38 ] || continue
