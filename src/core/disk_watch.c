@@ -272,21 +272,18 @@ int disk_watch_begin(
 /*
  * Programs that come and go all the time leave some counts in doubt, the more the busier the
  * machine is. Who is far from the limit cannot get there so soon; but a count takes as long as
- * the programs make it, so time is what counts, and not how many there were: that in which a
- * part of what is left can be written. Who has no more than a small portion of it for each
- * period has as many periods: one that has just begun may not get its turn for long.
+ * the programs make it, so time is what counts, and not how many there were.
  */
 static bool is_long_in_doubt(struct disk_watch *watch)
 {
     const uint64_t left = lost(watch->max_bytes, watch->mark.used_bytes + margin_of(watch));
-    const uint64_t cpu_us = cpu_us_for(left / DOUBT_PARTS / watch->processors);
-    const uint64_t periods = watch->cpu_milli > 0 ? cpu_us / SMALL_US : 0;
     const uint64_t now_ns = clock_ns();
 
     if (watch->doubts++ == 0)
         watch->doubt_ns = now_ns;
     return watch->doubts >= LEAST_DOUBTS &&
-           now_ns - watch->doubt_ns >= (cpu_us + periods * PACE_US) * 1000;
+           now_ns - watch->doubt_ns >=
+                   cpu_us_for(left / DOUBT_PARTS / watch->processors) * 1000;
 }
 
 /* The dear question. A count in doubt does not move the mark: what was not seen stays lost. */
