@@ -234,8 +234,9 @@ static int walk(struct disk_watch *watch, struct disk_mark *now, bool *is_doubtf
                     ? upper_usage_but_others(
                               watch->dirs[i], watch->max_inodes, &bytes, &inodes, err)
                     : upper_usage(watch->dirs[i], watch->max_inodes, &bytes, &inodes, err);
+        *is_doubtful = r == -ESTALE; /* it moves while we count */
         if (r < 0)
-            return r;
+            return *is_doubtful ? 0 : r;
         now->used_bytes += bytes;
         now->used_inodes += inodes;
     }
@@ -246,7 +247,7 @@ static int walk(struct disk_watch *watch, struct disk_mark *now, bool *is_doubtf
         held.is_doubtful = true;
     now->used_bytes += held.bytes;
     now->used_inodes += held.inodes;
-    *is_doubtful = held.is_doubtful;
+    *is_doubtful = held.is_doubtful && !watch->has_others;
     return held.is_cut ? err_set(err, -E2BIG, "the processes hold too many files to count") : 0;
 }
 
@@ -294,7 +295,7 @@ static bool is_spent(struct disk_watch *watch)
 
     if (walk(watch, &now, &is_doubtful, NULL) < 0 || is_full(watch, &now))
         return true;
-    if (is_doubtful && !watch->has_others) {
+    if (is_doubtful) {
         watch->next_ns = clock_ns() + DOUBT_MS * NS_PER_MS;
         return is_long_in_doubt(watch);
     }

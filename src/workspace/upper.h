@@ -106,10 +106,10 @@ int upper_walk(int upper, const struct upper_base *base, const struct upper_limi
 
 /*
  * Bytes and inodes below `upper`, as the host pays for them (st_blocks; a file with many names
- * once). Follows nothing, goes to any depth with a constant number of descriptors. May be
- * asked while the run goes on: what vanishes meanwhile is not counted; -ESTALE when a directory
- * was moved away under us; -E2BIG, as soon as that is known, for more than `max_names`; -EACCES
- * for a directory that a subordinate id has shut. The second one passes that by.
+ * once). Follows nothing, goes to any depth with a few dozen descriptors. May be asked while
+ * the run goes on: what vanishes meanwhile is not counted; -ESTALE when a directory that lies
+ * deep was moved away under us; -E2BIG, as soon as that is known, for more than `max_names`;
+ * -EACCES for a directory that a subordinate id has shut. The second one passes that by.
  */
 int upper_usage(int upper, uint64_t max_names, uint64_t *bytes, uint64_t *inodes,
         struct carrel_error *err);

@@ -1,10 +1,12 @@
 /*
  * upper_usage.c - what a tree costs its host, counted while its owner may still be at work.
  *
- * A run can nest directories deeper than any path can say, just to hide what it stores. So the
- * count goes down by name and up by "..", and believes ".." only when it leads to the directory
- * that we came from. Or it can shut a directory, where we are an ordinary user like the run:
- * the owner may open it, and we are the owner. The kernel's own work directory is always shut.
+ * Directories may be moved while we are in them, by the kernel, too: an overlay makes each in
+ * its work directory first. So those above us stay open. But a run can nest them deeper than
+ * any path can say, just to hide what it stores; below the first levels the count goes up by
+ * "..", and believes that only when it leads to the directory that we came from. Or it can shut
+ * a directory, where we are an ordinary user like the run: the owner may open it, and we are
+ * the owner. The kernel's own work directory is always shut.
  */
 #include "base/err.h"
 #include "base/fd.h"
@@ -26,6 +28,7 @@
 
 /* Directories are many and mostly small: their names wait in one block, level after level. */
 struct level {
+    int fd; /* of the directory while we are below it; -1: it lies too deep */
     dev_t dev;
     ino_t ino;
     size_t names_start; /* of this level, in `names` */
@@ -33,6 +36,7 @@ struct level {
 };
 #define NOT_SHUT ((mode_t)-1)
 #define OWNERS 0700U
+#define LEVELS_OPEN 32U /* deeper than most trees are */
 
 struct count {
     int at; /* the directory we are in */
@@ -53,6 +57,8 @@ struct count {
 static void count_finish(struct count count)
 {
     fd_close(count.at);
+    for (size_t i = 0; i < count.n_levels; i++)
+        fd_close(count.levels[i].fd);
     free(count.levels);
     free(count.names);
 }
@@ -178,8 +184,10 @@ static int list(struct count *count)
     }
 }
 
-static int enter(struct count *count, int fd)
+/* Takes the descriptor. */
+static int enter(struct count *count, int dir)
 {
+    AUTO(fd_close) int fd = dir;
     struct stat st;
 
     if (fstat(fd, &st) < 0)
@@ -192,11 +200,17 @@ static int enter(struct count *count, int fd)
         count->levels = grown;
         count->levels_room = room;
     }
+    if (count->n_levels > 0 && count->n_levels <= LEVELS_OPEN)
+        count->levels[count->n_levels - 1].fd = fd_steal(&count->at);
     count->levels[count->n_levels++] = (struct level){
-        .dev = st.st_dev, .ino = st.st_ino, .names_start = count->names_len, .shut = NOT_SHUT
+        .fd = -1,
+        .dev = st.st_dev,
+        .ino = st.st_ino,
+        .names_start = count->names_len,
+        .shut = NOT_SHUT,
     };
     fd_close(count->at);
-    count->at = fd;
+    count->at = fd_steal(&fd);
     return list(count);
 }
 
@@ -210,42 +224,62 @@ static bool is_shut_by_another(int dir)
            faccessat(dir, ".", R_OK | X_OK, AT_EACCESS) < 0 && errno == EACCES;
 }
 
-/* One step: into the newest name that waits in this directory. One that is gone is passed. */
-static int go_down(struct count *count)
+static int open_below(int dir, const char *name)
 {
     const struct open_how how = {
         .flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
         .resolve =
                 RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV,
     };
+    int fd = (int)syscall(SYS_openat2, dir, name, &how, sizeof(how));
+
+    return fd < 0 ? -errno : fd;
+}
+
+/*
+ * One step: into the newest name that waits in this directory. One that is gone is passed; and
+ * the directory may have been shut since it was listed, by the run or by another who counts.
+ */
+static int go_down(struct count *count)
+{
     size_t start = count->names_len - 1;
 
     while (start > 0 && count->names[start - 1])
         start--;
-    AUTO(fd_close)
-    int fd = (int)syscall(SYS_openat2, count->at, count->names + start, &how, sizeof(how));
-    int r = fd < 0 ? -errno : 0;
+    AUTO(fd_close) int fd = open_below(count->at, count->names + start);
+    if (fd == -EACCES) {
+        AUTO(fd_close) int list = open_shut(count);
+        fd = list < 0 ? list : open_below(count->at, count->names + start);
+    }
     count->names_len = start;
-    if (r == -ENOENT || r == -ENOTDIR || r == -ELOOP || r == -EXDEV)
+    if (fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP || fd == -EXDEV)
         return 0;
-    if (r < 0)
-        return r;
+    if (fd < 0)
+        return fd;
     return count->passes_others && is_shut_by_another(fd) ? 0 : enter(count, fd_steal(&fd));
+}
+
+/* Where the directory is that we came from, when it is not open any more. */
+static int find_parent(const struct count *count, const struct level *parent)
+{
+    struct stat st;
+
+    AUTO(fd_close) int fd = openat(count->at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return -errno;
+    return st.st_dev == parent->dev && st.st_ino == parent->ino ? fd_steal(&fd) : -ESTALE;
 }
 
 static int go_up(struct count *count)
 {
-    struct stat st;
-
     count->n_levels--;
     if (count->n_levels == 0)
         return 0;
-    const struct level *parent = &count->levels[count->n_levels - 1];
-    AUTO(fd_close) int fd = openat(count->at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &st) < 0)
-        return -errno;
-    if (st.st_dev != parent->dev || st.st_ino != parent->ino)
-        return -ESTALE;
+    struct level *parent = &count->levels[count->n_levels - 1];
+    AUTO(fd_close)
+    int fd = parent->fd >= 0 ? fd_steal(&parent->fd) : find_parent(count, parent);
+    if (fd < 0)
+        return fd;
     if (count->levels[count->n_levels].shut != NOT_SHUT)
         shut_again(count->at, count->levels[count->n_levels].shut);
     fd_close(count->at);

@@ -1,4 +1,6 @@
 #include "workspace/upper_fixture.h"
+#include <signal.h>
+#include <sys/wait.h>
 
 TEST(usage_counts_every_inode_once)
 {
@@ -20,6 +22,45 @@ TEST(usage_counts_every_inode_once)
     CHECK_EQ(upper_usage(place.upper, UINT64_MAX, &bytes, &inodes, &err), 0);
     CHECK_EQ(inodes, 3);
     CHECK(bytes > 99000 && bytes < 150000);
+    drop_place(&place);
+}
+
+/* Back and forth, until it is killed. */
+static pid_t begin_to_move(int upper, const char *one, const char *other)
+{
+    pid_t pid = fork();
+
+    CHECK(pid >= 0);
+    if (pid == 0)
+        for (;;)
+            if (renameat(upper, one, upper, other) < 0 ||
+                    renameat(upper, other, upper, one) < 0)
+                _exit(1);
+    return pid;
+}
+
+TEST(directories_may_be_moved_while_they_are_counted)
+{
+    struct place place;
+    char path[64];
+    uint64_t bytes = 0;
+    uint64_t inodes = 0;
+    int status = 0;
+
+    make_place(&place);
+    put_dir(&place, "upper/from");
+    put_dir(&place, "upper/to");
+    put_dir(&place, "upper/from/d");
+    for (int i = 0; i < 50; i++) {
+        (void)snprintf(path, sizeof(path), "upper/from/d/%d", i);
+        put_dir(&place, path);
+    }
+    pid_t pid = begin_to_move(place.upper, "from/d", "to/d");
+    for (int i = 0; i < 500; i++)
+        CHECK_EQ(upper_usage(place.upper, UINT64_MAX, &bytes, &inodes, &err), 0);
+    CHECK_EQ(kill(pid, SIGKILL), 0);
+    CHECK_EQ(waitpid(pid, &status, 0), pid);
+    CHECK(WIFSIGNALED(status)); /* it did not fail */
     drop_place(&place);
 }
 
