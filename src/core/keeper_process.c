@@ -325,6 +325,7 @@ static int start(struct keeper *keeper, size_t client, const struct keeper_messa
 void keeper_clear_full(struct keeper *keeper)
 {
     keeper->is_full = true;
+    disk_watch_ease(&keeper->stage.watch); /* for init, and for those who are to die */
     (void)sandbox_signal(keeper->stage.box, SANDBOX_ALL, SIGKILL, NULL);
     for (size_t i = 0; i < keeper->n_processes; i++)
         if (keeper->processes[i].number && !keeper->processes[i].has_ended)

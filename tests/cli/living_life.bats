@@ -919,6 +919,27 @@ disk_is_held() {
 }
 @test "the disk of a sandbox that stays: held, or refused" { both disk_is_held; }
 
+# Who writes in calls that the kernel lets finish has used up processor time for minutes when it is killed;
+# those who clean up behind it need some all the same.
+long_calls='
+import mmap, os, threading
+for i in range(8000):
+    os.mkdir(str(i))
+data = mmap.mmap(-1, 250 << 20)
+def write(i):
+    os.write(os.open(f"file{i}", os.O_CREAT | os.O_WRONLY), data)
+for i in range(4):
+    threading.Thread(target=write, args=(i,)).start()
+'
+written_in_long_calls() {
+    create --disk 256M --best-effort disk
+    carrel exec --json --timeout 30s "$id" -- /usr/bin/python3 -c "$long_calls"
+    holds 'r["reason"] == "disk_limit"'
+    carrel destroy "$id"
+    [ "$status" -eq 0 ]
+}
+@test "who is ended at the disk limit in the midst of long calls is soon gone" { both written_in_long_calls; }
+
 full_and_idle() {
     create --disk 20M --best-effort disk --idle 2s
     carrel exec "$id" -c 'for i in 1 2 3 4; do head -c 10M /dev/zero >/workspace/$i; done; sleep 60'
