@@ -336,8 +336,7 @@ static bool judge(struct disk_watch *watch)
     watch->last_count_ns = now_ns - began_ns;
     watch->count_ns = counting_at(watch, now_ns) + watch->last_count_ns;
     watch->counted_ns = now_ns;
-    /* From now on: a limit should not go back and forth. Where nothing is held no margin helps.
-     */
+    /* From now on: it should not go back and forth. Where nothing is held no margin helps. */
     if (watch->count_ns >= COUNTS_NS && watch->cpu_milli > 0)
         watch->counts_much = true;
     if (box && is_over)
