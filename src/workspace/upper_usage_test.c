@@ -39,28 +39,66 @@ static pid_t begin_to_move(int upper, const char *one, const char *other)
     return pid;
 }
 
-TEST(directories_may_be_moved_while_they_are_counted)
+/*
+ * Counts beside one who moves a directory about below `below`, until a count says `until`, or
+ * `most` times.
+ */
+static bool count_beside_moves(struct place *place, const char *below, int until, int most)
 {
-    struct place place;
-    char path[64];
+    char path[256];
+    char one[160];
+    char other[160];
     uint64_t bytes = 0;
     uint64_t inodes = 0;
     int status = 0;
+    bool has_seen = false;
 
-    make_place(&place);
-    put_dir(&place, "upper/from");
-    put_dir(&place, "upper/to");
-    put_dir(&place, "upper/from/d");
+    (void)snprintf(one, sizeof(one), "%sfrom/d", below);
+    (void)snprintf(other, sizeof(other), "%sto/d", below);
+    (void)snprintf(path, sizeof(path), "upper/%sfrom", below);
+    put_dir(place, path);
+    (void)snprintf(path, sizeof(path), "upper/%sto", below);
+    put_dir(place, path);
+    (void)snprintf(path, sizeof(path), "upper/%s", one);
+    put_dir(place, path);
     for (int i = 0; i < 50; i++) {
-        (void)snprintf(path, sizeof(path), "upper/from/d/%d", i);
-        put_dir(&place, path);
+        (void)snprintf(path, sizeof(path), "upper/%s/%d", one, i);
+        put_dir(place, path);
     }
-    pid_t pid = begin_to_move(place.upper, "from/d", "to/d");
-    for (int i = 0; i < 500; i++)
-        CHECK_EQ(upper_usage(place.upper, UINT64_MAX, &bytes, &inodes, &err), 0);
+    pid_t pid = begin_to_move(place->upper, one, other);
+    for (int i = 0; i < most && !has_seen; i++) {
+        int r = upper_usage(place->upper, UINT64_MAX, &bytes, &inodes, &err);
+        has_seen = r == until;
+        CHECK(r == 0 || has_seen);
+    }
     CHECK_EQ(kill(pid, SIGKILL), 0);
     CHECK_EQ(waitpid(pid, &status, 0), pid);
     CHECK(WIFSIGNALED(status)); /* it did not fail */
+    return has_seen;
+}
+
+TEST(directories_may_be_moved_while_they_are_counted)
+{
+    struct place place;
+
+    make_place(&place);
+    CHECK(!count_beside_moves(&place, "", -ESTALE, 500));
+    drop_place(&place);
+}
+
+TEST(deep_down_a_count_that_lost_its_way_says_so)
+{
+    struct place place;
+    char deep[128] = "";
+    char path[256];
+
+    make_place(&place);
+    for (int i = 0; i < 40; i++) {
+        strcat(deep, "x/");
+        (void)snprintf(path, sizeof(path), "upper/%s", deep);
+        put_dir(&place, path);
+    }
+    CHECK(count_beside_moves(&place, deep, -ESTALE, 20000));
     drop_place(&place);
 }
 
