@@ -1,8 +1,8 @@
 /* main.c - the commands and what they are called. */
 #include "base/auto.h"
 #include "base/err.h"
-#include "base/nearest.h"
 #include "base/str.h"
+#include "base/suggest.h"
 #include "cli/commands.h"
 #include "cli/git_monitor.h"
 #include <errno.h>

@@ -2,8 +2,8 @@
 #include "cli/options.h"
 #include "base/auto.h"
 #include "base/err.h"
-#include "base/nearest.h"
 #include "base/str.h"
+#include "base/suggest.h"
 #include <errno.h>
 #include <stdio.h>
 

@@ -1,8 +1,8 @@
 /* subcommands.c - the same answers for every command with subcommands. */
 #include "cli/subcommands.h"
 #include "base/err.h"
-#include "base/nearest.h"
 #include "base/str.h"
+#include "base/suggest.h"
 #include "cli/commands.h"
 #include "cli/report_args.h"
 #include <errno.h>

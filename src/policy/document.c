@@ -2,8 +2,8 @@
 #include "policy/document.h"
 #include "base/arena.h"
 #include "base/err.h"
-#include "base/nearest.h"
 #include "base/str.h"
+#include "base/suggest.h"
 #include "policy/node.h"
 #include <errno.h>
 

@@ -1,8 +1,8 @@
 /* policy.c - load, and what may be asked of a policy afterwards. */
 #include "policy/policy.h"
 #include "base/err.h"
-#include "base/nearest.h"
 #include "base/str.h"
+#include "base/suggest.h"
 #include "policy/document.h"
 #include "policy/environment.h"
 #include "policy/file.h"

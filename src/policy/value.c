@@ -2,8 +2,8 @@
 #include "policy/value.h"
 #include "base/auto.h"
 #include "base/err.h"
-#include "base/nearest.h"
 #include "base/str.h"
+#include "base/suggest.h"
 #include <errno.h>
 #include <stdio.h>
 #include <strings.h>

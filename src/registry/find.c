@@ -5,8 +5,8 @@
  * directory's descriptor: what takes the name later cannot be reached by accident.
  */
 #include "base/err.h"
-#include "base/nearest.h"
 #include "base/str.h"
+#include "base/suggest.h"
 #include "registry/entries.h"
 #include "registry/registry.h"
 #include "registry/status.h"

@@ -1,5 +1,5 @@
-/* nearest.c - edit distance over short words. */
-#include "base/nearest.h"
+/* suggest.c - edit distance over short words. */
+#include "base/suggest.h"
 #include <string.h>
 
 #define LONGEST 32

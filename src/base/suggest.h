@@ -1,4 +1,4 @@
-/* nearest.h - which known word did they mean? */
+/* suggest.h - which known word did they mean? */
 #pragma once
 #include <stddef.h>
 
