@@ -1,7 +1,7 @@
 /* title.c - the words of the command line, where the kernel reads them. */
 #include "base/title.h"
 #include "base/fd.h"
-#include "base/rest.h"
+#include "base/trim.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/prctl.h>

@@ -3,7 +3,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/json.h"
-#include "base/rest.h"
+#include "base/trim.h"
 #include "cli/cmd_run.h"
 #include "cli/commands.h"
 #include "cli/living_args.h"

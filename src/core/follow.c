@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "base/rest.h"
+#include "base/trim.h"
 #include "base/turns.h"
 #include "core/disk_watch.h"
 #include "runtime/runtime.h"

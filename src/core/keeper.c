@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "base/rest.h"
+#include "base/trim.h"
 #include "base/turns.h"
 #include "core/disk_watch.h"
 #include "core/ground.h"

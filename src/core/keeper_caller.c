@@ -7,8 +7,8 @@
  */
 #include "base/err.h"
 #include "base/fd.h"
-#include "base/rest.h"
 #include "base/title.h"
+#include "base/trim.h"
 #include "core/keeper.h"
 #include "core/run.h"
 #include <errno.h>

@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/payload.h"
-#include "base/rest.h"
+#include "base/trim.h"
 #include "runtime/local/act_as.h"
 #include "runtime/local/freezer.h"
 #include "runtime/local/init_files.h"

@@ -1,5 +1,5 @@
-/* rest.c - see rest.h. */
-#include "base/rest.h"
+/* trim.c - see trim.h. */
+#include "base/trim.h"
 #include <errno.h>
 #include <malloc.h>
 #include <stdbool.h>

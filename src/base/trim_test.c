@@ -1,4 +1,4 @@
-#include "base/rest.h"
+#include "base/trim.h"
 #include "harness.h"
 #include <stdlib.h>
 #include <string.h>

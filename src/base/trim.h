@@ -1,5 +1,5 @@
 /*
- * rest.h - memory that a process gives back when it has nothing to do but wait.
+ * trim.h - memory that a process gives back when it has nothing to do but wait.
  *
  * There may be hundreds of such processes, and each began as a copy of one that had a lot to
  * do. None of this changes what a process can do later: what it needs again comes back, as
