@@ -1,4 +1,4 @@
-/* python_embed.c - runs while carrel is built: a file becomes bytes in a C array. */
+/* embed.c - runs while carrel is built: a file becomes bytes in a C array. */
 #include <stdio.h>
 
 int main(int argc, char **argv)
