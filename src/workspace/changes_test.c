@@ -6,11 +6,11 @@
  */
 #include "base/err.h"
 #include "base/str.h"
+#include "git/format/treepath.h"
 #include "harness.h"
 #include "workspace/changes.h"
 #include "workspace/git_program.h"
 #include "workspace/random_edits.h"
-#include "workspace/treepath.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <sched.h>

@@ -8,10 +8,10 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "git/format/treepath.h"
 #include "workspace/harvest.h"
 #include "workspace/name.h"
 #include "workspace/quarantine.h"
-#include "workspace/treepath.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

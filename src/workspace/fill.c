@@ -5,7 +5,7 @@
 #include "workspace/fill.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "workspace/index.h"
+#include "git/format/index.h"
 #include "workspace/private.h"
 #include <assert.h>
 #include <errno.h>

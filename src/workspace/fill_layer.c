@@ -9,9 +9,9 @@
  */
 #include "base/err.h"
 #include "base/fd.h"
+#include "git/format/index.h"
 #include "workspace/delta.h"
 #include "workspace/fill.h"
-#include "workspace/index.h"
 #include "workspace/name.h"
 #include <dirent.h>
 #include <errno.h>

@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/path.h"
-#include "workspace/config.h"
+#include "git/format/config.h"
 #include "workspace/fill.h"
 #include "workspace/newfile.h"
 #include "workspace/private.h"

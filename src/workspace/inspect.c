@@ -5,9 +5,9 @@
 #include "workspace/inspect.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "git/format/treepath.h"
 #include "workspace/difftree.h"
 #include "workspace/quarantine.h"
-#include "workspace/treepath.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

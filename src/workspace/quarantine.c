@@ -3,10 +3,10 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/tree.h"
+#include "git/format/treepath.h"
 #include "workspace/harvest.h"
 #include "workspace/name.h"
 #include "workspace/objects.h"
-#include "workspace/treepath.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

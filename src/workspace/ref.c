@@ -11,8 +11,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "git/format/packed.h"
 #include "workspace/name.h"
-#include "workspace/packed.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>

@@ -8,8 +8,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "git/format/packed.h"
 #include "workspace/name.h"
-#include "workspace/packed.h"
 #include "workspace/ref.h"
 #include <dirent.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* template.c - what the private git dirs of all runs of a commit have in common. */
 #include "base/err.h"
 #include "base/fd.h"
-#include "workspace/config.h"
+#include "git/format/config.h"
 #include "workspace/newfile.h"
 #include "workspace/private.h"
 #include <errno.h>

@@ -13,11 +13,11 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "git/format/ignore.h"
+#include "git/format/treepath.h"
 #include "workspace/changes.h"
-#include "workspace/ignore.h"
 #include "workspace/lower.h"
 #include "workspace/overlay_marks.h"
-#include "workspace/treepath.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

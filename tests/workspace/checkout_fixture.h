@@ -3,11 +3,11 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/tree.h"
+#include "git/format/index.h"
 #include "harness.h"
 #include "workspace/checkout.h"
 #include "workspace/checkout_facts.h"
 #include "workspace/git_program.h"
-#include "workspace/index.h"
 #include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* config.c - the table of settings that a run gets, and git's quoting. */
-#include "workspace/config.h"
+#include "git/format/config.h"
 #include "base/buf.h"
 #include <string.h>
 

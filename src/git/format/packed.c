@@ -1,5 +1,5 @@
 /* packed.c - looking things up in packed-refs without reading all of it. */
-#include "workspace/packed.h"
+#include "git/format/packed.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "workspace/config.h"
+#include "git/format/config.h"
 #include "workspace/place_fixture.h"
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 #include "base/fd.h"
 #include "base/sha1.h"
 #include "fuzz.h"
-#include "workspace/index.h"
+#include "git/format/index.h"
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>

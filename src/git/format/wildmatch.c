@@ -6,7 +6,7 @@
  * tried otherwise; the same holds for the last "*" within one component of the path. So the
  * work is bounded by a product of lengths and no pattern makes it explode.
  */
-#include "workspace/wildmatch.h"
+#include "git/format/wildmatch.h"
 #include <string.h>
 
 /* Reading position in the pattern. */

@@ -1,6 +1,6 @@
 /* packed_fuzz.c - a packed-refs file with bytes of any kind. */
 #include "fuzz.h"
-#include "workspace/packed.h"
+#include "git/format/packed.h"
 
 static void require(bool holds)
 {

@@ -2,9 +2,9 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "base/tree.h"
+#include "git/format/ignore.h"
 #include "harness.h"
 #include "workspace/git_program.h"
-#include "workspace/ignore.h"
 #include "workspace/random.h"
 #include <errno.h>
 #include <inttypes.h>

@@ -3,7 +3,7 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "fuzz.h"
-#include "workspace/ignore.h"
+#include "git/format/ignore.h"
 #include <stdbool.h>
 
 static void require(bool holds)

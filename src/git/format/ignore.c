@@ -3,9 +3,9 @@
  *
  * A line is kept as a slice of its file's text: an escape stays an escape until it is matched.
  */
-#include "workspace/ignore.h"
+#include "git/format/ignore.h"
 #include "base/err.h"
-#include "workspace/wildmatch.h"
+#include "git/format/wildmatch.h"
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>

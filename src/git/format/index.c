@@ -1,6 +1,6 @@
 /* index.c - reads and re-owns index files. Every number in them is checked before it is used.
  */
-#include "workspace/index.h"
+#include "git/format/index.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/sha1.h"

@@ -1,5 +1,5 @@
 /* treepath.c - names that a tree must not hold. */
-#include "workspace/treepath.h"
+#include "git/format/treepath.h"
 #include "base/buf.h"
 #include <limits.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* config_fuzz.c - a list of settings of any bytes: only what is on the table comes through. */
 #include "base/buf.h"
 #include "fuzz.h"
-#include "workspace/config.h"
+#include "git/format/config.h"
 
 /* Lines begin with a section or with a tab and a name; what a value holds cannot begin one. */
 static void check_lines(const struct buf *text)

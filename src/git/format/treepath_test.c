@@ -1,6 +1,6 @@
 #include "base/buf.h"
+#include "git/format/treepath.h"
 #include "harness.h"
-#include "workspace/treepath.h"
 #include <limits.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
+#include "git/format/wildmatch.h"
 #include "harness.h"
-#include "workspace/wildmatch.h"
 #include <string.h>
 
 static bool match(const char *pattern, const char *text, enum wildmatch_scope scope)

@@ -1,8 +1,8 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/sha1.h"
+#include "git/format/index.h"
 #include "harness.h"
-#include "workspace/index.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
