@@ -6,8 +6,8 @@
 #include "base/fd.h"
 #include "core/names.h"
 #include "core/workplace.h"
+#include "git/git.h"
 #include "workspace/changes.h"
-#include "workspace/git.h"
 #include "workspace/harvest.h"
 #include "workspace/include.h"
 #include <carrel/run.h>

@@ -8,7 +8,7 @@
  * unless the run's own commits have it.
  */
 #pragma once
-#include "workspace/repo.h"
+#include "git/repo.h"
 
 struct carrel_error;
 struct names;

@@ -5,8 +5,8 @@
 #include "base/tree.h"
 #include "core/state.h"
 #include "core/workplace.h"
+#include "git/git.h"
 #include "workspace/cached.h"
-#include "workspace/git.h"
 #include "workspace/private.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "core/workplace.h"
-#include "workspace/git.h"
+#include "git/git.h"
 #include "workspace/private.h"
 #include <errno.h>
 #include <fcntl.h>

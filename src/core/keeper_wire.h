@@ -9,9 +9,9 @@
 #pragma once
 #include "base/payload.h"
 #include "core/result.h"
+#include "git/name.h"
 #include "runtime/files.h"
 #include "runtime/runtime.h"
-#include "workspace/name.h"
 #include <carrel/error.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -4,9 +4,9 @@
 #include "core/quarantine.h"
 #include "core/target.h"
 #include "core/workplace.h"
+#include "git/git.h"
+#include "git/ref.h"
 #include "workspace/folder.h"
-#include "workspace/git.h"
-#include "workspace/ref.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>

@@ -4,8 +4,8 @@
 #include "base/str.h"
 #include "core/living_sweep.h"
 #include "core/state.h"
+#include "git/name.h"
 #include "policy/policy.h"
-#include "workspace/name.h"
 #include <errno.h>
 #include <string.h>
 

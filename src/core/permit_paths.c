@@ -2,8 +2,8 @@
 #include "core/permit_paths.h"
 #include "base/err.h"
 #include "base/path.h"
+#include "git/repo.h"
 #include "policy/policy.h"
-#include "workspace/repo.h"
 #include "workspace/workspace.h"
 #include <carrel/run.h>
 #include <errno.h>

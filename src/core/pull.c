@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "workspace/program.h"
+#include "git/program.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>

@@ -2,9 +2,9 @@
 #pragma once
 #include "base/buf.h"
 #include "core/capture.h"
+#include "git/name.h"
 #include "journal/journal.h"
 #include "runtime/runtime.h"
-#include "workspace/name.h"
 #include <carrel/run.h>
 
 struct json;

@@ -7,9 +7,9 @@
 #include "core/restack.h"
 #include "core/state.h"
 #include "core/tree_kind.h"
+#include "git/name.h"
 #include "workspace/dirty.h"
 #include "workspace/folder.h"
-#include "workspace/name.h"
 #include "workspace/renew.h"
 #include <assert.h>
 #include <carrel/run.h>

@@ -6,9 +6,9 @@
  */
 #pragma once
 #include "base/auto.h"
+#include "git/repo.h"
 #include "runtime/runtime.h"
 #include "workspace/checkout.h"
-#include "workspace/repo.h"
 #include "workspace/workspace.h"
 #include <limits.h>
 

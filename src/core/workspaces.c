@@ -9,9 +9,9 @@
 #include "core/target.h"
 #include "core/workplace.h"
 #include "core/workspaces_hold.h"
+#include "git/ref.h"
 #include "workspace/admin.h"
 #include "workspace/opened.h"
-#include "workspace/ref.h"
 #include "workspace/renew.h"
 #include <errno.h>
 #include <limits.h>

@@ -6,7 +6,7 @@
 #include "core/picture.h"
 #include "core/state.h"
 #include "core/workplace.h"
-#include "workspace/ref.h"
+#include "git/ref.h"
 #include "workspace/renew.h"
 #include "workspace/upper.h"
 #include <errno.h>

@@ -12,8 +12,8 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/tree.h"
-#include "workspace/name.h"
-#include "workspace/newfile.h"
+#include "git/name.h"
+#include "git/newfile.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

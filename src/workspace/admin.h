@@ -6,7 +6,7 @@
  * be told apart again, and tasks may number their runs as they like.
  */
 #pragma once
-#include "workspace/repo.h"
+#include "git/repo.h"
 
 /*
  * Brings it with locked ("carrel run <run>"), gitdir (path of the future .git file), commondir

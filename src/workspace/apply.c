@@ -7,8 +7,8 @@
  */
 #include "base/err.h"
 #include "base/fd.h"
+#include "git/name.h"
 #include "workspace/apply_job.h"
-#include "workspace/name.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

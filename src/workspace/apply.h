@@ -2,7 +2,7 @@
  * apply.h - a result reaches the user's checked-out tree, all of it or none.
  */
 #pragma once
-#include "workspace/repo.h"
+#include "git/repo.h"
 #include <stdbool.h>
 
 struct carrel_error;

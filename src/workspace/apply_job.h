@@ -4,10 +4,10 @@
  */
 #pragma once
 #include "base/buf.h"
+#include "git/delta.h"
+#include "git/scratch.h"
+#include "git/status.h"
 #include "workspace/apply.h"
-#include "workspace/delta.h"
-#include "workspace/scratch.h"
-#include "workspace/survey.h"
 #include "workspace/swap.h"
 
 #define APPLY_MAX_BYTES ((size_t)1 << 30)

@@ -5,10 +5,10 @@
  */
 #include "base/err.h"
 #include "base/str.h"
+#include "git/combine.h"
 #include "git/format/treepath.h"
+#include "git/name.h"
 #include "workspace/apply_job.h"
-#include "workspace/combine.h"
-#include "workspace/name.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>

@@ -16,7 +16,7 @@
  * changes it afterwards.
  */
 #pragma once
-#include "workspace/repo.h"
+#include "git/repo.h"
 #include <stdint.h>
 #include <sys/types.h>
 

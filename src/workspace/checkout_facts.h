@@ -5,8 +5,8 @@
  */
 #pragma once
 #include "base/boot.h"
+#include "git/conversion.h"
 #include "workspace/checkout.h"
-#include "workspace/conversion.h"
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>

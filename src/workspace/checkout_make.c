@@ -9,12 +9,12 @@
 #include "base/fd.h"
 #include "base/tree.h"
 #include "git/format/index.h"
+#include "git/name.h"
+#include "git/newfile.h"
 #include "workspace/checkout.h"
 #include "workspace/checkout_facts.h"
 #include "workspace/fill.h"
 #include "workspace/monitor.h"
-#include "workspace/name.h"
-#include "workspace/newfile.h"
 #include "workspace/private.h"
 #include <errno.h>
 #include <fcntl.h>

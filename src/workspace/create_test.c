@@ -1,7 +1,7 @@
+#include "git/ref.h"
 #include "workspace/admin.h"
 #include "workspace/place_fixture.h"
 #include "workspace/private.h"
-#include "workspace/ref.h"
 #include <dirent.h>
 #include <sys/file.h>
 

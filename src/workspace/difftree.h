@@ -1,6 +1,6 @@
 /* difftree.h - the difference of two commits, path by path, as git diff-tree tells it. */
 #pragma once
-#include "workspace/git.h"
+#include "git/git.h"
 #include <stdbool.h>
 #include <stdint.h>
 

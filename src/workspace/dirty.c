@@ -3,9 +3,9 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/tree.h"
-#include "workspace/combine.h"
-#include "workspace/name.h"
-#include "workspace/survey.h"
+#include "git/combine.h"
+#include "git/name.h"
+#include "git/status.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

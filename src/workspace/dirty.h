@@ -1,6 +1,6 @@
 /* dirty.h - the user's uncommitted work as a commit to start from. */
 #pragma once
-#include "workspace/repo.h"
+#include "git/repo.h"
 
 /*
  * A commit of what the tracked files are now, staged or not, on top of HEAD; HEAD itself when

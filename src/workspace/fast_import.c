@@ -9,8 +9,8 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "git/format/treepath.h"
+#include "git/name.h"
 #include "workspace/harvest.h"
-#include "workspace/name.h"
 #include "workspace/quarantine.h"
 #include <dirent.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* Changes become commits: the same trees that git itself would write. */
-#include "workspace/git.h"
+#include "git/git.h"
 #include "workspace/harvest_fixture.h"
 
 static const struct harvest_author author = {

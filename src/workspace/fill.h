@@ -5,8 +5,8 @@
  */
 #pragma once
 #include "base/buf.h"
+#include "git/git.h"
 #include "workspace/checkout_facts.h"
-#include "workspace/git.h"
 
 struct carrel_error;
 

@@ -2,8 +2,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "git/newfile.h"
 #include "workspace/fill.h"
-#include "workspace/newfile.h"
 #include "workspace/private.h"
 #include <assert.h>
 #include <errno.h>

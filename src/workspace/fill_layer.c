@@ -9,10 +9,10 @@
  */
 #include "base/err.h"
 #include "base/fd.h"
+#include "git/delta.h"
 #include "git/format/index.h"
-#include "workspace/delta.h"
+#include "git/name.h"
 #include "workspace/fill.h"
-#include "workspace/name.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

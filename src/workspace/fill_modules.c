@@ -11,10 +11,10 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "git/format/config.h"
+#include "git/newfile.h"
+#include "git/ref.h"
 #include "workspace/fill.h"
-#include "workspace/newfile.h"
 #include "workspace/private.h"
-#include "workspace/ref.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>

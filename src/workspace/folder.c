@@ -10,9 +10,9 @@
 #include "base/path.h"
 #include "base/sha256.h"
 #include "base/str.h"
-#include "workspace/combine.h"
+#include "git/combine.h"
+#include "git/name.h"
 #include "workspace/folder_walk.h"
-#include "workspace/name.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

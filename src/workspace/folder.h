@@ -7,7 +7,7 @@
  *       empty/<commit>                the empty directories, which git does not know
  */
 #pragma once
-#include "workspace/repo.h"
+#include "git/repo.h"
 
 /*
  * Takes the folder `dir` as it is: every file, ignored or not, byte by byte, without any

@@ -1,6 +1,6 @@
 #include "base/err.h"
+#include "git/combine.h"
 #include "workspace/apply.h"
-#include "workspace/combine.h"
 #include "workspace/folder.h"
 #include "workspace/git_fixture.h"
 #include <errno.h>

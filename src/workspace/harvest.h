@@ -6,7 +6,7 @@
  * looked at. Only harvest_publish() moves them into the repository.
  */
 #pragma once
-#include "workspace/repo.h"
+#include "git/repo.h"
 #include "workspace/upper.h"
 #include <stdint.h>
 

@@ -3,7 +3,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/str.h"
-#include "workspace/beneath.h"
+#include "git/beneath.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

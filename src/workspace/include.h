@@ -5,7 +5,7 @@
  * work tree. Patterns are those of gitignore(5).
  */
 #pragma once
-#include "workspace/repo.h"
+#include "git/repo.h"
 #include <stdint.h>
 
 struct include_list {

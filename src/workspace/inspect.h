@@ -1,6 +1,6 @@
 /* inspect.h - is a run's commit one that may wait in the quarantine? */
 #pragma once
-#include "workspace/git.h"
+#include "git/git.h"
 #include "workspace/harvest.h"
 
 struct carrel_error;

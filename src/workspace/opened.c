@@ -7,10 +7,10 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/tree.h"
+#include "git/combine.h"
+#include "git/ref.h"
+#include "git/scratch.h"
 #include "workspace/admin.h"
-#include "workspace/combine.h"
-#include "workspace/ref.h"
-#include "workspace/scratch.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

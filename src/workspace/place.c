@@ -2,7 +2,7 @@
 #include "workspace/place.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "workspace/name.h"
+#include "git/name.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

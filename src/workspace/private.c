@@ -2,9 +2,9 @@
 #include "workspace/private.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "workspace/name.h"
-#include "workspace/newfile.h"
-#include "workspace/ref.h"
+#include "git/name.h"
+#include "git/newfile.h"
+#include "git/ref.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>

@@ -6,7 +6,7 @@
  * of the other refs). Nothing in it is ever read as configuration by the host.
  */
 #pragma once
-#include "workspace/repo.h"
+#include "git/repo.h"
 
 /* Where the parts appear in the sandbox. */
 #define PRIVATE_GIT_DIR "/run/carrel/git"

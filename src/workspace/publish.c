@@ -12,11 +12,11 @@
  */
 #include "base/err.h"
 #include "base/fd.h"
+#include "git/name.h"
+#include "git/objects.h"
+#include "git/ref.h"
 #include "workspace/harvest.h"
-#include "workspace/name.h"
-#include "workspace/objects.h"
 #include "workspace/quarantine.h"
-#include "workspace/ref.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>

@@ -4,9 +4,9 @@
 #include "base/fd.h"
 #include "base/tree.h"
 #include "git/format/treepath.h"
+#include "git/name.h"
+#include "git/objects.h"
 #include "workspace/harvest.h"
-#include "workspace/name.h"
-#include "workspace/objects.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

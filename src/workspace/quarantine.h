@@ -8,8 +8,8 @@
  */
 #pragma once
 #include "base/auto.h"
-#include "workspace/git.h"
-#include "workspace/repo.h"
+#include "git/git.h"
+#include "git/repo.h"
 
 struct carrel_error;
 

@@ -3,10 +3,10 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/tree.h"
+#include "git/ref.h"
 #include "workspace/admin.h"
 #include "workspace/harvest.h"
 #include "workspace/record.h"
-#include "workspace/ref.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -8,10 +8,10 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "git/name.h"
+#include "git/newfile.h"
+#include "git/repo.h"
 #include "workspace/lower.h"
-#include "workspace/name.h"
-#include "workspace/newfile.h"
-#include "workspace/repo.h"
 #include "workspace/stack.h"
 #include <errno.h>
 #include <stdbool.h>

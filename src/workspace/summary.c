@@ -1,11 +1,11 @@
 /* summary.c - what lies between two commits, counted and sorted out for a reviewer. */
 #include "base/err.h"
 #include "base/str.h"
+#include "git/name.h"
+#include "git/sensitive.h"
 #include "workspace/difftree.h"
 #include "workspace/harvest.h"
-#include "workspace/name.h"
 #include "workspace/quarantine.h"
-#include "workspace/sensitive.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/tree.h"
-#include "workspace/beneath.h"
+#include "git/beneath.h"
 #include "workspace/swap_journal.h"
 #include <errno.h>
 #include <fcntl.h>

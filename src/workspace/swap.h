@@ -16,7 +16,7 @@
  * the crash are left as they are.
  */
 #pragma once
-#include "workspace/repo.h"
+#include "git/repo.h"
 #include <sys/stat.h>
 
 #define SWAP_DIR "carrel-apply"

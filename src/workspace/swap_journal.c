@@ -6,8 +6,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "workspace/beneath.h"
-#include "workspace/name.h"
+#include "git/beneath.h"
+#include "git/name.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

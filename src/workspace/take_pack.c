@@ -10,9 +10,9 @@
  */
 #include "base/err.h"
 #include "base/str.h"
+#include "git/name.h"
 #include "workspace/harvest.h"
 #include "workspace/inspect.h"
-#include "workspace/name.h"
 #include "workspace/quarantine.h"
 #include <errno.h>
 #include <inttypes.h>

@@ -2,7 +2,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "git/format/config.h"
-#include "workspace/newfile.h"
+#include "git/newfile.h"
 #include "workspace/private.h"
 #include <errno.h>
 #include <fcntl.h>

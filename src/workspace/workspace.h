@@ -15,9 +15,9 @@
  */
 #pragma once
 #include "base/auto.h"
+#include "git/name.h"
+#include "git/repo.h"
 #include "workspace/checkout.h"
-#include "workspace/name.h"
-#include "workspace/repo.h"
 #include <stdbool.h>
 #include <stdint.h>
 

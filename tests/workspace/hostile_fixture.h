@@ -3,7 +3,7 @@
  * not.
  */
 #pragma once
-#include "workspace/git.h"
+#include "git/git.h"
 #include "workspace/harvest_fixture.h"
 
 /* A tree under construction, as bytes. */

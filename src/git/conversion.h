@@ -1,0 +1,32 @@
+/*
+ * conversion.h - whether files on disk differ from the blobs they come from.
+ *
+ * Attributes and configuration may have git convert content on its way in and out. Where they
+ * do, only git may turn a file back into a blob.
+ */
+#pragma once
+#include "git/repo.h"
+#include <limits.h>
+#include <stdbool.h>
+
+struct carrel_error;
+
+#define CONVERSION_DIGEST_MAX 65
+
+struct conversion {
+    bool has_filters;   /* filter, ident, working-tree-encoding; modes or links not recorded */
+    bool has_line_ends; /* text, eol, crlf; core.autocrlf */
+    char digest[CONVERSION_DIGEST_MAX]; /* of all settings outside of commits */
+};
+
+/* Pure: what one attributes file asks for. Adds to `out`. */
+void conversion_of_attributes(const char *text, size_t len, struct conversion *out);
+
+/* What the user's configuration and attributes outside of commits ask for. */
+int conversion_of_settings(
+        const struct repo *repo, struct conversion *out, struct carrel_error *err);
+
+/* Where `git` has the user's own attributes: core.attributesFile, else the usual place. Empty:
+ * nowhere. There need not be such a file. */
+int conversion_global_attributes(
+        const struct git *git, char path[static PATH_MAX], struct carrel_error *err);

@@ -1,0 +1,111 @@
+/* gitdir.c - what makes a directory a git dir. */
+#include "git/gitdir.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int gitdir_open(int at, const char *path)
+{
+    int fd = openat(at, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+    return fd < 0 ? -errno : fd;
+}
+
+int gitdir_path(int fd, char **out, struct carrel_error *err)
+{
+    char link[64], path[PATH_MAX];
+
+    (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    ssize_t n = readlink(link, path, sizeof(path));
+    if (n < 0)
+        return err_set_errno(err, -errno, "read '%s'", link);
+    if (n == 0 || (size_t)n >= sizeof(path) || path[0] != '/')
+        return err_set_errno(err, -ENAMETOOLONG, "read '%s'", link);
+    char *copy = strndup(path, (size_t)n);
+    if (!copy)
+        return err_set_errno(err, -ENOMEM, "open a repository");
+    free(*out);
+    *out = copy;
+    return 0;
+}
+
+int gitdir_load(int dir, const char *name, size_t max, struct buf *out)
+{
+    AUTO(fd_close)
+    int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    char chunk[8192];
+
+    if (fd < 0)
+        return -errno;
+    *out = BUF_INIT(max);
+    for (;;) {
+        ssize_t n = fd_read_all(fd, chunk, sizeof(chunk));
+        if (n < 0)
+            return (int)n;
+        buf_add(out, chunk, (size_t)n);
+        if (out->is_short)
+            return -EFBIG;
+        if (n == 0)
+            return 0;
+    }
+}
+
+int gitdir_load_path(int dir, const char *name, char path[static PATH_MAX])
+{
+    ssize_t n = fd_read_file(dir, name, path, PATH_MAX);
+
+    if (n < 0)
+        return (int)n;
+    while (n > 0 && (path[n - 1] == '\n' || path[n - 1] == '\r'))
+        path[--n] = '\0';
+    return n == 0 || strlen(path) != (size_t)n ? -EBADMSG : 0;
+}
+
+static bool has_head(int dir)
+{
+    char head[256];
+    ssize_t n = readlinkat(dir, "HEAD", head, sizeof(head) - 1); /* as it once was */
+
+    if (n > 0)
+        return n > 5 && memcmp(head, "refs/", 5) == 0;
+    n = fd_read_file(dir, "HEAD", head, sizeof(head));
+    if (n < 0)
+        return false;
+    if (strncmp(head, "ref:", 4) == 0)
+        return strncmp(head + 4 + strspn(head + 4, " \t"), "refs/", 5) == 0;
+    return strspn(head, "0123456789abcdefABCDEF") >= 40;
+}
+
+static bool has_dir(int at, const char *name)
+{
+    struct stat st;
+
+    return fstatat(at, name, &st, 0) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* Opens the common dir of the git dir `fd`: another one for a linked work tree, else itself. */
+static int open_common(int fd)
+{
+    char path[PATH_MAX];
+    int r = gitdir_load_path(fd, "commondir", path);
+
+    if (r == -ENOENT)
+        return gitdir_open(fd, ".");
+    return r < 0 ? r : gitdir_open(fd, path);
+}
+
+bool gitdir_is_one(int fd, int *common)
+{
+    if (!has_head(fd))
+        return false;
+    AUTO(fd_close) int at = open_common(fd);
+    if (at < 0 || !has_dir(at, "objects") || !has_dir(at, "refs"))
+        return false;
+    *common = fd_steal(&at);
+    return true;
+}

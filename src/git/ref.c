@@ -1,0 +1,493 @@
+/*
+ * ref.c - one reference: read and made by our own hands, moved and deleted by git's.
+ *
+ * A reference is the file <name> or, if that is not there, a line of packed-refs. Who changes
+ * one holds <name>.lock. `git pack-refs` first puts a value into packed-refs and then removes
+ * the file, under that same lock. So the file is always looked at before packed-refs: in the
+ * other order a reference could be missed while it moves from one to the other.
+ */
+#include "git/ref.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "git/format/packed.h"
+#include "git/name.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CONTAINS_MAX 65536
+#define CONTAINS_TIMEOUT_MS 120000
+#define SYMREF_DEPTH 5    /* as git */
+#define LOCK_WAIT_MS 3000 /* for another's lock: it is held for the time of a few writes */
+#define STALE_LOCK_S 10
+#define GIT_TIMEOUT_MS 60000 /* for git itself, which waits for locks too */
+
+/*
+ * git-check-ref-format(1). The name becomes a path, so this is also what keeps it below the
+ * git dir.
+ */
+bool ref_is_name(const char *name)
+{
+    size_t len = strlen(name);
+
+    if (strcmp(name, "HEAD") == 0)
+        return true;
+    if (strncmp(name, "refs/", 5) != 0 || len > REF_NAME_MAX || name[len - 1] == '.' ||
+            strstr(name, "..") || strstr(name, "@{"))
+        return false;
+    for (const char *part = name; part; part = strchr(part, '/')) {
+        part += *part == '/';
+        size_t part_len = strcspn(part, "/");
+        if (part_len == 0 || part_len > NAME_MAX - 5 || part[0] == '.')
+            return false;
+        if (part_len >= 5 && memcmp(part + part_len - 5, ".lock", 5) == 0)
+            return false;
+        for (size_t i = 0; i < part_len; i++)
+            if ((unsigned char)part[i] <= ' ' || strchr("\x7f~^:?*[\\", part[i]))
+                return false;
+    }
+    return true;
+}
+
+static int check_name(const char *name, struct carrel_error *err)
+{
+    return ref_is_name(name) ? 0 : err_set(err, -EINVAL, "this is not the name of a reference");
+}
+
+static size_t oid_len(const struct repo *repo)
+{
+    return repo->is_sha256 ? 64 : 40;
+}
+
+static bool is_oid(const struct repo *repo, const char *text)
+{
+    return name_is_oid(text) && strlen(text) == oid_len(repo);
+}
+
+/* A few references belong to each work tree, the others to all of them. */
+static const char *home_of(const struct repo *repo, const char *name)
+{
+    static const char *const own[] = { "refs/bisect/", "refs/worktree/", "refs/rewritten/" };
+
+    if (strncmp(name, "refs/", 5) != 0)
+        return repo->git_dir;
+    for (size_t i = 0; i < ARRAY_LEN(own); i++)
+        if (strncmp(name, own[i], strlen(own[i])) == 0)
+            return repo->git_dir;
+    return repo->common_dir;
+}
+
+/*
+ * Reads the file of a reference. Returns 0 with `oid`, 1 with the name that a symbolic one
+ * points to in `target`, -ENOENT: there is no such file (it may be packed).
+ */
+static int read_loose(const struct repo *repo, const char *name, char oid[static OID_MAX],
+        char target[static REF_NAME_MAX + 1], struct carrel_error *err)
+{
+    char path[PATH_MAX + REF_NAME_MAX + 2], text[REF_NAME_MAX + 64];
+
+    (void)snprintf(path, sizeof(path), "%s/%s", home_of(repo, name), name);
+    ssize_t n = fd_read_file(AT_FDCWD, path, text, sizeof(text));
+    if (n == -ENOENT || n == -ENOTDIR || n == -EISDIR)
+        return -ENOENT;
+    if (n < 0)
+        return err_set_errno(err, (int)n, "read '%s'", path);
+
+    while (n > 0 && (text[n - 1] == '\n' || text[n - 1] == ' '))
+        text[--n] = '\0';
+    if (strncmp(text, "ref:", 4) == 0) {
+        const char *to = text + 4 + strspn(text + 4, " \t");
+        if (ref_is_name(to)) {
+            (void)snprintf(target, REF_NAME_MAX + 1, "%.*s", REF_NAME_MAX, to);
+            return 1;
+        }
+    } else if (strlen(text) > oid_len(repo) && text[oid_len(repo)] == '\t') {
+        text[oid_len(repo)] = '\0'; /* FETCH_HEAD and the like say more */
+    }
+    if (!is_oid(repo, text))
+        return err_set(err, -EBADMSG, "'%s' is damaged; try: git fsck", path);
+    memcpy(oid, text, oid_len(repo) + 1);
+    return 0;
+}
+
+static int read_packed(const struct repo *repo, const struct packed *packed, const char *name,
+        char oid[static OID_MAX], struct carrel_error *err)
+{
+    size_t len = strlen(name);
+    struct packed_ref ref;
+
+    if (!packed_read(packed, packed_find(packed, name, len), &ref) || ref.name_len != len ||
+            memcmp(ref.name, name, len) != 0)
+        return -ENOENT;
+    if (ref.oid_len == oid_len(repo))
+        (void)snprintf(oid, OID_MAX, "%.*s", (int)ref.oid_len, ref.oid);
+    if (ref.oid_len != oid_len(repo) || !is_oid(repo, oid))
+        return err_set(
+                err, -EBADMSG, "'%s/packed-refs' is damaged; try: git fsck", repo->common_dir);
+    return 0;
+}
+
+static int no_such(const char *name, struct carrel_error *err)
+{
+    return err_set(err, -ENOENT, "there is no reference '%s'", name);
+}
+
+/* References that are not files: only git knows. */
+static int read_by_git(const struct repo *repo, const char *name, char oid[static OID_MAX],
+        struct carrel_error *err)
+{
+    AUTO(buf_finish) struct buf output = BUF_INIT(256);
+    struct git git = repo_git(repo);
+    struct git_io io = GIT_IO_INIT;
+
+    git.git_dir = repo->git_dir; /* HEAD is each work tree's own */
+    io.output = &output;
+    io.timeout_ms = GIT_TIMEOUT_MS;
+    int r = git_run(
+            &git, GIT_ARGS("rev-parse", "-q", "--verify", "--end-of-options", name), &io, err);
+    if (r < 0)
+        return r;
+    if (r == 1)
+        return no_such(name, err);
+    if (r > 0 || output.len < oid_len(repo))
+        return -EIO;
+    (void)snprintf(oid, OID_MAX, "%.*s", (int)oid_len(repo), output.data);
+    return is_oid(repo, oid) ? 0 : err_set(err, -EIO, "git rev-parse gave no object id");
+}
+
+/* One step: the value, or where a symbolic reference points to. */
+static int read_once(const struct repo *repo, const char *name, char oid[static OID_MAX],
+        char target[static REF_NAME_MAX + 1], struct carrel_error *err)
+{
+    int r = read_loose(repo, name, oid, target, err);
+
+    if (r != -ENOENT || strncmp(name, "refs/", 5) != 0)
+        return r;
+    AUTO(packed_close) struct packed packed = { 0 };
+    r = packed_open(repo->common_dir, &packed, err);
+    return r < 0 ? r : read_packed(repo, &packed, name, oid, err);
+}
+
+int ref_read(const struct repo *repo, const char *name, char oid[static OID_MAX],
+        struct carrel_error *err)
+{
+    char found[OID_MAX], target[REF_NAME_MAX + 1];
+    char at[REF_NAME_MAX + 1];
+    int r = check_name(name, err);
+
+    if (r < 0)
+        return r;
+    if (!repo->has_file_refs)
+        return read_by_git(repo, name, oid, err);
+    (void)snprintf(at, sizeof(at), "%s", name);
+    for (int depth = 0; depth <= SYMREF_DEPTH; depth++) {
+        r = read_once(repo, at, found, target, err);
+        if (r == -ENOENT)
+            return no_such(at, err);
+        if (r < 0)
+            return r;
+        if (r == 0) {
+            memcpy(oid, found, OID_MAX);
+            return 0;
+        }
+        memcpy(at, target, sizeof(at));
+    }
+    return err_set(err, -ELOOP, "the reference '%s' points to itself", name);
+}
+
+/* Makes the directories above `path`, from the byte `below` on. */
+static int make_parents(char *path, size_t below)
+{
+    for (char *slash = strchr(path + below, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        int r = mkdir(path, 0777) < 0 && errno != EEXIST ? -errno : 0;
+        *slash = '/';
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+/*
+ * Makes the lock file. git removes directories that became empty while we make them, so that
+ * is tried again as well, and all of it only for a bounded time.
+ */
+static int take_lock(char *path, size_t home_len, const char *name, struct carrel_error *err)
+{
+    uint64_t deadline_ns = clock_ns() + (uint64_t)LOCK_WAIT_MS * 1000000;
+    int pause_ms = 1;
+
+    for (;;) {
+        int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+        if (fd >= 0)
+            return fd;
+        int r = -errno;
+        if (r == -ENOENT)
+            r = make_parents(path, home_len + 1);
+        if (r == -ENOTDIR)
+            return err_set(err, r,
+                    "cannot make '%s': a reference is where it needs a directory", name);
+        if (r < 0 && r != -EEXIST && r != -ENOENT)
+            return err_set_errno(err, r, "make '%s'", path);
+        if (clock_ns() > deadline_ns)
+            return err_set(err, -EBUSY,
+                    "'%s' is there: another process is changing the reference, or one crashed "
+                    "while it did; in that case remove the file",
+                    path);
+        if (r < 0) {
+            (void)poll(NULL, 0, pause_ms);
+            pause_ms = pause_ms < 32 ? 2 * pause_ms : pause_ms;
+        }
+    }
+}
+
+/* With the lock held: nothing of that name, and nothing that needs the name as a directory, or
+ * that the name would need as one. */
+static int check_free(const struct repo *repo, const char *name, struct carrel_error *err)
+{
+    AUTO(packed_close) struct packed packed = { 0 };
+    char oid[OID_MAX], target[REF_NAME_MAX + 1], part[REF_NAME_MAX + 2];
+    struct packed_ref ref;
+
+    int r = read_loose(repo, name, oid, target, err);
+    if (r >= 0)
+        return err_set(err, -EEXIST, "the reference '%s' exists already", name);
+    if (r != -ENOENT)
+        return r;
+    r = packed_open(repo->common_dir, &packed, err);
+    if (r < 0)
+        return r;
+    r = read_packed(repo, &packed, name, oid, err);
+    if (r != -ENOENT)
+        return r < 0 ? r : err_set(err, -EEXIST, "the reference '%s' exists already", name);
+
+    int len = snprintf(part, sizeof(part), "%s/", name);
+    if (packed_read(&packed, packed_find(&packed, part, (size_t)len), &ref) &&
+            ref.name_len > (size_t)len && memcmp(ref.name, part, (size_t)len) == 0)
+        return err_set(
+                err, -EISDIR, "cannot make '%s': there are references below that name", name);
+    for (const char *slash = strchr(name + 5, '/'); slash; slash = strchr(slash + 1, '/')) {
+        (void)snprintf(part, sizeof(part), "%.*s", (int)(slash - name), name);
+        r = read_packed(repo, &packed, part, oid, err);
+        if (r != -ENOENT)
+            return r < 0 ? r
+                         : err_set(err, -ENOTDIR, "cannot make '%s': '%s' is a reference", name,
+                                   part);
+    }
+    return 0;
+}
+
+static int remove_if_dir(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st;
+    (void)ftw;
+    return type == FTW_DP && rmdir(path) == 0 ? 0 : -1;
+}
+
+/* Directories that hold nothing are what references leave behind that are gone. */
+static int put_in_place(
+        const char *lock, const char *path, const char *name, struct carrel_error *err)
+{
+    for (int tries = 0; tries < 3; tries++) {
+        if (rename(lock, path) == 0)
+            return 0;
+        int r = -errno;
+        if (r != -EISDIR && r != -ENOTEMPTY && r != -EEXIST)
+            return err_set_errno(err, r, "make '%s'", path);
+        if (nftw(path, remove_if_dir, 8, FTW_DEPTH | FTW_PHYS) != 0)
+            break;
+    }
+    return err_set(
+            err, -EISDIR, "cannot make '%s': there are references below that name", name);
+}
+
+/* Fills the lock file and makes it the reference. */
+static int write_loose(const struct repo *repo, int fd, const char *lock, const char *path,
+        const char *name, const char *oid, struct carrel_error *err)
+{
+    char line[OID_MAX + 1];
+    int r = check_free(repo, name, err);
+
+    if (r < 0)
+        return r;
+    int len = snprintf(line, sizeof(line), "%s\n", oid);
+    r = fd_write_all(fd, line, (size_t)len);
+    if (r < 0)
+        return err_set_errno(err, r, "write '%s'", lock);
+    /*
+     * An fsync would cost more than all the rest of a new workspace. It is enough that the
+     * content is on its way before the name: then a file system with ordered data never shows
+     * an empty reference after a power cut, at worst none, and that one can be made again.
+     */
+    (void)sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+    return put_in_place(lock, path, name, err);
+}
+
+static int create_by_git(
+        const struct repo *repo, const char *name, const char *oid, struct carrel_error *err)
+{
+    struct git git = repo_git(repo);
+    struct git_io io = GIT_IO_INIT;
+    char none[OID_MAX], found[OID_MAX];
+
+    io.timeout_ms = GIT_TIMEOUT_MS;
+    memset(none, '0', oid_len(repo));
+    none[oid_len(repo)] = '\0';
+    io.finishes = true;
+    int r = git_run(&git, GIT_ARGS("update-ref", "--no-deref", name, oid, none), &io, err);
+    if (r <= 0)
+        return r;
+    if (ref_read(repo, name, found, NULL) == 0)
+        return err_set(err, -EEXIST, "the reference '%s' exists already", name);
+    return -EIO;
+}
+
+static int check_oid(const struct repo *repo, const char *oid, struct carrel_error *err)
+{
+    return is_oid(repo, oid)
+                   ? 0
+                   : err_set(err, -EINVAL, "this is not an object id of the repository");
+}
+
+int ref_create(
+        const struct repo *repo, const char *name, const char *oid, struct carrel_error *err)
+{
+    const char *home = repo->common_dir;
+    char path[PATH_MAX + REF_NAME_MAX + 2], lock[sizeof(path) + 5];
+    int r = check_name(name, err);
+
+    if (r == 0)
+        r = check_oid(repo, oid, err);
+    if (r < 0)
+        return r;
+    if (home_of(repo, name) != home)
+        return err_set(err, -EINVAL, "'%s' belongs to one work tree", name);
+    if (!repo->has_file_refs || repo->is_shared)
+        return create_by_git(repo, name, oid, err);
+
+    (void)snprintf(path, sizeof(path), "%s/%s", home, name);
+    (void)snprintf(lock, sizeof(lock), "%s.lock", path);
+    AUTO(fd_close) int fd = take_lock(lock, strlen(home), name, err);
+    if (fd < 0)
+        return fd;
+    r = write_loose(repo, fd, lock, path, name, oid, err);
+    if (r < 0)
+        (void)unlink(lock); /* ours: nothing else takes it away */
+    return r;
+}
+
+int ref_remove_stale_lock(const struct repo *repo, const char *name, struct carrel_error *err)
+{
+    char lock[PATH_MAX + REF_NAME_MAX + 8];
+    struct timespec now;
+    struct stat st;
+    int r = check_name(name, err);
+
+    if (r < 0 || !repo->has_file_refs)
+        return r;
+    (void)snprintf(lock, sizeof(lock), "%s/%s.lock", home_of(repo, name), name);
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    if (lstat(lock, &st) < 0)
+        return errno == ENOENT || errno == ENOTDIR
+                       ? 0
+                       : err_set_errno(err, -errno, "stat '%s'", lock);
+    if (now.tv_sec - st.st_mtim.tv_sec < STALE_LOCK_S)
+        return err_set(err, -EBUSY, "'%s' is there and may still be in use", lock);
+    if (unlink(lock) < 0 && errno != ENOENT)
+        return err_set_errno(err, -errno, "remove '%s'", lock);
+    return 1;
+}
+
+/* After git refused a change: whether that was because the reference is not at `old`. 1: it is
+ * gone. The message is git's unless there is more to say. */
+static int why_refused(
+        const struct repo *repo, const char *name, const char *old, struct carrel_error *err)
+{
+    char now[OID_MAX];
+    int r = ref_read(repo, name, now, NULL);
+
+    if (r == -ENOENT)
+        return 1;
+    if (r == 0 && strcmp(now, old) != 0)
+        return err_set(
+                err, -ESTALE, "'%s' has moved: it is at %.12s, not at %.12s", name, now, old);
+    return -EBUSY;
+}
+
+int ref_move(const struct repo *repo, const char *name, const char *oid, const char *old,
+        const char *message, struct carrel_error *err)
+{
+    struct git git = repo_git(repo);
+    struct git_io io = GIT_IO_INIT;
+    int r = check_name(name, err);
+
+    if (r == 0)
+        r = check_oid(repo, oid, err);
+    if (r == 0)
+        r = check_oid(repo, old, err);
+    if (r < 0)
+        return r;
+    git.git_dir = repo->git_dir; /* its HEAD has a reflog too, and may be on this branch */
+    io.timeout_ms = GIT_TIMEOUT_MS;
+    io.finishes = true;
+    r = git_run(&git, GIT_ARGS("update-ref", "-m", message, name, oid, old), &io, err);
+    if (r <= 0)
+        return r;
+    r = why_refused(repo, name, old, err);
+    return r == 1 ? err_set(err, -ESTALE, "the reference '%s' is gone", name) : r;
+}
+
+int ref_delete(
+        const struct repo *repo, const char *name, const char *old, struct carrel_error *err)
+{
+    struct git git = repo_git(repo);
+    struct git_io io = GIT_IO_INIT;
+    char now[OID_MAX];
+    int r = check_name(name, err);
+
+    if (r == 0)
+        r = check_oid(repo, old, err);
+    if (r < 0)
+        return r;
+    r = ref_read(repo, name, now, err);
+    if (r < 0)
+        return r == -ENOENT ? 0 : r;
+    io.timeout_ms = GIT_TIMEOUT_MS;
+    io.finishes = true;
+    r = git_run(&git, GIT_ARGS("update-ref", "--no-deref", "-d", name, old), &io, err);
+    if (r <= 0)
+        return r;
+    r = why_refused(repo, name, old, err);
+    return r == 1 ? 0 : r;
+}
+
+bool ref_others_have(const struct repo *repo, const char *name, const char *oid)
+{
+    AUTO(buf_finish) struct buf answer = BUF_INIT(CONTAINS_MAX);
+    char contains[sizeof("--contains=") + OID_MAX];
+    struct git git = repo_git(repo);
+    struct git_io io = GIT_IO_INIT;
+
+    (void)snprintf(contains, sizeof(contains), "--contains=%s", oid);
+    io.output = &answer;
+    io.timeout_ms = CONTAINS_TIMEOUT_MS;
+    int r = git_run(&git,
+            GIT_ARGS("for-each-ref", "--count=2", "--format=%(refname)", contains), &io, NULL);
+    if (r != 0 || answer.len == 0)
+        return false;
+    char *rest = answer.data;
+    for (const char *line; (line = strsep(&rest, "\n")) != NULL;) {
+        if (line[0] && strcmp(line, name) != 0)
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,55 @@
+/*
+ * ref.h - references, read and written as git's own files backend does
+ * (gitrepository-layout(5),
+ * "<ref>.lock" protocol), or by git itself where refs are not files.
+ */
+#pragma once
+#include "git/repo.h"
+
+struct buf;
+
+#define REF_NAME_MAX 1024
+
+/* "HEAD", or a full name ("refs/...") as git-check-ref-format(1) has it: safe below a git dir.
+ */
+bool ref_is_name(const char *name);
+
+/* Loose, then packed. Follows symbolic refs. -ENOENT: no such ref. `name` is a full name. */
+int ref_read(const struct repo *repo, const char *name, char oid[static OID_MAX],
+        struct carrel_error *err);
+
+/*
+ * Creates `name` at `oid`; -EEXIST when it exists, also packed; -ENOTDIR, -EISDIR: a reference
+ * above or below it is in the way. Writes no reflog, no configuration. Holds <name>.lock while
+ * it does, waits a bounded time for another's lock (then -EBUSY). That `oid` is there is not
+ * checked.
+ */
+int ref_create(
+        const struct repo *repo, const char *name, const char *oid, struct carrel_error *err);
+
+/*
+ * Removes the lock that a ref_create() left which was killed: one that is older than any change
+ * takes; -EBUSY when it is not. For the branch of a run of ours that nobody else works on.
+ * Returns 1 when there was one.
+ */
+int ref_remove_stale_lock(const struct repo *repo, const char *name, struct carrel_error *err);
+
+/* Moves `name` from `old` to `oid` (git update-ref: reflog and all). -EBUSY/-ESTALE: it is not
+ * at `old` any more. */
+int ref_move(const struct repo *repo, const char *name, const char *oid, const char *old,
+        const char *message, struct carrel_error *err);
+
+/* Deletes `name` if it is still at `old`; -ESTALE otherwise. One that is gone is fine. */
+int ref_delete(
+        const struct repo *repo, const char *name, const char *old, struct carrel_error *err);
+
+/* Whether another ref than `name` leads to the commit. False when that cannot be found out. */
+bool ref_others_have(const struct repo *repo, const char *name, const char *oid);
+
+/*
+ * Adds to `packed` a packed-refs file with every branch, tag and remote branch of the
+ * repository but those of runs (name_is_run_branch), sorted as git wants it. Symbolic ones are
+ * there with what they stand for; damaged ones are left out. -EFBIG: over the maximum of
+ * `packed`.
+ */
+int ref_snapshot(const struct repo *repo, struct buf *packed, struct carrel_error *err);

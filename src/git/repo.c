@@ -1,0 +1,358 @@
+/* repo.c - finding a repository the way git does, without git. */
+#include "git/repo.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/path.h"
+#include "base/str.h"
+#include "git/alternates.h"
+#include "git/gitdir.h"
+#include "git/repo_format.h"
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define CONFIG_MAX ((size_t)8 << 20)
+#define KEY_NAME_MAX 40
+
+void repo_free(struct repo *repo)
+{
+    if (!repo)
+        return;
+    free(repo->top);
+    free(repo->git_dir);
+    free(repo->common_dir);
+    free(repo->key);
+    alternates_free(repo->objects);
+    free(repo);
+}
+
+struct git repo_git(const struct repo *repo)
+{
+    return (struct git){ .git_dir = repo->common_dir, .trust = GIT_SCRUBBED };
+}
+
+static int out_of_memory(struct carrel_error *err)
+{
+    return err_set_errno(err, -ENOMEM, "open a repository");
+}
+
+static int use_git_dir(struct repo *repo, int git_dir, int common, struct carrel_error *err)
+{
+    int r = gitdir_path(git_dir, &repo->git_dir, err);
+
+    return r < 0 ? r : gitdir_path(common, &repo->common_dir, err);
+}
+
+/* `.git` is a file: "gitdir: <path>", relative to where it is. */
+static int follow_git_file(struct repo *repo, int dir, struct carrel_error *err)
+{
+    AUTO(fd_close) int common = -1;
+    char line[PATH_MAX], shown[256];
+    int r = gitdir_load_path(dir, ".git", line);
+
+    if (r < 0 || strncmp(line, "gitdir: ", 8) != 0)
+        return err_set(err, -EBADMSG,
+                "the file '.git' in '%s' does not say where the git dir is", repo->top);
+    (void)str_escape(line + 8, strlen(line + 8), shown, sizeof(shown));
+    AUTO(fd_close) int git_dir = gitdir_open(dir, line + 8);
+    if (git_dir < 0)
+        return err_set_errno(
+                err, git_dir, "open '%s', which '.git' in '%s' names", shown, repo->top);
+    if (!gitdir_is_one(git_dir, &common))
+        return err_set(err, -ENOENT, "'%s', which '.git' in '%s' names, is not a git dir",
+                shown, repo->top);
+    return use_git_dir(repo, git_dir, common, err);
+}
+
+/* Looks for a repository in this one directory. 1: found, 0: not here. */
+static int look_here(struct repo *repo, int dir, struct carrel_error *err)
+{
+    AUTO(fd_close) int common = -1;
+    struct stat st;
+    int r;
+
+    if (fstatat(dir, ".git", &st, 0) == 0 && S_ISREG(st.st_mode)) {
+        r = gitdir_path(dir, &repo->top, err);
+        if (r == 0)
+            r = follow_git_file(repo, dir, err);
+        return r < 0 ? r : 1;
+    }
+
+    AUTO(fd_close) int git_dir = gitdir_open(dir, ".git");
+    if (git_dir >= 0 && gitdir_is_one(git_dir, &common)) {
+        r = gitdir_path(dir, &repo->top, err);
+        if (r == 0)
+            r = use_git_dir(repo, git_dir, common, err);
+        return r < 0 ? r : 1;
+    }
+    if (gitdir_is_one(dir, &common)) {
+        r = use_git_dir(repo, dir, common, err);
+        return r < 0 ? r : 1;
+    }
+    return 0;
+}
+
+/* Upward from `dir`, within one file system, as git does. 1: found, 0: there is none. */
+static int look_upward(struct repo *repo, int dir, struct carrel_error *err)
+{
+    AUTO(fd_close) int at = gitdir_open(dir, ".");
+    struct stat here, above;
+
+    if (at < 0 || fstat(at, &here) < 0)
+        return err_set_errno(err, at < 0 ? at : -errno, "look for a repository");
+    for (;;) {
+        int r = look_here(repo, at, err);
+        if (r != 0)
+            return r;
+        int up = gitdir_open(at, "..");
+        if (up < 0)
+            return 0;
+        fd_close(at);
+        at = up;
+        if (fstat(at, &above) < 0 || above.st_dev != here.st_dev || above.st_ino == here.st_ino)
+            return 0;
+        here = above;
+    }
+}
+
+static bool is_named_dot_git(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash && strcmp(slash, "/.git") == 0;
+}
+
+/* git's own list of repositories that the user trusts whoever owns them. */
+static bool is_declared_safe(const char *path)
+{
+    AUTO(buf_finish) struct buf list = BUF_INIT((size_t)1 << 20);
+    struct git_io io = GIT_IO_INIT;
+    /* Not this repository's configuration: it would vouch for itself. */
+    const struct git git = { .git_dir = "/dev/null/none", .trust = GIT_AS_USER };
+    bool is_safe = false;
+
+    io.output = &list;
+    io.timeout_ms = 10000;
+    if (git_run(&git, GIT_ARGS("config", "--type=path", "-z", "--get-all", "safe.directory"),
+                &io, NULL) != 0)
+        return false;
+    for (size_t at = 0; at < list.len; at += strlen(list.data + at) + 1) {
+        const char *entry = list.data + at;
+        size_t len = strlen(entry);
+        if (len == 0)
+            is_safe = false; /* takes back what came before */
+        else if (strcmp(entry, "*") == 0 || strcmp(entry, path) == 0 ||
+                 (len > 2 && strcmp(entry + len - 2, "/*") == 0 &&
+                         strncmp(entry, path, len - 1) == 0))
+            is_safe = true;
+    }
+    return is_safe;
+}
+
+static bool is_ours(const char *path)
+{
+    const char *sudo = geteuid() == 0 ? getenv("SUDO_UID") : NULL;
+    uint64_t caller;
+    struct stat st;
+
+    if (lstat(path, &st) < 0)
+        return false;
+    if (st.st_uid == geteuid())
+        return true;
+    return sudo && str_parse_u64(sudo, &caller) == 0 && st.st_uid == caller;
+}
+
+static int check_owner(const struct repo *repo, struct carrel_error *err)
+{
+    const char *place = repo->top ? repo->top : repo->git_dir;
+    char dot_git[PATH_MAX + 8];
+
+    (void)snprintf(dot_git, sizeof(dot_git), "%s/.git", place);
+    if (is_ours(place) && is_ours(repo->git_dir) && is_ours(repo->common_dir) &&
+            (!repo->top || faccessat(AT_FDCWD, dot_git, F_OK, 0) < 0 || is_ours(dot_git)))
+        return 0;
+    if (is_declared_safe(place))
+        return 0;
+    return err_set(err, -EPERM,
+            "the repository '%s' belongs to another user. If you trust it: "
+            "git config --global --add safe.directory '%s'",
+            place, place);
+}
+
+/* A bare repository among somebody else's files may have been checked out with them. */
+static int check_not_embedded(const struct repo *repo, int dir, struct carrel_error *err)
+{
+    AUTO(repo_free) struct repo *outer = NULL;
+
+    if (is_named_dot_git(repo->git_dir))
+        return 0;
+    outer = calloc(1, sizeof(*outer));
+    AUTO(fd_close) int up = gitdir_open(dir, "..");
+    if (!outer || up < 0)
+        return out_of_memory(err);
+    if (look_upward(outer, up, NULL) <= 0 || !outer->top || !outer->common_dir ||
+            strcmp(outer->common_dir, repo->common_dir) == 0 ||
+            path_is_below(repo->git_dir, outer->common_dir) || is_declared_safe(repo->git_dir))
+        return 0;
+    return err_set(err, -EPERM,
+            "'%s' is a bare repository inside the work tree '%s' and may have come with its "
+            "content. If you trust it: git config --global --add safe.directory '%s'",
+            repo->git_dir, outer->top, repo->git_dir);
+}
+
+static int read_format(struct repo *repo, int git_dir, int common, struct repo_format *format,
+        struct carrel_error *err)
+{
+    AUTO(buf_finish) struct buf text = { 0 };
+    AUTO(buf_finish) struct buf more = { 0 };
+    char name[PATH_MAX + 32];
+    int r;
+
+    (void)snprintf(name, sizeof(name), "%s/config", repo->common_dir);
+    r = gitdir_load(common, "config", CONFIG_MAX, &text);
+    if (r == -ENOENT)
+        return 0;
+    if (r < 0)
+        return err_set_errno(err, r, "read '%s'", name);
+    r = repo_format_parse(format, text.data ? text.data : "", text.len, name, err);
+    if (r < 0 || !format->has_worktree_config)
+        return r;
+
+    (void)snprintf(name, sizeof(name), "%s/config.worktree", repo->git_dir);
+    r = gitdir_load(git_dir, "config.worktree", CONFIG_MAX, &more);
+    if (r == -ENOENT)
+        return 0;
+    if (r < 0)
+        return err_set_errno(err, r, "read '%s'", name);
+    return repo_format_parse(format, more.data ? more.data : "", more.len, name, err);
+}
+
+/* Corrects `top`: what was found on the way is not the work tree when the configuration says
+ * otherwise. */
+static int settle_top(struct repo *repo, int git_dir, const struct repo_format *format,
+        struct carrel_error *err)
+{
+    bool is_linked = strcmp(repo->git_dir, repo->common_dir) != 0;
+
+    if (is_linked)
+        return 0;
+    if (format->is_bare) {
+        free(repo->top);
+        repo->top = NULL;
+        return 0;
+    }
+    if (format->work_tree) {
+        AUTO(fd_close) int top = gitdir_open(git_dir, format->work_tree);
+        return top < 0 ? 0 : gitdir_path(top, &repo->top, err);
+    }
+    if (!repo->top && is_named_dot_git(repo->git_dir)) {
+        AUTO(fd_close) int top = gitdir_open(git_dir, "..");
+        return top < 0 ? 0 : gitdir_path(top, &repo->top, err);
+    }
+    return 0;
+}
+
+/* Only accidents have to be told apart: every path is the user's own. */
+static uint64_t hash_of(const char *text)
+{
+    uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
+
+    for (; *text; text++)
+        hash = (hash ^ (unsigned char)*text) * UINT64_C(1099511628211);
+    hash ^= hash >> 32; /* its last bytes reach only the upper half otherwise */
+    hash *= UINT64_C(0xd6e8feb86659fd93);
+    return hash ^ hash >> 32;
+}
+
+/* "<name>-<hash>": the name is for people who look into the state directory. */
+static int make_key(struct repo *repo, struct carrel_error *err)
+{
+    char path[PATH_MAX], name[KEY_NAME_MAX + 1];
+    size_t len = 0;
+
+    (void)snprintf(path, sizeof(path), "%s", repo->common_dir);
+    if (is_named_dot_git(path))
+        *strrchr(path, '/') = '\0';
+    const char *slash = strrchr(path, '/');
+    const char *from = slash ? slash + 1 : "root";
+    size_t from_len = strlen(from);
+    if (from_len > 4 && strcmp(from + from_len - 4, ".git") == 0)
+        from_len -= 4;
+    for (size_t i = 0; i < from_len && len < KEY_NAME_MAX; i++) {
+        char c = from[i];
+        bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                        (c >= '0' && c <= '9') || c == '_' || c == '-' || (c == '.' && i > 0);
+        name[len++] = is_plain ? c : '_';
+    }
+    name[len] = '\0';
+    if (asprintf(&repo->key, "%s-%016" PRIx64, name, hash_of(repo->common_dir)) < 0) {
+        repo->key = NULL;
+        return out_of_memory(err);
+    }
+    return 0;
+}
+
+/* Everything that is to know once git_dir and common_dir are. */
+static int examine(struct repo *repo, struct carrel_error *err)
+{
+    AUTO(repo_format_finish) struct repo_format format = REPO_FORMAT_INIT;
+    AUTO(fd_close) int git_dir = gitdir_open(AT_FDCWD, repo->git_dir);
+    AUTO(fd_close) int common = gitdir_open(AT_FDCWD, repo->common_dir);
+    int r;
+
+    assert(repo->git_dir && repo->common_dir);
+    if (git_dir < 0 || common < 0)
+        return err_set_errno(err, git_dir < 0 ? git_dir : common, "open '%s'", repo->git_dir);
+    if (!repo->top) {
+        r = check_not_embedded(repo, git_dir, err);
+        if (r < 0)
+            return r;
+    }
+    r = read_format(repo, git_dir, common, &format, err);
+    if (r == 0)
+        r = settle_top(repo, git_dir, &format, err);
+    if (r == 0)
+        r = check_owner(repo, err);
+    if (r == 0)
+        r = make_key(repo, err);
+    if (r < 0)
+        return r;
+
+    repo->has_file_refs = format.has_file_refs;
+    repo->is_sha256 = format.is_sha256;
+    repo->is_shared = format.is_shared;
+    repo->is_partial = format.is_partial;
+    return alternates_list(common, &repo->objects, err);
+}
+
+int repo_open(const char *dir, struct repo **out, struct carrel_error *err)
+{
+    AUTO(repo_free) struct repo *repo = calloc(1, sizeof(*repo));
+    AUTO(fd_close) int at = gitdir_open(AT_FDCWD, dir);
+    int r;
+
+    if (!repo)
+        return out_of_memory(err);
+    if (at < 0)
+        return err_set_errno(err, at, "open '%s'", dir);
+    r = look_upward(repo, at, err);
+    if (r < 0)
+        return r;
+    if (r == 0)
+        return err_set(err, -ENOENT,
+                "'%s' is not in a git repository. For a folder without git use "
+                "--workdir DIR --cow",
+                dir);
+    r = examine(repo, err);
+    if (r < 0)
+        return r;
+    *out = ptr_steal(&repo);
+    return 0;
+}
