@@ -1,9 +1,9 @@
-/* git_monitor.c - git's question, put to workspace/monitor.h about this run's own workspace. */
+/* git_monitor.c - git's question, put to workspace/cache/monitor.h about this run's own workspace. */
 #include "cli/git_monitor.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
-#include "workspace/monitor.h"
+#include "workspace/cache/monitor.h"
 #include "workspace/private.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -6,7 +6,7 @@
 #include "core/state.h"
 #include "core/workplace.h"
 #include "git/git.h"
-#include "workspace/cached.h"
+#include "workspace/cache/expiry.h"
 #include "workspace/private.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -19,7 +19,7 @@
 #include "core/prepare.h"
 #include "core/space.h"
 #include "core/workplace.h"
-#include "workspace/cached.h"
+#include "workspace/cache/expiry.h"
 #include "workspace/lower.h"
 #include "workspace/private.h"
 #include "workspace/upper.h"

@@ -8,7 +8,7 @@
 #include "base/auto.h"
 #include "git/repo.h"
 #include "runtime/runtime.h"
-#include "workspace/checkout.h"
+#include "workspace/cache/checkout.h"
 #include "workspace/workspace.h"
 #include <limits.h>
 

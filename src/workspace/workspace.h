@@ -17,7 +17,7 @@
 #include "base/auto.h"
 #include "git/name.h"
 #include "git/repo.h"
-#include "workspace/checkout.h"
+#include "workspace/cache/checkout.h"
 #include <stdbool.h>
 #include <stdint.h>
 

@@ -5,8 +5,8 @@
 #include "base/tree.h"
 #include "git/format/index.h"
 #include "harness.h"
-#include "workspace/checkout.h"
-#include "workspace/checkout_facts.h"
+#include "workspace/cache/checkout.h"
+#include "workspace/cache/checkout_facts.h"
 #include "workspace/git_program.h"
 #include <fcntl.h>
 #include <limits.h>

@@ -13,7 +13,7 @@
 #include "git/format/config.h"
 #include "git/newfile.h"
 #include "git/ref.h"
-#include "workspace/fill.h"
+#include "workspace/cache/fill.h"
 #include "workspace/private.h"
 #include <assert.h>
 #include <errno.h>

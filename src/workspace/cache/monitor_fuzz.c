@@ -3,7 +3,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "fuzz.h"
-#include "workspace/monitor.h"
+#include "workspace/cache/monitor.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* checkout_facts.c - the record of an entry, and taking hold of one. */
-#include "workspace/checkout_facts.h"
+#include "workspace/cache/checkout_facts.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"

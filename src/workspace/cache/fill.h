@@ -6,7 +6,7 @@
 #pragma once
 #include "base/buf.h"
 #include "git/git.h"
-#include "workspace/checkout_facts.h"
+#include "workspace/cache/checkout_facts.h"
 
 struct carrel_error;
 

@@ -1,5 +1,5 @@
-/* cached.c - noting the use of cached directories, and removing old ones. */
-#include "workspace/cached.h"
+/* expiry.c - noting the use of cached directories, and removing old ones. */
+#include "workspace/cache/expiry.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/str.h"

@@ -12,7 +12,7 @@
 #include "git/delta.h"
 #include "git/format/index.h"
 #include "git/name.h"
-#include "workspace/fill.h"
+#include "workspace/cache/fill.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -6,7 +6,7 @@
 #pragma once
 #include "base/boot.h"
 #include "git/conversion.h"
-#include "workspace/checkout.h"
+#include "workspace/cache/checkout.h"
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>

@@ -11,10 +11,10 @@
 #include "git/format/index.h"
 #include "git/name.h"
 #include "git/newfile.h"
-#include "workspace/checkout.h"
-#include "workspace/checkout_facts.h"
-#include "workspace/fill.h"
-#include "workspace/monitor.h"
+#include "workspace/cache/checkout.h"
+#include "workspace/cache/checkout_facts.h"
+#include "workspace/cache/fill.h"
+#include "workspace/cache/monitor.h"
 #include "workspace/private.h"
 #include <errno.h>
 #include <fcntl.h>

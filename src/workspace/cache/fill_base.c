@@ -3,7 +3,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "git/newfile.h"
-#include "workspace/fill.h"
+#include "workspace/cache/fill.h"
 #include "workspace/private.h"
 #include <assert.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /*
- * cached.h - what is made once for many workspaces, and goes when nobody used it for long.
+ * expiry.h - what is made once for many workspaces, and goes when nobody used it for long.
  *
  *   <state>/layers/<key>/             what a setup line made
  *   <state>/cuts/<repo>/<commit>/     a commit without its history

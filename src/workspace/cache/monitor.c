@@ -1,5 +1,5 @@
 /* monitor.c - the index, entry by entry, beside the pristine one and the upper directory. */
-#include "workspace/monitor.h"
+#include "workspace/cache/monitor.h"
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/sha1.h"

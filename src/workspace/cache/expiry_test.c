@@ -1,4 +1,4 @@
-#include "workspace/cached.h"
+#include "workspace/cache/expiry.h"
 #include "workspace/git_fixture.h"
 #include <carrel/error.h>
 #include <errno.h>

@@ -2,7 +2,7 @@
  * fill.c - what whole trees and layers have in common: git's settings, the owner in the index,
  * and the second that must pass.
  */
-#include "workspace/fill.h"
+#include "workspace/cache/fill.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "git/format/index.h"

@@ -9,8 +9,8 @@
 #include "base/fd.h"
 #include "base/tree.h"
 #include "git/name.h"
-#include "workspace/checkout.h"
-#include "workspace/checkout_facts.h"
+#include "workspace/cache/checkout.h"
+#include "workspace/cache/checkout_facts.h"
 #include "workspace/workspace.h"
 #include <dirent.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 #include "base/buf.h"
+#include "workspace/cache/monitor.h"
 #include "workspace/git_fixture.h"
-#include "workspace/monitor.h"
 #include <string.h>
 
 #define LOOK ".carrel-looked-here"

@@ -4,11 +4,11 @@
  * It is on the way of every start, so it costs microseconds: a few opens, a shared lock and a
  * small file for each layer.
  */
-#include "workspace/checkout.h"
+#include "workspace/cache/checkout.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "git/name.h"
-#include "workspace/checkout_facts.h"
+#include "workspace/cache/checkout_facts.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
