@@ -9,7 +9,7 @@
 #include "git/git.h"
 #include "workspace/changes.h"
 #include "workspace/harvest.h"
-#include "workspace/include.h"
+#include "workspace/source/include.h"
 #include <carrel/run.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -6,7 +6,7 @@
 #include "core/workplace.h"
 #include "git/git.h"
 #include "git/ref.h"
-#include "workspace/folder.h"
+#include "workspace/source/folder.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>

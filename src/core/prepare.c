@@ -12,8 +12,8 @@
 #include "core/space.h"
 #include "core/tree_kind.h"
 #include "core/workplace.h"
-#include "workspace/folder.h"
 #include "workspace/private.h"
+#include "workspace/source/folder.h"
 #include <carrel/run.h>
 #include <errno.h>
 #include <fcntl.h>

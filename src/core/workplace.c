@@ -8,9 +8,9 @@
 #include "core/state.h"
 #include "core/tree_kind.h"
 #include "git/name.h"
-#include "workspace/dirty.h"
-#include "workspace/folder.h"
 #include "workspace/renew.h"
+#include "workspace/source/dirty.h"
+#include "workspace/source/folder.h"
 #include <assert.h>
 #include <carrel/run.h>
 #include <errno.h>

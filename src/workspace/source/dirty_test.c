@@ -1,6 +1,6 @@
 #include "base/err.h"
-#include "workspace/dirty.h"
 #include "workspace/git_fixture.h"
+#include "workspace/source/dirty.h"
 #include <errno.h>
 
 static struct carrel_error err;

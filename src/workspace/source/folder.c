@@ -4,7 +4,7 @@
  * One snapshot of a folder at a time: the hidden git dir carries a flock. Whoever holds it
  * knows that an index.lock lying there is of the dead.
  */
-#include "workspace/folder.h"
+#include "workspace/source/folder.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/path.h"
@@ -12,7 +12,7 @@
 #include "base/str.h"
 #include "git/combine.h"
 #include "git/name.h"
-#include "workspace/folder_walk.h"
+#include "workspace/source/folder_walk.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

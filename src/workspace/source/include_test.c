@@ -1,6 +1,6 @@
 #include "base/err.h"
 #include "workspace/git_fixture.h"
-#include "workspace/include.h"
+#include "workspace/source/include.h"
 #include <errno.h>
 
 static struct carrel_error err;

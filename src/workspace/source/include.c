@@ -1,5 +1,5 @@
 /* include.c - git finds the files, we copy them. */
-#include "workspace/include.h"
+#include "workspace/source/include.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/str.h"

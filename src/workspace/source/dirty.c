@@ -1,5 +1,5 @@
 /* dirty.c - git stash create, on a copy of the index. */
-#include "workspace/dirty.h"
+#include "workspace/source/dirty.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/tree.h"

@@ -1,5 +1,5 @@
 /* folder_walk.c - a walk over directories only. */
-#include "workspace/folder_walk.h"
+#include "workspace/source/folder_walk.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/str.h"

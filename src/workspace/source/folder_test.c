@@ -1,8 +1,8 @@
 #include "base/err.h"
 #include "git/combine.h"
 #include "workspace/apply.h"
-#include "workspace/folder.h"
 #include "workspace/git_fixture.h"
+#include "workspace/source/folder.h"
 #include <errno.h>
 
 static struct carrel_error err;
