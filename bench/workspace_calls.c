@@ -10,7 +10,7 @@
 #include "base/fd.h"
 #include "core/picture.h"
 #include "core/workplace.h"
-#include "workspace/upper.h"
+#include "workspace/harvest/upper.h"
 #include <carrel/run.h>
 #include <errno.h>
 #include <fcntl.h>

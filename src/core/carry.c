@@ -7,8 +7,8 @@
 #include "core/names.h"
 #include "core/workplace.h"
 #include "git/git.h"
-#include "workspace/changes.h"
-#include "workspace/harvest.h"
+#include "workspace/harvest/changes.h"
+#include "workspace/harvest/harvest.h"
 #include "workspace/source/include.h"
 #include <carrel/run.h>
 #include <errno.h>

@@ -6,8 +6,8 @@
 #include "base/str.h"
 #include "core/nameless.h"
 #include "runtime/runtime.h"
+#include "workspace/harvest/upper.h"
 #include "workspace/private.h"
-#include "workspace/upper.h"
 #include <errno.h>
 #include <sched.h>
 #include <sys/statvfs.h>

@@ -3,8 +3,8 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "workspace/apply.h"
-#include "workspace/harvest.h"
-#include "workspace/upper.h"
+#include "workspace/harvest/harvest.h"
+#include "workspace/harvest/upper.h"
 #include "workspace/workspace.h"
 #include <carrel/run.h>
 

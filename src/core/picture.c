@@ -12,7 +12,7 @@
 #include "core/workplace.h"
 #include "git/git.h"
 #include "layer/layer.h"
-#include "workspace/changes.h"
+#include "workspace/harvest/changes.h"
 #include "workspace/private.h"
 #include "workspace/renew.h"
 #include "workspace/stack.h"

@@ -10,7 +10,7 @@
  */
 #pragma once
 #include "base/auto.h"
-#include "workspace/upper.h"
+#include "workspace/harvest/upper.h"
 
 struct carrel_error;
 struct runtime;

@@ -1,9 +1,9 @@
 /*
  * quarantine.h - the objects of a workspace's result, while they are not in the repository: see
- * workspace/harvest.h.
+ * workspace/harvest/harvest.h.
  */
 #pragma once
-#include "workspace/harvest.h"
+#include "workspace/harvest/harvest.h"
 #include <limits.h>
 
 struct carrel_error;

@@ -20,9 +20,9 @@
 #include "core/space.h"
 #include "core/workplace.h"
 #include "workspace/cache/expiry.h"
-#include "workspace/lower.h"
+#include "workspace/harvest/lower.h"
+#include "workspace/harvest/upper.h"
 #include "workspace/private.h"
-#include "workspace/upper.h"
 #include <carrel/run.h>
 #include <errno.h>
 #include <fcntl.h>

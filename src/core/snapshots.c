@@ -7,7 +7,7 @@
 #include "core/state.h"
 #include "core/sweep_layers.h"
 #include "layer/snapshot.h"
-#include "workspace/upper.h"
+#include "workspace/harvest/upper.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -8,7 +8,7 @@
 #pragma once
 #include "base/auto.h"
 #include "workspace/apply.h"
-#include "workspace/harvest.h"
+#include "workspace/harvest/harvest.h"
 #include "workspace/workspace.h"
 
 struct carrel_error;

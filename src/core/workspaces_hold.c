@@ -7,8 +7,8 @@
 #include "core/state.h"
 #include "core/workplace.h"
 #include "git/ref.h"
+#include "workspace/harvest/upper.h"
 #include "workspace/renew.h"
-#include "workspace/upper.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #include "base/tree.h"
 #include "git/ref.h"
 #include "workspace/admin.h"
-#include "workspace/harvest.h"
+#include "workspace/harvest/harvest.h"
 #include "workspace/record.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -11,7 +11,7 @@
 #include "git/name.h"
 #include "git/newfile.h"
 #include "git/repo.h"
-#include "workspace/lower.h"
+#include "workspace/harvest/lower.h"
 #include "workspace/stack.h"
 #include <errno.h>
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-#include "workspace/lower.h"
+#include "workspace/harvest/lower.h"
 #include "workspace/place_fixture.h"
 #include "workspace/stack.h"
 #include <fcntl.h>

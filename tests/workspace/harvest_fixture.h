@@ -8,7 +8,7 @@
 #include "base/tree.h"
 #include "harness.h"
 #include "workspace/git_program.h"
-#include "workspace/harvest.h"
+#include "workspace/harvest/harvest.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>

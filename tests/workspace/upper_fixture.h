@@ -6,7 +6,7 @@
 #include "base/fd.h"
 #include "base/tree.h"
 #include "harness.h"
-#include "workspace/upper.h"
+#include "workspace/harvest/upper.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* inspect.h - is a run's commit one that may wait in the quarantine? */
 #pragma once
 #include "git/git.h"
-#include "workspace/harvest.h"
+#include "workspace/harvest/harvest.h"
 
 struct carrel_error;
 

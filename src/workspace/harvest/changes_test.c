@@ -8,8 +8,8 @@
 #include "base/str.h"
 #include "git/format/treepath.h"
 #include "harness.h"
-#include "workspace/changes.h"
 #include "workspace/git_program.h"
+#include "workspace/harvest/changes.h"
 #include "workspace/random_edits.h"
 #include <errno.h>
 #include <inttypes.h>

@@ -9,15 +9,15 @@
  *
  * What base has is asked of the lower layers, name by name, only where the upper has something.
  */
-#include "workspace/upper.h"
+#include "workspace/harvest/upper.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/str.h"
 #include "git/format/ignore.h"
 #include "git/format/treepath.h"
-#include "workspace/changes.h"
-#include "workspace/lower.h"
-#include "workspace/overlay_marks.h"
+#include "workspace/harvest/changes.h"
+#include "workspace/harvest/lower.h"
+#include "workspace/harvest/overlay_marks.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

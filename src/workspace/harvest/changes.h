@@ -1,6 +1,6 @@
 /* changes.h - building the list of changes of upper.h; and sorted lists of paths. */
 #pragma once
-#include "workspace/upper.h"
+#include "workspace/harvest/upper.h"
 
 struct change_list {
     const struct upper_limits *limits;

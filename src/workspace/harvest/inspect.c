@@ -2,12 +2,12 @@
  * inspect.c - objects that are well-formed one by one may still be too many, or add up to what
  * the user's repository must not get.
  */
-#include "workspace/inspect.h"
+#include "workspace/harvest/inspect.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "git/format/treepath.h"
-#include "workspace/difftree.h"
-#include "workspace/quarantine.h"
+#include "workspace/harvest/difftree.h"
+#include "workspace/harvest/quarantine.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,12 +1,12 @@
 /* quarantine.c - the scratch repository of a harvest. */
-#include "workspace/quarantine.h"
+#include "workspace/harvest/quarantine.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/tree.h"
 #include "git/format/treepath.h"
 #include "git/name.h"
 #include "git/objects.h"
-#include "workspace/harvest.h"
+#include "workspace/harvest/harvest.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -1,9 +1,9 @@
 /* lower.c - lookups in the layers of a pristine tree. They are ours and nobody changes them. */
-#include "workspace/lower.h"
+#include "workspace/harvest/lower.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/str.h"
-#include "workspace/overlay_marks.h"
+#include "workspace/harvest/overlay_marks.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

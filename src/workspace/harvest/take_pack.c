@@ -11,9 +11,9 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "git/name.h"
-#include "workspace/harvest.h"
-#include "workspace/inspect.h"
-#include "workspace/quarantine.h"
+#include "workspace/harvest/harvest.h"
+#include "workspace/harvest/inspect.h"
+#include "workspace/harvest/quarantine.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

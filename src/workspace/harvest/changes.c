@@ -1,5 +1,5 @@
 /* changes.c - the list of changes, with its limits. */
-#include "workspace/changes.h"
+#include "workspace/harvest/changes.h"
 #include "base/err.h"
 #include <errno.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "base/fd.h"
 #include "base/tree.h"
 #include "harness.h"
-#include "workspace/lower.h"
+#include "workspace/harvest/lower.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

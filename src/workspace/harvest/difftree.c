@@ -1,8 +1,8 @@
 /* difftree.c - reading `git diff-tree -z --raw --numstat` as it comes. */
-#include "workspace/difftree.h"
+#include "workspace/harvest/difftree.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "workspace/quarantine.h"
+#include "workspace/harvest/quarantine.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -10,7 +10,7 @@
  */
 #include "base/err.h"
 #include "base/fd.h"
-#include "workspace/upper.h"
+#include "workspace/harvest/upper.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

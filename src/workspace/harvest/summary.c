@@ -3,9 +3,9 @@
 #include "base/str.h"
 #include "git/name.h"
 #include "git/sensitive.h"
-#include "workspace/difftree.h"
-#include "workspace/harvest.h"
-#include "workspace/quarantine.h"
+#include "workspace/harvest/difftree.h"
+#include "workspace/harvest/harvest.h"
+#include "workspace/harvest/quarantine.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* overlay_marks.c - an allow-list: a mark from a newer kernel must not be misread as none. */
-#include "workspace/overlay_marks.h"
+#include "workspace/harvest/overlay_marks.h"
 #include "base/auto.h"
 #include <errno.h>
 #include <linux/limits.h>

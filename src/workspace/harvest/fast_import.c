@@ -10,8 +10,8 @@
 #include "base/str.h"
 #include "git/format/treepath.h"
 #include "git/name.h"
-#include "workspace/harvest.h"
-#include "workspace/quarantine.h"
+#include "workspace/harvest/harvest.h"
+#include "workspace/harvest/quarantine.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

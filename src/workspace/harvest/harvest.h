@@ -7,7 +7,7 @@
  */
 #pragma once
 #include "git/repo.h"
-#include "workspace/upper.h"
+#include "workspace/harvest/upper.h"
 #include <stdint.h>
 
 struct harvest_limits {

@@ -15,8 +15,8 @@
 #include "git/name.h"
 #include "git/objects.h"
 #include "git/ref.h"
-#include "workspace/harvest.h"
-#include "workspace/quarantine.h"
+#include "workspace/harvest/harvest.h"
+#include "workspace/harvest/quarantine.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
