@@ -7,11 +7,11 @@
 #include "image/image.h"
 #include "registry/registry.h"
 #include "runtime/runtime.h"
-#include "workspace/apply.h"
+#include "workspace/apply/apply.h"
+#include "workspace/apply/swap.h"
 #include "workspace/cache/checkout.h"
 #include "workspace/cache/expiry.h"
 #include "workspace/renew.h"
-#include "workspace/swap.h"
 #include "workspace/workspace.h"
 #include <assert.h>
 #include <dirent.h>

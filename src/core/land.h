@@ -1,6 +1,6 @@
 /* land.h - from a workspace's picture to the user's repository and files. */
 #pragma once
-#include "workspace/apply.h"
+#include "workspace/apply/apply.h"
 
 struct carrel_error;
 struct workplace;

@@ -2,7 +2,7 @@
 #pragma once
 #include "base/buf.h"
 #include "base/json.h"
-#include "workspace/apply.h"
+#include "workspace/apply/apply.h"
 #include "workspace/harvest/harvest.h"
 #include "workspace/harvest/upper.h"
 #include "workspace/workspace.h"

@@ -7,7 +7,7 @@
  */
 #pragma once
 #include "base/auto.h"
-#include "workspace/apply.h"
+#include "workspace/apply/apply.h"
 #include "workspace/harvest/harvest.h"
 #include "workspace/workspace.h"
 

@@ -1,6 +1,6 @@
 #include "base/err.h"
 #include "git/combine.h"
-#include "workspace/apply.h"
+#include "workspace/apply/apply.h"
 #include "workspace/git_fixture.h"
 #include "workspace/source/folder.h"
 #include <errno.h>

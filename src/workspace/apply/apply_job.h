@@ -7,8 +7,8 @@
 #include "git/delta.h"
 #include "git/scratch.h"
 #include "git/status.h"
-#include "workspace/apply.h"
-#include "workspace/swap.h"
+#include "workspace/apply/apply.h"
+#include "workspace/apply/swap.h"
 
 #define APPLY_MAX_BYTES ((size_t)1 << 30)
 

@@ -8,7 +8,7 @@
 #include "git/combine.h"
 #include "git/format/treepath.h"
 #include "git/name.h"
-#include "workspace/apply_job.h"
+#include "workspace/apply/apply_job.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
  * that path is a conflict.
  */
 #include "base/err.h"
-#include "workspace/apply_job.h"
+#include "workspace/apply/apply_job.h"
 #include <errno.h>
 #include <stdio.h>
 #include <strings.h>

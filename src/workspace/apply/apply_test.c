@@ -1,7 +1,7 @@
 #include "base/err.h"
-#include "workspace/apply.h"
+#include "workspace/apply/apply.h"
+#include "workspace/apply/swap.h"
 #include "workspace/git_fixture.h"
-#include "workspace/swap.h"
 #include <errno.h>
 #include <grp.h>
 #include <sched.h>

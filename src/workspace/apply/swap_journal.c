@@ -2,7 +2,7 @@
  * swap_journal.c - "carrel-apply 1 <commit or ->" and then, for every file, a line of numbers
  * and its path, each of them ended by a NUL because a path may hold any other byte.
  */
-#include "workspace/swap_journal.h"
+#include "workspace/apply/swap_journal.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/fd.h"

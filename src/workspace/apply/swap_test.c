@@ -1,9 +1,9 @@
 /* swap_test.c - an exchange that is killed, raced or refused. */
 #include "base/err.h"
 #include "base/kill_fixture.h"
-#include "workspace/apply.h"
+#include "workspace/apply/apply.h"
+#include "workspace/apply/swap.h"
 #include "workspace/git_fixture.h"
-#include "workspace/swap.h"
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>

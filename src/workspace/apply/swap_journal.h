@@ -1,6 +1,6 @@
 /* swap_journal.h - the record that an exchange of files can be undone from. */
 #pragma once
-#include "workspace/swap.h"
+#include "workspace/apply/swap.h"
 #include <stdint.h>
 
 /* One file of the journal, in the order of the exchange; its number names its place in old/. */

@@ -1,12 +1,12 @@
 /* swap.c - exchange by rename, with a journal to undo it. */
-#include "workspace/swap.h"
+#include "workspace/apply/swap.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/tree.h"
 #include "git/beneath.h"
-#include "workspace/swap_journal.h"
+#include "workspace/apply/swap_journal.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "git/name.h"
-#include "workspace/apply_job.h"
+#include "workspace/apply/apply_job.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
