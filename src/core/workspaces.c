@@ -11,7 +11,7 @@
 #include "core/workspaces_hold.h"
 #include "git/ref.h"
 #include "workspace/admin.h"
-#include "workspace/opened.h"
+#include "workspace/exported.h"
 #include "workspace/renew.h"
 #include <errno.h>
 #include <limits.h>

@@ -29,7 +29,7 @@
 #include "workspace/place.h"
 #include "workspace/private.h"
 #include "workspace/record.h"
-#include "workspace/retire.h"
+#include "workspace/remove.h"
 #include "workspace/stack.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -19,7 +19,7 @@
 #include "workspace/lock.h"
 #include "workspace/place.h"
 #include "workspace/record.h"
-#include "workspace/retire.h"
+#include "workspace/remove.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /*
- * stack_git.c - the git dir of a fork.
+ * fork_git.c - the git dir of a fork.
  *
  * A run wrote what lies below: it is read as bytes, through layers that follow no link, and
  * only what has exactly the form that we look for is believed. A branch in any other form

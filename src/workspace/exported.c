@@ -1,8 +1,8 @@
 /*
- * opened.c - the checkout is made under a name beside its own and renamed when it is whole; it
+ * exported.c - the checkout is made under a name beside its own and renamed when it is whole; it
  * is taken away in the same two steps.
  */
-#include "workspace/opened.h"
+#include "workspace/exported.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/path.h"

@@ -1,5 +1,5 @@
 /*
- * opened.h - a workspace as a directory on the host, where unmodified git works.
+ * exported.h - a workspace as a directory on the host, where unmodified git works.
  *
  * It is a checkout of the run's branch, as git itself writes files (see scratch_take_form()):
  * no filter of the user's sees what a run made until the user's own git does. The directory

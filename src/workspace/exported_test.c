@@ -1,7 +1,7 @@
 #include "base/err.h"
 #include "base/kill_fixture.h"
+#include "workspace/exported.h"
 #include "workspace/git_fixture.h"
-#include "workspace/opened.h"
 #include <errno.h>
 
 static struct carrel_error err;

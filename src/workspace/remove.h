@@ -1,5 +1,5 @@
 /*
- * retire.h - a workspace goes: its id is free again, the repository forgets it, its files go.
+ * remove.h - a workspace goes: its id is free again, the repository forgets it, its files go.
  *
  * The rename into the trash decides. Whoever finds something there finishes it: the end of its
  * name says what is still to be done (place.h), its record whose it was. Who works on it holds

@@ -1,5 +1,5 @@
-/* retire.c - the way out of a workspace. */
-#include "workspace/retire.h"
+/* remove.c - the way out of a workspace. */
+#include "workspace/remove.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/tree.h"
