@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/subids.h"
-#include "runtime/local/cgroup.h"
+#include "runtime/local/cgroup/cgroup.h"
 #include "runtime/local/host.h"
 #include "runtime/local/idmap.h"
 #include "runtime/local/plan.h"

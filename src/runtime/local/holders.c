@@ -1,7 +1,7 @@
 /* holders.c - cgroup, rlimit, file system, or a refusal. */
 #include "runtime/local/holders.h"
 #include "base/err.h"
-#include "runtime/local/cgroup.h"
+#include "runtime/local/cgroup/cgroup.h"
 #include "runtime/local/plan.h"
 #include <errno.h>
 #include <sys/resource.h>

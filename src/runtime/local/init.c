@@ -12,7 +12,7 @@
 #include "base/payload.h"
 #include "base/trim.h"
 #include "runtime/local/act_as.h"
-#include "runtime/local/freezer.h"
+#include "runtime/local/cgroup/freezer.h"
 #include "runtime/local/init_files.h"
 #include "runtime/local/launch.h"
 #include "runtime/local/lease.h"

@@ -9,7 +9,7 @@
 #include "base/payload.h"
 #include "base/rundir.h"
 #include "runtime/adapters.h"
-#include "runtime/local/freezer.h"
+#include "runtime/local/cgroup/freezer.h"
 #include "runtime/local/health.h"
 #include "runtime/local/host.h"
 #include "runtime/local/lease.h"

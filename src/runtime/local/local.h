@@ -1,6 +1,6 @@
 /* local.h - a kernel sandbox as its owner holds it; for the files of the adapter only. */
 #pragma once
-#include "runtime/local/cgroup.h"
+#include "runtime/local/cgroup/cgroup.h"
 #include "runtime/local/slot.h"
 #include "runtime/local/wire.h"
 #include "runtime/runtime.h"

@@ -3,7 +3,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/str.h"
-#include "runtime/local/cgroup.h"
+#include "runtime/local/cgroup/cgroup.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,10 +1,10 @@
 /* freezer.c - see freezer.h. */
-#include "runtime/local/freezer.h"
+#include "runtime/local/cgroup/freezer.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "runtime/local/cgroup.h"
-#include "runtime/local/group.h"
+#include "runtime/local/cgroup/cgroup.h"
+#include "runtime/local/cgroup/group.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

@@ -1,8 +1,8 @@
 /* cgroup_limits.c - see cgroup_limits.h. */
-#include "runtime/local/cgroup_limits.h"
+#include "runtime/local/cgroup/cgroup_limits.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "runtime/local/cgroup.h"
+#include "runtime/local/cgroup/cgroup.h"
 #include "runtime/runtime.h"
 #include <errno.h>
 #include <inttypes.h>

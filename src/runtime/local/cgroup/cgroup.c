@@ -1,10 +1,10 @@
 /* cgroup.c - groups, their limits and their figures. */
-#include "runtime/local/cgroup.h"
+#include "runtime/local/cgroup/cgroup.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "runtime/local/cgroup_limits.h"
-#include "runtime/local/freezer.h"
-#include "runtime/local/group.h"
+#include "runtime/local/cgroup/cgroup_limits.h"
+#include "runtime/local/cgroup/freezer.h"
+#include "runtime/local/cgroup/group.h"
 #include "runtime/runtime.h"
 #include <errno.h>
 #include <fcntl.h>

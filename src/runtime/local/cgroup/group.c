@@ -1,5 +1,5 @@
 /* group.c - listing, emptying and removing. */
-#include "runtime/local/group.h"
+#include "runtime/local/cgroup/group.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/fd.h"
