@@ -12,9 +12,9 @@
 #include "runtime/local/cgroup/cgroup.h"
 #include "runtime/local/host.h"
 #include "runtime/local/idmap.h"
+#include "runtime/local/inside/sys.h"
 #include "runtime/local/plan.h"
 #include "runtime/local/slot.h"
-#include "runtime/local/sys.h"
 #include "runtime/runtime.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -3,8 +3,8 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/signals.h"
+#include "runtime/local/inside/sys.h"
 #include "runtime/local/plan.h"
-#include "runtime/local/sys.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>

@@ -13,13 +13,13 @@
 #include "runtime/local/holders.h"
 #include "runtime/local/host.h"
 #include "runtime/local/idmap.h"
-#include "runtime/local/init.h"
+#include "runtime/local/inside/init.h"
+#include "runtime/local/inside/setup.h"
+#include "runtime/local/inside/sys.h"
 #include "runtime/local/local.h"
 #include "runtime/local/plan.h"
-#include "runtime/local/setup.h"
 #include "runtime/local/skeleton.h"
 #include "runtime/local/sources.h"
-#include "runtime/local/sys.h"
 #include <assert.h>
 #include <errno.h>
 #include <signal.h>

@@ -10,9 +10,9 @@
 #include "base/fd.h"
 #include "base/sha256.h"
 #include "base/tree.h"
+#include "runtime/local/inside/sys.h"
 #include "runtime/local/plan.h"
 #include "runtime/local/slot.h"
-#include "runtime/local/sys.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -3,8 +3,8 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "runtime/local/idmap.h"
+#include "runtime/local/inside/sys.h"
 #include "runtime/local/plan.h"
-#include "runtime/local/sys.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

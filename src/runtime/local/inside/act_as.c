@@ -1,5 +1,5 @@
 /* act_as.c - file system ids: they change what init may open, and not who may signal it. */
-#include "runtime/local/act_as.h"
+#include "runtime/local/inside/act_as.h"
 #include "base/err.h"
 #include "runtime/local/plan.h"
 #include <errno.h>

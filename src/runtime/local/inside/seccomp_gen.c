@@ -14,7 +14,7 @@
  * to exists before the jump. An instruction's place counts from the end, too.
  */
 #include "base/auto.h"
-#include "runtime/local/seccomp_rules.h"
+#include "runtime/local/inside/seccomp_rules.h"
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>

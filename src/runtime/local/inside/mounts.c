@@ -1,9 +1,9 @@
 /* mounts.c - the kernel's new mount API, in the four ways we use it. */
-#include "runtime/local/mounts.h"
+#include "runtime/local/inside/mounts.h"
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "runtime/local/sys.h"
+#include "runtime/local/inside/sys.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>

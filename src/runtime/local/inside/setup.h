@@ -1,6 +1,6 @@
 /* setup.h - from a fresh child to pid 1 of a finished sandbox. */
 #pragma once
-#include "runtime/local/network.h"
+#include "runtime/local/inside/network.h"
 #include "runtime/local/skeleton.h"
 #include <sys/types.h>
 

@@ -12,14 +12,14 @@
  * whoever reads it as a list of changes. `volatile`: copying a file up does not wait for the
  * disk.
  */
-#include "runtime/local/overlay.h"
+#include "runtime/local/inside/overlay.h"
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "runtime/local/caps.h"
-#include "runtime/local/mounts.h"
+#include "runtime/local/inside/caps.h"
+#include "runtime/local/inside/mounts.h"
+#include "runtime/local/inside/sys.h"
 #include "runtime/local/plan.h"
-#include "runtime/local/sys.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

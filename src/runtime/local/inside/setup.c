@@ -4,16 +4,16 @@
  * It runs between clone and the first program: no allocation, no locks, no decisions. The order
  * is the table at the end; each row says why it stands where it does.
  */
-#include "runtime/local/setup.h"
+#include "runtime/local/inside/setup.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/signals.h"
 #include "base/title.h"
-#include "runtime/local/apply.h"
-#include "runtime/local/caps.h"
-#include "runtime/local/landlock.h"
+#include "runtime/local/inside/apply.h"
+#include "runtime/local/inside/caps.h"
+#include "runtime/local/inside/landlock.h"
+#include "runtime/local/inside/seccomp.h"
 #include "runtime/local/plan.h"
-#include "runtime/local/seccomp.h"
 #include "runtime/local/wire.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* netlink.c - counts, makes, hands over. All of it in init, which alone is allowed to. */
-#include "runtime/local/netlink.h"
+#include "runtime/local/inside/netlink.h"
 #include "base/auto.h"
 #include "base/fd.h"
-#include "runtime/local/seccomp_rules.h"
+#include "runtime/local/inside/seccomp_rules.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/seccomp.h>

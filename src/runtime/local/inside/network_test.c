@@ -1,6 +1,6 @@
 #include "base/err.h"
 #include "harness.h"
-#include "runtime/local/network.h"
+#include "runtime/local/inside/network.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>

@@ -11,15 +11,15 @@
  * Everything that comes from the host is cloned with open_tree(), gets its restrictions while
  * it is still detached, and is only then attached: at no moment is it reachable without them.
  */
-#include "runtime/local/apply.h"
+#include "runtime/local/inside/apply.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "runtime/local/apply_tree.h"
-#include "runtime/local/mounts.h"
-#include "runtime/local/overlay.h"
+#include "runtime/local/inside/apply_tree.h"
+#include "runtime/local/inside/mounts.h"
+#include "runtime/local/inside/overlay.h"
+#include "runtime/local/inside/sys.h"
 #include "runtime/local/plan.h"
 #include "runtime/local/skeleton.h"
-#include "runtime/local/sys.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

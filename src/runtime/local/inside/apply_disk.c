@@ -10,10 +10,10 @@
  * there.
  */
 #include "base/fd.h"
-#include "runtime/local/apply_tree.h"
-#include "runtime/local/mounts.h"
-#include "runtime/local/overlay.h"
-#include "runtime/local/sys.h"
+#include "runtime/local/inside/apply_tree.h"
+#include "runtime/local/inside/mounts.h"
+#include "runtime/local/inside/overlay.h"
+#include "runtime/local/inside/sys.h"
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>

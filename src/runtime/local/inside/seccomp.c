@@ -1,9 +1,9 @@
 /* seccomp.c - loads the filter that seccomp_gen prepared when carrel was built, and its rest.
  */
-#include "runtime/local/seccomp.h"
+#include "runtime/local/inside/seccomp.h"
 #include "base/auto.h"
 #include "base/err.h"
-#include "runtime/local/seccomp_rules.h"
+#include "runtime/local/inside/seccomp_rules.h"
 #include "seccomp_program.h"
 #include <errno.h>
 #include <linux/fs.h>

@@ -2,9 +2,9 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "harness.h"
-#include "runtime/local/netlink.h"
-#include "runtime/local/seccomp.h"
-#include "runtime/local/seccomp_rules.h"
+#include "runtime/local/inside/netlink.h"
+#include "runtime/local/inside/seccomp.h"
+#include "runtime/local/inside/seccomp_rules.h"
 #include <ifaddrs.h>
 #include <poll.h>
 #include <sched.h>

@@ -1,5 +1,5 @@
 /* landlock.c - the ruleset. */
-#include "runtime/local/landlock.h"
+#include "runtime/local/inside/landlock.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include <errno.h>

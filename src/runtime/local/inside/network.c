@@ -6,7 +6,7 @@
  * that succeeds leaves errno alone, and with one that fails the whole setup does. It writes its
  * outcome into struct netmaker, and is gone before anyone looks there.
  */
-#include "runtime/local/network.h"
+#include "runtime/local/inside/network.h"
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/fd.h"

@@ -4,11 +4,11 @@
  * The path is the program's, so the program's permissions count, links lead nowhere but inside
  * this root, and /proc's magic links, which could lead to init's own descriptors, are refused.
  */
-#include "runtime/local/init_files.h"
+#include "runtime/local/inside/init_files.h"
 #include "base/err.h"
 #include "base/payload.h"
 #include "runtime/file_act.h"
-#include "runtime/local/act_as.h"
+#include "runtime/local/inside/act_as.h"
 #include "runtime/local/plan.h"
 #include <errno.h>
 #include <fcntl.h>

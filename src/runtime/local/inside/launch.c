@@ -4,12 +4,12 @@
  * The child shares init's memory until exec (init waits), so starting costs no copy of page
  * tables, and a failure comes back through the same memory.
  */
-#include "runtime/local/launch.h"
+#include "runtime/local/inside/launch.h"
 #include "base/auto.h"
 #include "base/err.h"
-#include "runtime/local/caps.h"
+#include "runtime/local/inside/caps.h"
+#include "runtime/local/inside/seccomp.h"
 #include "runtime/local/plan.h"
-#include "runtime/local/seccomp.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
