@@ -20,8 +20,8 @@
 #include "runtime/local/inside/setup.h"
 #include "runtime/local/inside/sys.h"
 #include "runtime/local/plan.h"
-#include "runtime/local/programs.h"
 #include "runtime/local/wire.h"
+#include "runtime/programs.h"
 #include "runtime/runtime.h"
 #include <errno.h>
 #include <fcntl.h>

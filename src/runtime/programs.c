@@ -1,5 +1,5 @@
 /* programs.c - see programs.h. */
-#include "runtime/local/programs.h"
+#include "runtime/programs.h"
 #include "base/clock.h"
 #include <errno.h>
 #include <signal.h>
