@@ -5,7 +5,7 @@
  * profile in between.
  */
 #pragma once
-#include "policy/layer.h"
+#include "policy/document_values.h"
 
 struct document {
     const char *name; /* of the file */

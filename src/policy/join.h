@@ -9,7 +9,7 @@
 #pragma once
 #include "base/arena.h"
 #include "base/sha256.h"
-#include "policy/layer.h"
+#include "policy/document_values.h"
 
 #define JOIN_LAYERS_MAX 3
 

@@ -1,5 +1,5 @@
-/* layer.c - nodes into values, by the table of keys. */
-#include "policy/layer.h"
+/* document_values.c - nodes into values, by the table of keys. */
+#include "policy/document_values.h"
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/str.h"

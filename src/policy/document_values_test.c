@@ -1,4 +1,4 @@
-/* layer_test.c - keys, values and profiles of one file. */
+/* document_values_test.c - keys, values and profiles of one file. */
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/str.h"

@@ -1,4 +1,4 @@
-/* layer.h - what one file says about keys, and nothing of the other files. */
+/* document_values.h - what one file says about keys, and nothing of the other files. */
 #pragma once
 #include "policy/policy.h"
 
