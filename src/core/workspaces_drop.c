@@ -1,12 +1,12 @@
 /* workspaces_drop.c - discard and prune: nothing goes that is nowhere else, unless by force. */
 #include "base/err.h"
 #include "core/afterwards.h"
-#include "core/living_list.h"
 #include "core/restack.h"
 #include "core/state.h"
 #include "core/workplace.h"
 #include "core/workspaces.h"
 #include "core/workspaces_hold.h"
+#include "registry/list.h"
 #include "workspace/renew.h"
 #include <errno.h>
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* living_list.h - the living sandboxes and who waits, as people and programs want to see them.
+/* list.h - the living sandboxes and who waits, as people and programs want to see them.
  */
 #pragma once
 #include "base/arena.h"

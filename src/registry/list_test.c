@@ -1,6 +1,6 @@
-/* living_list_test.c - records as they are, as they were and as nobody would write them. */
+/* list_test.c - records as they are, as they were and as nobody would write them. */
 #include "base/clock.h"
-#include "core/living_list.h"
+#include "registry/list.h"
 #include "registry/registry_fixture.h"
 
 #define SECOND_NS UINT64_C(1000000000)

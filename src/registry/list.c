@@ -1,5 +1,5 @@
-/* living_list.c - the registry's entries, with what their records say. */
-#include "core/living_list.h"
+/* list.c - the registry's entries, with what their records say. */
+#include "registry/list.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
