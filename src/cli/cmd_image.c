@@ -9,7 +9,7 @@
 #include "cli/report_args.h"
 #include "cli/subcommands.h"
 #include "core/pull.h"
-#include "core/state.h"
+#include "core/state/state.h"
 #include "image/image.h"
 #include <errno.h>
 #include <inttypes.h>

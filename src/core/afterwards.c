@@ -3,7 +3,7 @@
 #include "base/err.h"
 #include "core/evidence.h"
 #include "core/journals.h"
-#include "core/state.h"
+#include "core/state/state.h"
 #include "policy/policy.h"
 #include "workspace/workspace.h"
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* beginning.c - a snapshot lies on what it was made on. */
 #include "core/beginning.h"
 #include "base/err.h"
-#include "core/state.h"
+#include "core/state/state.h"
 #include "image/image.h"
 #include "workspace/workspace.h"
 #include <errno.h>

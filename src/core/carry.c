@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "core/names.h"
+#include "core/state/names.h"
 #include "core/workplace.h"
 #include "git/git.h"
 #include "workspace/harvest/changes.h"

@@ -2,7 +2,7 @@
 #include "core/cleanup.h"
 #include "base/fd.h"
 #include "core/fuse.h"
-#include "core/state.h"
+#include "core/state/state.h"
 #include "core/sweep_layers.h"
 #include "image/image.h"
 #include "registry/registry.h"

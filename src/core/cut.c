@@ -3,7 +3,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/tree.h"
-#include "core/state.h"
+#include "core/state/state.h"
 #include "core/workplace.h"
 #include "git/git.h"
 #include "workspace/cache/expiry.h"

@@ -7,7 +7,7 @@
 #include "core/outcome.h"
 #include "core/permit.h"
 #include "core/result.h"
-#include "core/state.h"
+#include "core/state/state.h"
 #include "core/workplace.h"
 #include "journal/key.h"
 #include "policy/policy.h"

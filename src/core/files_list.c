@@ -3,7 +3,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "core/files.h"
-#include "core/names.h"
+#include "core/state/names.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

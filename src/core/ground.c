@@ -1,7 +1,7 @@
 /* ground.c - layers and the overlay that they make. */
 #include "core/ground.h"
 #include "base/err.h"
-#include "core/state.h"
+#include "core/state/state.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>

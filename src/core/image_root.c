@@ -4,7 +4,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "core/image_user.h"
-#include "core/state.h"
+#include "core/state/state.h"
 #include <errno.h>
 #include <limits.h>
 #include <string.h>

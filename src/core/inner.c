@@ -4,7 +4,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "core/environment.h"
-#include "core/state.h"
+#include "core/state/state.h"
 #include <errno.h>
 #include <poll.h>
 #include <sys/wait.h>

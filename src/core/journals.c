@@ -3,7 +3,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/str.h"
-#include "core/state.h"
+#include "core/state/state.h"
 #include "journal/index.h"
 #include <dirent.h>
 #include <errno.h>

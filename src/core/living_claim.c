@@ -3,7 +3,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "core/living_sweep.h"
-#include "core/state.h"
+#include "core/state/state.h"
 #include "git/name.h"
 #include "policy/policy.h"
 #include <errno.h>

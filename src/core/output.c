@@ -2,7 +2,7 @@
 #include "core/output.h"
 #include "base/err.h"
 #include "core/result.h"
-#include "core/state.h"
+#include "core/state/state.h"
 #include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>

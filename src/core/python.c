@@ -16,7 +16,7 @@
 #include "core/python_rules.h"
 #include "core/result.h"
 #include "core/run.h"
-#include "core/state.h"
+#include "core/state/state.h"
 #include "policy/policy.h"
 #include "python_guest.h"
 #include <errno.h>

@@ -4,7 +4,7 @@
 #include "base/fd.h"
 #include "base/json_read.h"
 #include "base/str.h"
-#include "core/run_dir.h"
+#include "core/state/run_dir.h"
 #include "journal/file.h"
 #include <dirent.h>
 #include <errno.h>

@@ -7,7 +7,7 @@
 #pragma once
 #include "base/auto.h"
 #include "base/buf.h"
-#include "core/state.h"
+#include "core/state/state.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

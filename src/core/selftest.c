@@ -7,7 +7,7 @@
 #include "core/cleanup.h"
 #include "core/run.h"
 #include "core/selftest_case.h"
-#include "core/state.h"
+#include "core/state/state.h"
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "core/state.h"
+#include "core/state/state.h"
 #include "core/sweep_layers.h"
 #include "layer/snapshot.h"
 #include "workspace/harvest/upper.h"

@@ -12,7 +12,7 @@
 #include "core/outcome.h"
 #include "core/run.h"
 #include "core/spec.h"
-#include "core/state.h"
+#include "core/state/state.h"
 #include "policy/policy.h"
 #include "workspace/renew.h"
 #include <assert.h>

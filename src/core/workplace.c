@@ -5,7 +5,7 @@
 #include "core/permit_paths.h"
 #include "core/prepare.h"
 #include "core/restack.h"
-#include "core/state.h"
+#include "core/state/state.h"
 #include "core/tree_kind.h"
 #include "git/name.h"
 #include "workspace/renew.h"

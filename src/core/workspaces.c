@@ -5,7 +5,7 @@
 #include "core/evidence.h"
 #include "core/land.h"
 #include "core/quarantine.h"
-#include "core/state.h"
+#include "core/state/state.h"
 #include "core/target.h"
 #include "core/workplace.h"
 #include "core/workspaces_hold.h"

@@ -2,7 +2,7 @@
 #include "base/err.h"
 #include "core/afterwards.h"
 #include "core/restack.h"
-#include "core/state.h"
+#include "core/state/state.h"
 #include "core/workplace.h"
 #include "core/workspaces.h"
 #include "core/workspaces_hold.h"

@@ -4,7 +4,7 @@
 #include "core/fuse.h"
 #include "core/land.h"
 #include "core/picture.h"
-#include "core/state.h"
+#include "core/state/state.h"
 #include "core/workplace.h"
 #include "git/ref.h"
 #include "workspace/harvest/upper.h"

@@ -1,5 +1,5 @@
 /* state.c - paths and ids. */
-#include "core/state.h"
+#include "core/state/state.h"
 #include "base/err.h"
 #include <errno.h>
 #include <limits.h>

@@ -1,9 +1,9 @@
 /* run_dir.c - walking and thinning out the directory of a run. */
-#include "core/run_dir.h"
+#include "core/state/run_dir.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/tree.h"
-#include "core/state.h"
+#include "core/state/state.h"
 #include "journal/file.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* names.c - a text of names as a list. */
-#include "core/names.h"
+#include "core/state/names.h"
 #include "base/err.h"
 #include <errno.h>
 
