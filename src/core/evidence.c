@@ -5,7 +5,7 @@
 #include "core/artifacts.h"
 #include "core/evidence_record.h"
 #include "core/outcome.h"
-#include "core/permit.h"
+#include "core/request/permit.h"
 #include "core/result.h"
 #include "core/state/state.h"
 #include "core/workplace.h"

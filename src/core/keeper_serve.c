@@ -14,8 +14,8 @@
 #include "core/keeper.h"
 #include "core/keeper_wire.h"
 #include "core/living_claim.h"
+#include "core/request/spec.h"
 #include "core/run.h"
-#include "core/spec.h"
 #include "registry/registry.h"
 #include <errno.h>
 #include <fcntl.h>

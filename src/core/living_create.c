@@ -9,11 +9,11 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "core/beginning.h"
-#include "core/image_root.h"
 #include "core/keeper.h"
 #include "core/keeper_wire.h"
 #include "core/living.h"
 #include "core/living_claim.h"
+#include "core/request/image_root.h"
 #include "core/run.h"
 #include "policy/policy.h"
 #include <errno.h>

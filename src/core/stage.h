@@ -5,7 +5,7 @@
 #pragma once
 #include "core/disk_watch.h"
 #include "core/evidence.h"
-#include "core/permit.h"
+#include "core/request/permit.h"
 #include "core/result.h"
 #include "core/workplace.h"
 #include <stdbool.h>

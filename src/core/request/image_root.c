@@ -1,9 +1,9 @@
 /* image_root.c - docker's rules for what an image says, as far as they make sense here. */
-#include "core/image_root.h"
+#include "core/request/image_root.h"
 #include "base/err.h"
 #include "base/path.h"
 #include "base/str.h"
-#include "core/image_user.h"
+#include "core/request/image_user.h"
 #include "core/state/state.h"
 #include <errno.h>
 #include <limits.h>

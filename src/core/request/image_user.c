@@ -1,5 +1,5 @@
 /* image_user.c - passwd and group files that somebody else wrote. */
-#include "core/image_user.h"
+#include "core/request/image_user.h"
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/err.h"

@@ -1,9 +1,9 @@
 /* permit.c - flags over the policy, never past it. */
-#include "core/permit.h"
+#include "core/request/permit.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "core/permit_paths.h"
+#include "core/request/permit_paths.h"
 #include "policy/policy.h"
 #include <errno.h>
 #include <inttypes.h>

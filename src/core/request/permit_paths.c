@@ -1,5 +1,5 @@
 /* permit_paths.c - sandbox.mounts.allow against what a run shows of the host. */
-#include "core/permit_paths.h"
+#include "core/request/permit_paths.h"
 #include "base/err.h"
 #include "base/path.h"
 #include "git/repo.h"

@@ -1,5 +1,5 @@
 /* environment.c - building a program's environment. */
-#include "core/environment.h"
+#include "core/request/environment.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "runtime/runtime.h"

@@ -1,4 +1,4 @@
-#include "core/image_user.h"
+#include "core/request/image_user.h"
 #include "harness.h"
 #include <stdlib.h>
 #include <string.h>

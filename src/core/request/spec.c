@@ -1,5 +1,5 @@
 /* spec.c - defaults, bounds and absolute paths. */
-#include "core/spec.h"
+#include "core/request/spec.h"
 #include "base/err.h"
 #include "base/path.h"
 #include "base/str.h"

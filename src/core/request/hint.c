@@ -1,5 +1,5 @@
 /* hint.c - looking for a program on the host, for the message only. */
-#include "core/hint.h"
+#include "core/request/hint.h"
 #include "base/auto.h"
 #include "base/err.h"
 #include <errno.h>

@@ -1,5 +1,5 @@
 #include "base/err.h"
-#include "core/environment.h"
+#include "core/request/environment.h"
 #include "harness.h"
 #include "runtime/runtime.h"
 #include <errno.h>
