@@ -10,8 +10,8 @@
 #include "cli/result_file.h"
 #include "cli/run_args.h"
 #include "cli/terminal.h"
-#include "core/result.h"
-#include "core/text_form.h"
+#include "core/result/result.h"
+#include "core/result/text_form.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>

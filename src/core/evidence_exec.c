@@ -2,7 +2,7 @@
 #include "base/err.h"
 #include "core/evidence.h"
 #include "core/evidence_record.h"
-#include "core/result.h"
+#include "core/result/result.h"
 #include <carrel/run.h>
 #include <string.h>
 

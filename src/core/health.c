@@ -3,7 +3,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/json.h"
-#include "core/result.h"
+#include "core/result/result.h"
 #include <assert.h>
 #include <carrel/run.h>
 #include <errno.h>

@@ -9,8 +9,8 @@
 #include "core/disk_watch.h"
 #include "core/ground.h"
 #include "core/keeper_wire.h"
-#include "core/outcome.h"
 #include "core/request/image_root.h"
+#include "core/result/outcome.h"
 #include "core/sweep_layers.h"
 #include "registry/registry.h"
 #include <errno.h>

@@ -9,8 +9,8 @@
  */
 #pragma once
 #include "base/clock.h"
-#include "core/capture.h"
 #include "core/ground.h"
+#include "core/result/capture.h"
 #include "core/stage.h"
 #include "runtime/runtime.h"
 #include <poll.h>

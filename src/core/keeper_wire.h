@@ -8,7 +8,7 @@
  */
 #pragma once
 #include "base/payload.h"
-#include "core/result.h"
+#include "core/result/result.h"
 #include "git/name.h"
 #include "runtime/files.h"
 #include "runtime/runtime.h"

@@ -11,8 +11,8 @@
 #include "core/distant.h"
 #include "core/follow.h"
 #include "core/living.h"
-#include "core/output.h"
-#include "core/result.h"
+#include "core/result/output.h"
+#include "core/result/result.h"
 #include "core/stage.h"
 #include <errno.h>
 #include <poll.h>

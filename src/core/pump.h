@@ -6,7 +6,7 @@
  * missed for a reader that stopped reading.
  */
 #pragma once
-#include "core/capture.h"
+#include "core/result/capture.h"
 #include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "base/json_read.h"
 #include "base/utf8.h"
-#include "core/result.h"
+#include "core/result/result.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "base/json_read.h"
 #include "base/utf8.h"
 #include "core/python_report.h"
-#include "core/result.h"
+#include "core/result/result.h"
 #include "fuzz.h"
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 #include "core/python_report.h"
-#include "core/result.h"
+#include "core/result/result.h"
 #include "harness.h"
 #include <carrel/python.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* selftest_case.h - what the cases of the self-test share with the stage they run on. */
 #pragma once
-#include "core/result.h"
+#include "core/result/result.h"
 #include "core/selftest.h"
 #include <carrel/run.h>
 #include <limits.h>

@@ -6,11 +6,11 @@
  */
 #include "core/stage.h"
 #include "base/err.h"
-#include "core/capture.h"
 #include "core/ground.h"
-#include "core/outcome.h"
 #include "core/request/image_root.h"
 #include "core/request/spec.h"
+#include "core/result/capture.h"
+#include "core/result/outcome.h"
 #include "core/run.h"
 #include "core/state/state.h"
 #include "policy/policy.h"

@@ -6,7 +6,7 @@
 #include "core/disk_watch.h"
 #include "core/evidence.h"
 #include "core/request/permit.h"
-#include "core/result.h"
+#include "core/result/result.h"
 #include "core/workplace.h"
 #include <stdbool.h>
 

@@ -1,5 +1,5 @@
 /* outcome.c - the end of a run with a workspace. */
-#include "core/outcome.h"
+#include "core/result/outcome.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "core/land.h"

@@ -1,6 +1,6 @@
 #include "base/utf8.h"
-#include "core/result.h"
-#include "core/text_form.h"
+#include "core/result/result.h"
+#include "core/result/text_form.h"
 #include "harness.h"
 #include <signal.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* output.h - what a run writes: head and tail for the result, the whole in its directory. */
 #pragma once
-#include "core/capture.h"
+#include "core/result/capture.h"
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>

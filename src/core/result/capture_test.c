@@ -1,5 +1,5 @@
 #include "base/fd.h"
-#include "core/capture.h"
+#include "core/result/capture.h"
 #include "harness.h"
 #include <errno.h>
 #include <fcntl.h>

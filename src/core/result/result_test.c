@@ -1,4 +1,4 @@
-#include "core/result.h"
+#include "core/result/result.h"
 #include "harness.h"
 #include <signal.h>
 #include <stdio.h>

@@ -4,10 +4,10 @@
  * Each part has a share. What one does not use goes to those that need more, what a program
  * printed first.
  */
-#include "core/text_form.h"
+#include "core/result/text_form.h"
 #include "base/str.h"
 #include "base/utf8.h"
-#include "core/result.h"
+#include "core/result/result.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

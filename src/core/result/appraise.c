@@ -1,6 +1,6 @@
 /* appraise.c - prices and thresholds. */
-#include "core/appraise.h"
-#include "core/result.h"
+#include "core/result/appraise.h"
+#include "core/result/result.h"
 #include "policy/policy.h"
 #include <inttypes.h>
 #include <stdio.h>

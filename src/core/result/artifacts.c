@@ -1,5 +1,5 @@
 /* artifacts.c - files named by time and hash. */
-#include "core/artifacts.h"
+#include "core/result/artifacts.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/fd.h"

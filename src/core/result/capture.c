@@ -1,5 +1,5 @@
 /* capture.c - head, tail and file. */
-#include "core/capture.h"
+#include "core/result/capture.h"
 #include "base/fd.h"
 #include "base/utf8.h"
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* output.c - two captures and their files. */
-#include "core/output.h"
+#include "core/result/output.h"
 #include "base/err.h"
-#include "core/result.h"
+#include "core/result/result.h"
 #include "core/state/state.h"
 #include <errno.h>
 #include <stdio.h>

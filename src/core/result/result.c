@@ -1,8 +1,8 @@
 /* result.c - judging and writing down what came of a run. */
-#include "core/result.h"
+#include "core/result/result.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "core/outcome.h"
+#include "core/result/outcome.h"
 #include <assert.h>
 #include <carrel/python.h>
 #include <errno.h>

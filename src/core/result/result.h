@@ -1,7 +1,7 @@
 /* result.h - what came of a run: one struct, one JSON form. */
 #pragma once
 #include "base/buf.h"
-#include "core/capture.h"
+#include "core/result/capture.h"
 #include "git/name.h"
 #include "journal/journal.h"
 #include "runtime/runtime.h"
