@@ -2,7 +2,7 @@
  * cmd_journal.h - the subcommands of `carrel journal`; the table in cmd_journal.c lists them.
  */
 #pragma once
-#include "core/journals.h"
+#include "core/record/find.h"
 #include <stdbool.h>
 #include <stddef.h>
 

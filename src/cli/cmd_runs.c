@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include "cli/commands.h"
 #include "cli/report_args.h"
-#include "core/runs.h"
+#include "core/record/runs.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>

@@ -4,7 +4,7 @@
  */
 #pragma once
 #include "core/disk_watch.h"
-#include "core/evidence.h"
+#include "core/record/recorder.h"
 #include "core/request/permit.h"
 #include "core/result/result.h"
 #include "core/workplace.h"

@@ -1,10 +1,10 @@
 /* workspaces.c - verbs on workspaces whose run is over, or on all of them. */
 #include "core/workspaces.h"
 #include "base/err.h"
-#include "core/afterwards.h"
-#include "core/evidence.h"
 #include "core/land.h"
 #include "core/quarantine.h"
+#include "core/record/recorder.h"
+#include "core/record/review.h"
 #include "core/state/state.h"
 #include "core/target.h"
 #include "core/workplace.h"

@@ -1,6 +1,6 @@
 /* workspaces_drop.c - discard and prune: nothing goes that is nowhere else, unless by force. */
 #include "base/err.h"
-#include "core/afterwards.h"
+#include "core/record/review.h"
 #include "core/restack.h"
 #include "core/state/state.h"
 #include "core/workplace.h"

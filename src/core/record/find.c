@@ -1,5 +1,5 @@
-/* journals.c - paths and names. */
-#include "core/journals.h"
+/* find.c - paths and names. */
+#include "core/record/find.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/str.h"

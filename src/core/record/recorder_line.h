@@ -1,6 +1,6 @@
-/* evidence_record.h - one record of a run's journal, for those who write its kinds. */
+/* recorder_line.h - one record of a run's journal, for those who write its kinds. */
 #pragma once
-#include "core/evidence.h"
+#include "core/record/recorder.h"
 
 struct json;
 

@@ -1,4 +1,4 @@
-/* journals.h - where journals and their keys are, and which one is meant. */
+/* find.h - where journals and their keys are, and which one is meant. */
 #pragma once
 #include "journal/runs.h"
 #include <limits.h>

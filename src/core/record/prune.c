@@ -1,8 +1,8 @@
-/* runs_keep.c - what of the runs is kept, and for how long. */
+/* prune.c - what of the runs is kept, and for how long. */
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/tree.h"
-#include "core/runs.h"
+#include "core/record/runs.h"
 #include "core/state/run_dir.h"
 #include "journal/index.h"
 #include "policy/policy.h"

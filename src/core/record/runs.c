@@ -1,5 +1,5 @@
 /* runs.c - finding runs and telling what came of them. */
-#include "core/runs.h"
+#include "core/record/runs.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/json_read.h"

@@ -1,5 +1,5 @@
 /*
- * evidence.h - what a run leaves for those who ask later: its journal.
+ * recorder.h - what a run leaves for those who ask later: its journal.
  *
  * Each function writes one record, before the step where it allows it and after where it tells
  * of it. A record that cannot be written is a failure of the run: nothing goes on unrecorded.

@@ -1,5 +1,5 @@
 /*
- * afterwards.h - what people do with a workspace when its run is over, in the run's journal.
+ * review.h - what people do with a workspace when its run is over, in the run's journal.
  *
  * A run that was not recorded has no journal, and none is begun for it.
  */

@@ -1,7 +1,7 @@
-/* evidence_exec.c - the records of a sandbox that stays, and of the programs in it. */
+/* recorder_exec.c - the records of a sandbox that stays, and of the programs in it. */
 #include "base/err.h"
-#include "core/evidence.h"
-#include "core/evidence_record.h"
+#include "core/record/recorder.h"
+#include "core/record/recorder_line.h"
 #include "core/result/result.h"
 #include <carrel/run.h>
 #include <string.h>

@@ -1,8 +1,8 @@
-/* afterwards.c - further records of a run that is over. */
-#include "core/afterwards.h"
+/* review.c - further records of a run that is over. */
+#include "core/record/review.h"
 #include "base/err.h"
-#include "core/evidence.h"
-#include "core/journals.h"
+#include "core/record/find.h"
+#include "core/record/recorder.h"
 #include "core/state/state.h"
 #include "policy/policy.h"
 #include "workspace/workspace.h"

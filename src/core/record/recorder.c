@@ -1,8 +1,8 @@
-/* evidence.c - the records of a run, one function for each kind. */
-#include "core/evidence.h"
+/* recorder.c - the records of a run, one function for each kind. */
+#include "core/record/recorder.h"
 #include "base/err.h"
 #include "base/sha256.h"
-#include "core/evidence_record.h"
+#include "core/record/recorder_line.h"
 #include "core/request/permit.h"
 #include "core/result/artifacts.h"
 #include "core/result/outcome.h"
