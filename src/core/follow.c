@@ -10,7 +10,7 @@
 #include "base/fd.h"
 #include "base/trim.h"
 #include "base/turns.h"
-#include "core/disk_watch.h"
+#include "core/disk/disk_watch.h"
 #include "runtime/runtime.h"
 #include <errno.h>
 #include <poll.h>

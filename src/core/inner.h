@@ -6,7 +6,7 @@
  */
 #pragma once
 #include "base/auto.h"
-#include "core/disk_watch.h"
+#include "core/disk/disk_watch.h"
 #include "runtime/runtime.h"
 
 struct carrel_error;

@@ -6,7 +6,7 @@
 #include "base/fd.h"
 #include "base/trim.h"
 #include "base/turns.h"
-#include "core/disk_watch.h"
+#include "core/disk/disk_watch.h"
 #include "core/ground.h"
 #include "core/keeper_wire.h"
 #include "core/request/image_root.h"

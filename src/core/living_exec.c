@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "core/disk_watch.h"
+#include "core/disk/disk_watch.h"
 #include "core/distant.h"
 #include "core/follow.h"
 #include "core/living.h"

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "core/disk_watch.h"
+#include "core/disk/disk_watch.h"
 #include "core/follow.h"
 #include "core/record/recorder.h"
 #include "core/record/runs.h"

@@ -3,7 +3,7 @@
  * a journal that knows of both. A run has it for one program; a keeper for many.
  */
 #pragma once
-#include "core/disk_watch.h"
+#include "core/disk/disk_watch.h"
 #include "core/record/recorder.h"
 #include "core/request/permit.h"
 #include "core/result/result.h"

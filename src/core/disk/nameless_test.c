@@ -1,6 +1,6 @@
 /* What one process holds, in ways that a program of a run can think of. */
 #include "base/fd.h"
-#include "core/nameless.h"
+#include "core/disk/nameless.h"
 #include "harness.h"
 #include "runtime/runtime.h"
 #include <errno.h>

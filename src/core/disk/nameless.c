@@ -1,5 +1,5 @@
 /* nameless.c - one look through /proc/PID, with bounds for everything. */
-#include "core/nameless.h"
+#include "core/disk/nameless.h"
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/fd.h"

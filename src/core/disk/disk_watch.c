@@ -1,10 +1,10 @@
 /* disk_watch.c - cheap question often, dear question seldom. */
-#include "core/disk_watch.h"
+#include "core/disk/disk_watch.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/kernel.h"
 #include "base/str.h"
-#include "core/nameless.h"
+#include "core/disk/nameless.h"
 #include "runtime/runtime.h"
 #include "workspace/harvest/upper.h"
 #include "workspace/private.h"
