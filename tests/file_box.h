@@ -5,7 +5,7 @@
 #pragma once
 #include "base/err.h"
 #include "base/fd.h"
-#include "core/file_door.h"
+#include "core/files/file_access.h"
 #include "harness.h"
 #include "runtime/file_act.h"
 #include <fcntl.h>

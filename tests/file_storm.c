@@ -9,7 +9,7 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "core/file_door.h"
+#include "core/files/file_access.h"
 #include "core/living.h"
 #include <fcntl.h>
 #include <limits.h>

@@ -6,7 +6,7 @@
 #include "cli/commands.h"
 #include "cli/files_args.h"
 #include "cli/report_args.h"
-#include "core/files_tar.h"
+#include "core/files/files_tar.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

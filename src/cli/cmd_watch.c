@@ -6,7 +6,7 @@
 #include "cli/commands.h"
 #include "cli/files_args.h"
 #include "cli/report_args.h"
-#include "core/files_watch.h"
+#include "core/files/files_watch.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
 #pragma once
 #include "cli/file_place.h"
 #include "cli/options.h"
-#include "core/file_door.h"
-#include "core/files.h"
+#include "core/files/file_access.h"
+#include "core/files/files.h"
 
 struct files_args {
     bool wants_help, is_json;

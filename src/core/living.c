@@ -4,7 +4,7 @@
 #include "base/fd.h"
 #include "base/payload.h"
 #include "core/distant.h"
-#include "core/file_door.h"
+#include "core/files/file_access.h"
 #include "core/living_claim.h"
 #include "core/living_sweep.h"
 #include <errno.h>

@@ -5,7 +5,7 @@
  * whole: nobody sees half of one, and a link in its place is replaced, not followed. How a name
  * is made, on the host or by a sandbox, is a table; all else is the same.
  */
-#include "core/files_sink.h"
+#include "core/files/files_sink.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include <errno.h>

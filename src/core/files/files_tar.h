@@ -2,7 +2,7 @@
  * files_tar.h - files of a sandbox as a tar, both ways. In the program only: see archive/tar.h.
  */
 #pragma once
-#include "core/files.h"
+#include "core/files/files.h"
 
 /*
  * Writes what is in a directory, or one file, to `out` as a plain tar with names below ".".

@@ -1,10 +1,10 @@
 /* files_data.c - bytes from here to there. */
-#include "core/files_data.h"
+#include "core/files/files_data.h"
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/str.h"
-#include "core/file_door.h"
+#include "core/files/file_access.h"
 #include <errno.h>
 #include <stdbool.h>
 #include <sys/stat.h>

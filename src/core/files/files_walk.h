@@ -5,8 +5,8 @@
  * is opened at a time, no link is followed, and types are asked of what was opened.
  */
 #pragma once
-#include "core/files.h"
-#include "core/files_data.h"
+#include "core/files/files.h"
+#include "core/files/files_data.h"
 #include <limits.h>
 #include <sys/stat.h>
 

@@ -1,10 +1,10 @@
 /* The verbs, on a directory that plays the sandbox: it is the root of all paths inside. */
 #include "base/err.h"
 #include "base/fd.h"
-#include "core/files.h"
-#include "core/files_data.h"
-#include "core/files_walk.h"
-#include "core/files_watch.h"
+#include "core/files/files.h"
+#include "core/files/files_data.h"
+#include "core/files/files_walk.h"
+#include "core/files/files_watch.h"
 #include "file_box.h"
 #include "harness.h"
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* files_sink.h - where a copied tree goes: a directory of the host, or one in a sandbox. */
 #pragma once
-#include "core/files_walk.h"
+#include "core/files/files_walk.h"
 
 /* Everything goes below `top`, which stays the caller's. */
 struct tree_sink {

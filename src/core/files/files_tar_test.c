@@ -1,7 +1,7 @@
 /* Files of a sandbox as a tar, and archives that mean harm. */
 #include "base/err.h"
 #include "base/fd.h"
-#include "core/files_tar.h"
+#include "core/files/files_tar.h"
 #include "file_box.h"
 #include "harness.h"
 #include <errno.h>

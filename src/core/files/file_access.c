@@ -1,5 +1,5 @@
-/* file_door.c - the door of whoever made the sandbox. */
-#include "core/file_door.h"
+/* file_access.c - the door of whoever made the sandbox. */
+#include "core/files/file_access.h"
 #include "base/err.h"
 
 static int ask(struct file_door *door, const struct file_request *request,

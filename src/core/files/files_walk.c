@@ -1,5 +1,5 @@
 /* files_walk.c - a walk through a directory tree that somebody else may be changing. */
-#include "core/files_walk.h"
+#include "core/files/files_walk.h"
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/fd.h"

@@ -3,9 +3,9 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/str.h"
-#include "core/files.h"
-#include "core/files_sink.h"
-#include "core/files_walk.h"
+#include "core/files/files.h"
+#include "core/files/files_sink.h"
+#include "core/files/files_walk.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

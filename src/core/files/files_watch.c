@@ -1,10 +1,10 @@
 /* files_watch.c - notes of the kernel, turned into events with paths. */
-#include "core/files_watch.h"
+#include "core/files/files_watch.h"
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "core/files.h"
+#include "core/files/files.h"
 #include "runtime/runtime.h"
 #include <dirent.h>
 #include <errno.h>

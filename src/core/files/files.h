@@ -10,7 +10,7 @@
  */
 #pragma once
 #include "base/buf.h"
-#include "core/file_door.h"
+#include "core/files/file_access.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,10 +1,10 @@
 /* files.c - the small verbs: read, write, make, move, look. */
-#include "core/files.h"
+#include "core/files/files.h"
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/str.h"
-#include "core/files_data.h"
+#include "core/files/files_data.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -3,8 +3,8 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "core/files_tar.h"
-#include "core/files_walk.h"
+#include "core/files/files_tar.h"
+#include "core/files/files_walk.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>

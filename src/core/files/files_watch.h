@@ -4,7 +4,7 @@
  * The kernel tells whoever holds the notes (inotify); where to look is resolved inside.
  */
 #pragma once
-#include "core/file_door.h"
+#include "core/files/file_access.h"
 #include <stdbool.h>
 
 enum watch_kind {

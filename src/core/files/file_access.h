@@ -1,5 +1,5 @@
 /*
- * file_door.h - the way to the files of a sandbox, whoever holds it.
+ * file_access.h - the way to the files of a sandbox, whoever holds it.
  *
  * The verbs in files.h know a door, not a sandbox: whoever made the sandbox has one that asks
  * it (file_door_of()), and a client of its keeper one that asks through the keeper's socket.

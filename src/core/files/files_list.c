@@ -2,7 +2,7 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "core/files.h"
+#include "core/files/files.h"
 #include "core/state/names.h"
 #include <dirent.h>
 #include <errno.h>
