@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "core/picture.h"
-#include "core/workplace.h"
+#include "core/worktree/worktree.h"
 #include "workspace/harvest/upper.h"
 #include <carrel/run.h>
 #include <errno.h>

@@ -1,9 +1,9 @@
 /* cleanup.c - sweeping every runtime. */
 #include "core/cleanup.h"
 #include "base/fd.h"
-#include "core/fuse.h"
 #include "core/state/state.h"
-#include "core/sweep_layers.h"
+#include "core/worktree/fuse.h"
+#include "core/worktree/sweep_layers.h"
 #include "image/image.h"
 #include "registry/registry.h"
 #include "runtime/runtime.h"

@@ -7,11 +7,11 @@
 #include "base/trim.h"
 #include "base/turns.h"
 #include "core/disk/disk_watch.h"
-#include "core/ground.h"
 #include "core/keeper_wire.h"
 #include "core/request/image_root.h"
 #include "core/result/outcome.h"
-#include "core/sweep_layers.h"
+#include "core/worktree/ground.h"
+#include "core/worktree/sweep_layers.h"
 #include "registry/registry.h"
 #include <errno.h>
 #include <limits.h>

@@ -9,9 +9,9 @@
  */
 #pragma once
 #include "base/clock.h"
-#include "core/ground.h"
 #include "core/result/capture.h"
 #include "core/stage.h"
+#include "core/worktree/ground.h"
 #include "runtime/runtime.h"
 #include <poll.h>
 #include <stdbool.h>

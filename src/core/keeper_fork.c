@@ -9,14 +9,14 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "core/ground.h"
 #include "core/keeper.h"
 #include "core/keeper_wire.h"
 #include "core/living_claim.h"
 #include "core/request/image_root.h"
-#include "core/restack.h"
 #include "core/run.h"
-#include "core/sweep_layers.h"
+#include "core/worktree/fork.h"
+#include "core/worktree/ground.h"
+#include "core/worktree/sweep_layers.h"
 #include "registry/registry.h"
 #include <errno.h>
 #include <stdio.h>

@@ -8,13 +8,13 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/str.h"
-#include "core/beginning.h"
 #include "core/keeper.h"
 #include "core/keeper_wire.h"
 #include "core/living.h"
 #include "core/living_claim.h"
 #include "core/request/image_root.h"
 #include "core/run.h"
+#include "core/worktree/from_snapshot.h"
 #include "policy/policy.h"
 #include <errno.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  * remembers that somebody died until the layers were looked through.
  */
 #include "core/living_sweep.h"
-#include "core/sweep_layers.h"
+#include "core/worktree/sweep_layers.h"
 #include "registry/registry.h"
 
 void living_sweep_layers(const struct registry *reg)

@@ -1,7 +1,7 @@
 /* quarantine.c - where a workspace keeps its objects, and what they come to. */
 #include "core/quarantine.h"
 #include "base/err.h"
-#include "core/workplace.h"
+#include "core/worktree/worktree.h"
 #include <errno.h>
 #include <stdio.h>
 

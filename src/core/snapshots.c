@@ -5,7 +5,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "core/state/state.h"
-#include "core/sweep_layers.h"
+#include "core/worktree/sweep_layers.h"
 #include "layer/snapshot.h"
 #include "workspace/harvest/upper.h"
 #include <errno.h>

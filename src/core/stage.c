@@ -6,13 +6,13 @@
  */
 #include "core/stage.h"
 #include "base/err.h"
-#include "core/ground.h"
 #include "core/request/image_root.h"
 #include "core/request/spec.h"
 #include "core/result/capture.h"
 #include "core/result/outcome.h"
 #include "core/run.h"
 #include "core/state/state.h"
+#include "core/worktree/ground.h"
 #include "policy/policy.h"
 #include "workspace/renew.h"
 #include <assert.h>

@@ -7,7 +7,7 @@
 #include "core/record/recorder.h"
 #include "core/request/permit.h"
 #include "core/result/result.h"
-#include "core/workplace.h"
+#include "core/worktree/worktree.h"
 #include <stdbool.h>
 
 struct carrel_error;

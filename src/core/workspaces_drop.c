@@ -1,11 +1,11 @@
 /* workspaces_drop.c - discard and prune: nothing goes that is nowhere else, unless by force. */
 #include "base/err.h"
 #include "core/record/review.h"
-#include "core/restack.h"
 #include "core/state/state.h"
-#include "core/workplace.h"
 #include "core/workspaces.h"
 #include "core/workspaces_hold.h"
+#include "core/worktree/fork.h"
+#include "core/worktree/worktree.h"
 #include "registry/list.h"
 #include "workspace/renew.h"
 #include <errno.h>

@@ -1,11 +1,11 @@
 /* workspaces_hold.c - finding, locking, and the picture that a kill left out. */
 #include "core/workspaces_hold.h"
 #include "base/err.h"
-#include "core/fuse.h"
 #include "core/land.h"
 #include "core/picture.h"
 #include "core/state/state.h"
-#include "core/workplace.h"
+#include "core/worktree/fuse.h"
+#include "core/worktree/worktree.h"
 #include "git/ref.h"
 #include "workspace/harvest/upper.h"
 #include "workspace/renew.h"

@@ -8,7 +8,7 @@
 #include "core/result/outcome.h"
 #include "core/result/result.h"
 #include "core/state/state.h"
-#include "core/workplace.h"
+#include "core/worktree/worktree.h"
 #include "journal/key.h"
 #include "policy/policy.h"
 #include "runtime/runtime.h"

@@ -5,7 +5,7 @@
 #include "core/land.h"
 #include "core/picture.h"
 #include "core/quarantine.h"
-#include "core/workplace.h"
+#include "core/worktree/worktree.h"
 #include "workspace/renew.h"
 #include <errno.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
-/* inner.c - start, read, wait. */
-#include "core/inner.h"
+/* helper.c - start, read, wait. */
+#include "core/worktree/helper.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"

@@ -1,7 +1,7 @@
 /* sweep_layers.c - asks everyone who may name a layer. */
-#include "core/sweep_layers.h"
-#include "core/restack.h"
+#include "core/worktree/sweep_layers.h"
 #include "core/state/state.h"
+#include "core/worktree/fork.h"
 #include "layer/layer.h"
 #include <errno.h>
 #include <limits.h>

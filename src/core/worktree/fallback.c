@@ -1,9 +1,9 @@
 /* fallback.c - a private git dir in one directory; with WORKSPACE_COPY all files, too. */
-#include "core/fallback.h"
+#include "core/worktree/fallback.h"
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "core/workplace.h"
+#include "core/worktree/worktree.h"
 #include "git/git.h"
 #include "workspace/private.h"
 #include <errno.h>

@@ -1,5 +1,5 @@
 /*
- * space.h - a directory of ours that overlays write to: upper and work for a tree, gitupper and
+ * helper_space.h - a directory of ours that overlays write to: upper and work for a tree, gitupper and
  * gitwork for a git dir, and an empty one that can lie below.
  */
 #pragma once

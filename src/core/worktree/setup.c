@@ -1,5 +1,5 @@
 /*
- * setup_layer.c - what a setup command makes (dependencies, builds), made once and laid under
+ * setup.c - what a setup command makes (dependencies, builds), made once and laid under
  * every later run.
  *
  *   <state>/layers/<key>/upper
@@ -15,10 +15,10 @@
 #include "base/sha256.h"
 #include "base/str.h"
 #include "base/tree.h"
-#include "core/inner.h"
-#include "core/prepare.h"
-#include "core/space.h"
-#include "core/workplace.h"
+#include "core/worktree/helper.h"
+#include "core/worktree/helper_space.h"
+#include "core/worktree/prepare.h"
+#include "core/worktree/worktree.h"
 #include "workspace/cache/expiry.h"
 #include "workspace/harvest/lower.h"
 #include "workspace/harvest/upper.h"

@@ -1,8 +1,8 @@
-/* beginning.h - a snapshot as what a new sandbox begins with. */
+/* from_snapshot.h - a snapshot as what a new sandbox begins with. */
 #pragma once
 #include "base/auto.h"
-#include "core/ground.h"
-#include "core/restack.h"
+#include "core/worktree/fork.h"
+#include "core/worktree/ground.h"
 #include "layer/snapshot.h"
 #include <carrel/run.h>
 

@@ -1,7 +1,7 @@
 /* target.c - compares repositories by their common dir, work trees by their path. */
-#include "core/target.h"
+#include "core/worktree/target.h"
 #include "base/err.h"
-#include "core/workplace.h"
+#include "core/worktree/worktree.h"
 #include <errno.h>
 
 static const char *name_of(const struct repo *repo)

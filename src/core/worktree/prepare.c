@@ -1,17 +1,17 @@
 /*
  * prepare.c - the parts of making a workspace that may take time, each done once and kept.
  */
-#include "core/prepare.h"
+#include "core/worktree/prepare.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/tree.h"
-#include "core/carry.h"
-#include "core/cut.h"
-#include "core/fallback.h"
-#include "core/inner.h"
-#include "core/space.h"
-#include "core/tree_kind.h"
-#include "core/workplace.h"
+#include "core/worktree/fallback.h"
+#include "core/worktree/helper.h"
+#include "core/worktree/helper_space.h"
+#include "core/worktree/include.h"
+#include "core/worktree/shallow.h"
+#include "core/worktree/tree_kind.h"
+#include "core/worktree/worktree.h"
 #include "workspace/private.h"
 #include "workspace/source/folder.h"
 #include <carrel/run.h>

@@ -1,5 +1,5 @@
-/* beginning.c - a snapshot lies on what it was made on. */
-#include "core/beginning.h"
+/* from_snapshot.c - a snapshot lies on what it was made on. */
+#include "core/worktree/from_snapshot.h"
 #include "base/err.h"
 #include "core/state/state.h"
 #include "image/image.h"

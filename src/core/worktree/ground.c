@@ -1,5 +1,5 @@
 /* ground.c - layers and the overlay that they make. */
-#include "core/ground.h"
+#include "core/worktree/ground.h"
 #include "base/err.h"
 #include "core/state/state.h"
 #include <errno.h>

@@ -1,10 +1,10 @@
-/* cut.c - one pack, and a git dir that knows nothing else. */
-#include "core/cut.h"
+/* shallow.c - one pack, and a git dir that knows nothing else. */
+#include "core/worktree/shallow.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/tree.h"
 #include "core/state/state.h"
-#include "core/workplace.h"
+#include "core/worktree/worktree.h"
 #include "git/git.h"
 #include "workspace/cache/expiry.h"
 #include "workspace/private.h"

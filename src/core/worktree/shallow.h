@@ -1,5 +1,5 @@
 /*
- * cut.h - a repository with one commit: what a run sees that must not see other branches.
+ * shallow.h - a repository with one commit: what a run sees that must not see other branches.
  *
  *   <state>/cuts/<repo key>/<commit>/     an object directory with one pack
  */

@@ -1,9 +1,9 @@
-/* workplace_mounts.c - what of a workspace a sandbox sees, and where. */
+/* mounts.c - what of a workspace a sandbox sees, and where. */
 #include "base/err.h"
 #include "base/fd.h"
-#include "core/cut.h"
-#include "core/fuse.h"
-#include "core/workplace.h"
+#include "core/worktree/fuse.h"
+#include "core/worktree/shallow.h"
+#include "core/worktree/worktree.h"
 #include "workspace/private.h"
 #include "workspace/stack.h"
 #include <assert.h>

@@ -1,11 +1,11 @@
 /*
- * restack.h - workspaces on layers: what one wrote becomes the base of others.
+ * fork.h - workspaces on layers: what one wrote becomes the base of others.
  *
  * A fork is a workspace of the same commit, with its own ids and branch, that lies on the
  * sealed layers of another one; that one goes on with empty directories on top of them.
  */
 #pragma once
-#include "core/workplace.h"
+#include "core/worktree/worktree.h"
 
 struct carrel_error;
 struct layer;

@@ -1,12 +1,12 @@
-/* workplace.c - making and reopening a run's place to work. */
-#include "core/workplace.h"
+/* worktree.c - making and reopening a run's place to work. */
+#include "core/worktree/worktree.h"
 #include "base/err.h"
-#include "core/fuse.h"
-#include "core/prepare.h"
 #include "core/request/permit_paths.h"
-#include "core/restack.h"
 #include "core/state/state.h"
-#include "core/tree_kind.h"
+#include "core/worktree/fork.h"
+#include "core/worktree/fuse.h"
+#include "core/worktree/prepare.h"
+#include "core/worktree/tree_kind.h"
 #include "git/name.h"
 #include "workspace/renew.h"
 #include "workspace/source/dirty.h"

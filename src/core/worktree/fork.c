@@ -1,10 +1,10 @@
-/* restack.c - sealing and forking workspaces. */
-#include "core/restack.h"
+/* fork.c - sealing and forking workspaces. */
+#include "core/worktree/fork.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "core/prepare.h"
 #include "core/request/permit_paths.h"
-#include "core/sweep_layers.h"
+#include "core/worktree/prepare.h"
+#include "core/worktree/sweep_layers.h"
 #include "layer/layer.h"
 #include "workspace/stack.h"
 #include <carrel/run.h>

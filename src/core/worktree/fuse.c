@@ -1,8 +1,8 @@
 /* fuse.c - fuse-overlayfs and fusermount3, started by argv. */
-#include "core/fuse.h"
+#include "core/worktree/fuse.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "core/workplace.h"
+#include "core/worktree/worktree.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -1,14 +1,14 @@
 /* tree_kind.c - the kernel's overlay where it works; else FUSE, else a copy. */
-#include "core/tree_kind.h"
+#include "core/worktree/tree_kind.h"
 #include "base/auto.h"
 #include "base/boot.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/tree.h"
-#include "core/fuse.h"
-#include "core/inner.h"
-#include "core/space.h"
-#include "core/workplace.h"
+#include "core/worktree/fuse.h"
+#include "core/worktree/helper.h"
+#include "core/worktree/helper_space.h"
+#include "core/worktree/worktree.h"
 #include "workspace/private.h"
 #include <carrel/run.h>
 #include <errno.h>

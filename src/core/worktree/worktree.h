@@ -1,5 +1,5 @@
 /*
- * workplace.h - a workspace as a sandbox sees it.
+ * worktree.h - a workspace as a sandbox sees it.
  *
  * core joins the nouns here: the repository, its pristine tree from the cache, the workspace,
  * and the mounts that show them to a program.

@@ -1,11 +1,11 @@
-/* carry.c - untracked files on their way in, and kept from coming back. */
-#include "core/carry.h"
+/* include.c - untracked files on their way in, and kept from coming back. */
+#include "core/worktree/include.h"
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "core/state/names.h"
-#include "core/workplace.h"
+#include "core/worktree/worktree.h"
 #include "git/git.h"
 #include "workspace/harvest/changes.h"
 #include "workspace/harvest/harvest.h"

@@ -1,5 +1,5 @@
-/* space.c - upper and work directories. */
-#include "core/space.h"
+/* helper_space.c - upper and work directories. */
+#include "core/worktree/helper_space.h"
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/fd.h"
