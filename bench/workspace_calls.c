@@ -8,7 +8,7 @@
  */
 #include "base/clock.h"
 #include "base/fd.h"
-#include "core/picture.h"
+#include "core/harvest/harvest.h"
 #include "core/worktree/worktree.h"
 #include "workspace/harvest/upper.h"
 #include <carrel/run.h>

@@ -9,7 +9,7 @@
 #include "cli/report_args.h"
 #include "cli/subcommands.h"
 #include "cli/workspace_args.h"
-#include "core/workspaces.h"
+#include "core/harvest/verbs.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdint.h>

@@ -6,7 +6,7 @@
 #include "cli/cmd_workspace.h"
 #include "cli/report_args.h"
 #include "cli/workspace_args.h"
-#include "core/workspaces.h"
+#include "core/harvest/verbs.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #include "cli/paint.h"
 #include "cli/report_args.h"
 #include "cli/workspace_args.h"
-#include "core/workspaces.h"
+#include "core/harvest/verbs.h"
 #include <errno.h>
 #include <poll.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* workspace_print.h - workspaces and their changes as text and as JSON. */
 #pragma once
 #include "cli/span.h"
-#include "core/workspaces.h"
+#include "core/harvest/verbs.h"
 #include <stdint.h>
 
 struct json;

@@ -2,9 +2,9 @@
 #include "core/result/outcome.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "core/land.h"
-#include "core/picture.h"
-#include "core/quarantine.h"
+#include "core/harvest/deliver.h"
+#include "core/harvest/harvest.h"
+#include "core/harvest/quarantine.h"
 #include "core/worktree/worktree.h"
 #include "workspace/renew.h"
 #include <errno.h>

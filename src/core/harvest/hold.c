@@ -1,8 +1,8 @@
-/* workspaces_hold.c - finding, locking, and the picture that a kill left out. */
-#include "core/workspaces_hold.h"
+/* hold.c - finding, locking, and the picture that a kill left out. */
+#include "core/harvest/hold.h"
 #include "base/err.h"
-#include "core/land.h"
-#include "core/picture.h"
+#include "core/harvest/deliver.h"
+#include "core/harvest/harvest.h"
 #include "core/state/state.h"
 #include "core/worktree/fuse.h"
 #include "core/worktree/worktree.h"

@@ -1,9 +1,9 @@
-/* workspaces_drop.c - discard and prune: nothing goes that is nowhere else, unless by force. */
+/* drop.c - discard and prune: nothing goes that is nowhere else, unless by force. */
 #include "base/err.h"
+#include "core/harvest/hold.h"
+#include "core/harvest/verbs.h"
 #include "core/record/review.h"
 #include "core/state/state.h"
-#include "core/workspaces.h"
-#include "core/workspaces_hold.h"
 #include "core/worktree/fork.h"
 #include "core/worktree/worktree.h"
 #include "registry/list.h"

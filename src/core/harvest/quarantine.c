@@ -1,5 +1,5 @@
 /* quarantine.c - where a workspace keeps its objects, and what they come to. */
-#include "core/quarantine.h"
+#include "core/harvest/quarantine.h"
 #include "base/err.h"
 #include "core/worktree/worktree.h"
 #include <errno.h>

@@ -1,7 +1,7 @@
-/* land.c - publishing and applying. */
-#include "core/land.h"
+/* deliver.c - publishing and applying. */
+#include "core/harvest/deliver.h"
 #include "base/err.h"
-#include "core/quarantine.h"
+#include "core/harvest/quarantine.h"
 #include "core/worktree/target.h"
 #include "core/worktree/worktree.h"
 #include "git/git.h"

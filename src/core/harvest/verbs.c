@@ -1,12 +1,12 @@
-/* workspaces.c - verbs on workspaces whose run is over, or on all of them. */
-#include "core/workspaces.h"
+/* verbs.c - verbs on workspaces whose run is over, or on all of them. */
+#include "core/harvest/verbs.h"
 #include "base/err.h"
-#include "core/land.h"
-#include "core/quarantine.h"
+#include "core/harvest/deliver.h"
+#include "core/harvest/hold.h"
+#include "core/harvest/quarantine.h"
 #include "core/record/recorder.h"
 #include "core/record/review.h"
 #include "core/state/state.h"
-#include "core/workspaces_hold.h"
 #include "core/worktree/target.h"
 #include "core/worktree/worktree.h"
 #include "git/ref.h"

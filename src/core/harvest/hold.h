@@ -1,4 +1,4 @@
-/* workspaces_hold.h - what every verb on a workspace begins with: having it, and nobody else.
+/* hold.h - what every verb on a workspace begins with: having it, and nobody else.
  */
 #pragma once
 #include "workspace/workspace.h"

@@ -1,4 +1,4 @@
-/* land.h - from a workspace's picture to the user's repository and files. */
+/* deliver.h - from a workspace's picture to the user's repository and files. */
 #pragma once
 #include "workspace/apply/apply.h"
 
