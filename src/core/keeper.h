@@ -10,7 +10,7 @@
 #pragma once
 #include "base/clock.h"
 #include "core/result/capture.h"
-#include "core/stage.h"
+#include "core/run/session.h"
 #include "core/worktree/ground.h"
 #include "runtime/runtime.h"
 #include <poll.h>

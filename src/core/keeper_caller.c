@@ -10,7 +10,7 @@
 #include "base/title.h"
 #include "base/trim.h"
 #include "core/keeper.h"
-#include "core/run.h"
+#include "core/run/run.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

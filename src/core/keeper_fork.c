@@ -13,7 +13,7 @@
 #include "core/keeper_wire.h"
 #include "core/living_claim.h"
 #include "core/request/image_root.h"
-#include "core/run.h"
+#include "core/run/run.h"
 #include "core/worktree/fork.h"
 #include "core/worktree/ground.h"
 #include "core/worktree/sweep_layers.h"

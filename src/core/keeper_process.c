@@ -14,7 +14,7 @@
 #include "core/request/environment.h"
 #include "core/request/hint.h"
 #include "core/request/image_root.h"
-#include "core/run.h"
+#include "core/run/run.h"
 #include "registry/registry.h"
 #include <errno.h>
 #include <fcntl.h>

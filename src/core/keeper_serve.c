@@ -15,7 +15,7 @@
 #include "core/keeper_wire.h"
 #include "core/living_claim.h"
 #include "core/request/spec.h"
-#include "core/run.h"
+#include "core/run/run.h"
 #include "registry/registry.h"
 #include <errno.h>
 #include <fcntl.h>

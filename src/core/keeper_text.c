@@ -4,7 +4,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "core/keeper.h"
-#include "core/run.h"
+#include "core/run/run.h"
 #include "policy/policy.h"
 #include "registry/registry.h"
 #include <errno.h>

@@ -13,7 +13,7 @@
 #include "core/living.h"
 #include "core/living_claim.h"
 #include "core/request/image_root.h"
-#include "core/run.h"
+#include "core/run/run.h"
 #include "core/worktree/from_snapshot.h"
 #include "policy/policy.h"
 #include <errno.h>

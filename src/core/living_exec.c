@@ -9,11 +9,11 @@
 #include "base/fd.h"
 #include "core/disk/disk_watch.h"
 #include "core/distant.h"
-#include "core/follow.h"
 #include "core/living.h"
 #include "core/result/output.h"
 #include "core/result/result.h"
-#include "core/stage.h"
+#include "core/run/follow.h"
+#include "core/run/session.h"
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>

@@ -15,7 +15,7 @@
 #include "core/python_rules.h"
 #include "core/result/artifacts.h"
 #include "core/result/result.h"
-#include "core/run.h"
+#include "core/run/run.h"
 #include "core/state/state.h"
 #include "policy/policy.h"
 #include "python_guest.h"

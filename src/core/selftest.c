@@ -5,7 +5,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "core/cleanup.h"
-#include "core/run.h"
+#include "core/run/run.h"
 #include "core/selftest_case.h"
 #include "core/state/state.h"
 #include <arpa/inet.h>

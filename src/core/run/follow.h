@@ -1,7 +1,7 @@
 /* follow.h - a program while it runs: its streams, its end, its deadline, signals to us. */
 #pragma once
 #include "base/auto.h"
-#include "core/pump.h"
+#include "core/run/pump.h"
 #include <carrel/run.h>
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* pump.c - one stream in one direction. */
-#include "core/pump.h"
+#include "core/run/pump.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 #include "base/fd.h"
-#include "core/pump.h"
+#include "core/run/pump.h"
 #include "harness.h"
 #include <fcntl.h>
 #include <signal.h>

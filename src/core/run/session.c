@@ -1,16 +1,16 @@
 /*
- * stage.c - from options to a sandbox that stands, with every step on record.
+ * session.c - from options to a sandbox that stands, with every step on record.
  *
  * What was asked for is permitted, the run gets its name, its workspace and its sandbox; the
  * journal says so before anything is made for it.
  */
-#include "core/stage.h"
+#include "core/run/session.h"
 #include "base/err.h"
 #include "core/request/image_root.h"
 #include "core/request/spec.h"
 #include "core/result/capture.h"
 #include "core/result/outcome.h"
-#include "core/run.h"
+#include "core/run/run.h"
 #include "core/state/state.h"
 #include "core/worktree/ground.h"
 #include "policy/policy.h"

@@ -4,7 +4,7 @@
  * Nothing a program does can hold it: no write blocks, and a deadline is a deadline also for a
  * program that left others running.
  */
-#include "core/follow.h"
+#include "core/run/follow.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"

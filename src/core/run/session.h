@@ -1,5 +1,5 @@
 /*
- * stage.h - where a program of a run will be: a sandbox, a workspace if one was asked for, and
+ * session.h - where a program of a run will be: a sandbox, a workspace if one was asked for, and
  * a journal that knows of both. A run has it for one program; a keeper for many.
  */
 #pragma once

@@ -4,12 +4,11 @@
  * create, start, follow. Whatever happened, the sandbox is stopped as a whole before the rest
  * of its output is read, so nothing that a program left running can hold us.
  */
-#include "core/run.h"
+#include "core/run/run.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "core/disk/disk_watch.h"
-#include "core/follow.h"
 #include "core/record/recorder.h"
 #include "core/record/runs.h"
 #include "core/request/environment.h"
@@ -19,7 +18,8 @@
 #include "core/result/artifacts.h"
 #include "core/result/output.h"
 #include "core/result/result.h"
-#include "core/stage.h"
+#include "core/run/follow.h"
+#include "core/run/session.h"
 #include "policy/policy.h"
 #include "runtime/runtime.h"
 #include <carrel/run.h>
