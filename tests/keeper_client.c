@@ -19,7 +19,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/payload.h"
-#include "core/keeper_wire.h"
+#include "core/keeper/wire.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>

@@ -8,7 +8,7 @@
 #include "cli/commands.h"
 #include "cli/report_args.h"
 #include "cli/span.h"
-#include "core/living_sweep.h"
+#include "core/keeper/sweep.h"
 #include "registry/list.h"
 #include <errno.h>
 #include <stdio.h>

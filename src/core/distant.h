@@ -5,7 +5,7 @@
  * and not detached ends.
  */
 #pragma once
-#include "core/keeper_wire.h"
+#include "core/keeper/wire.h"
 #include "runtime/runtime.h"
 
 struct carrel_error;

@@ -5,8 +5,8 @@
 #include "base/payload.h"
 #include "core/distant.h"
 #include "core/files/file_access.h"
-#include "core/living_claim.h"
-#include "core/living_sweep.h"
+#include "core/keeper/claim.h"
+#include "core/keeper/sweep.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -10,8 +10,8 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "core/distant.h"
+#include "core/keeper/sweep.h"
 #include "core/living.h"
-#include "core/living_sweep.h"
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>

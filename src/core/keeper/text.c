@@ -1,9 +1,9 @@
-/* keeper_text.c - what a keeper says of its sandbox, as JSON. */
+/* text.c - what a keeper says of its sandbox, as JSON. */
 #include "base/boot.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/json.h"
-#include "core/keeper.h"
+#include "core/keeper/keeper.h"
 #include "core/run/run.h"
 #include "policy/policy.h"
 #include "registry/registry.h"

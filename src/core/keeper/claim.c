@@ -1,8 +1,8 @@
-/* living_claim.c - what the policy says of many sandboxes, for the registry. */
-#include "core/living_claim.h"
+/* claim.c - what the policy says of many sandboxes, for the registry. */
+#include "core/keeper/claim.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "core/living_sweep.h"
+#include "core/keeper/sweep.h"
 #include "core/state/state.h"
 #include "git/name.h"
 #include "policy/policy.h"

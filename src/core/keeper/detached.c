@@ -1,11 +1,11 @@
 /*
- * keeper_detached.c - programs that stay when their client goes: what they write is kept here,
+ * detached.c - programs that stay when their client goes: what they write is kept here,
  * head and tail, until somebody attaches.
  */
 #include "base/err.h"
 #include "base/fd.h"
-#include "core/keeper.h"
-#include "core/keeper_wire.h"
+#include "core/keeper/keeper.h"
+#include "core/keeper/wire.h"
 #include <errno.h>
 #include <poll.h>
 #include <sys/socket.h>

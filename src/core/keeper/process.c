@@ -1,5 +1,5 @@
 /*
- * keeper_process.c - the processes that clients started.
+ * process.c - the processes that clients started.
  *
  * A process belongs to the client that started it, and ends with it, unless it was detached
  * (keeper_detached.c).
@@ -9,8 +9,8 @@
 #include "base/fd.h"
 #include "base/payload.h"
 #include "base/str.h"
-#include "core/keeper.h"
-#include "core/keeper_wire.h"
+#include "core/keeper/keeper.h"
+#include "core/keeper/wire.h"
 #include "core/request/environment.h"
 #include "core/request/hint.h"
 #include "core/request/image_root.h"

@@ -1,4 +1,4 @@
-/* living_claim.h - a place in the registry for a sandbox that is to be made. */
+/* claim.h - a place in the registry for a sandbox that is to be made. */
 #pragma once
 #include "registry/registry.h"
 

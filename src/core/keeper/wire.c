@@ -1,5 +1,5 @@
-/* keeper_wire.c - typed messages over packets. */
-#include "core/keeper_wire.h"
+/* wire.c - typed messages over packets. */
+#include "core/keeper/wire.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"

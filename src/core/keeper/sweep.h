@@ -1,4 +1,4 @@
-/* living_sweep.h - what keepers that were killed have left. */
+/* sweep.h - what keepers that were killed have left. */
 #pragma once
 
 struct carrel_error;

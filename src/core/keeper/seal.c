@@ -1,5 +1,5 @@
 /*
- * keeper_seal.c - what a sandbox wrote becomes something that others can begin with.
+ * seal.c - what a sandbox wrote becomes something that others can begin with.
  *
  * An open file or a working directory keeps its process on the layer it was opened in, so a
  * layer can be put under another one only while nothing runs, and while no client has a file
@@ -9,7 +9,7 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/json.h"
-#include "core/keeper.h"
+#include "core/keeper/keeper.h"
 #include "core/request/image_root.h"
 #include "core/worktree/fork.h"
 #include "core/worktree/ground.h"

@@ -1,10 +1,10 @@
 /*
- * living_sweep.c - entries and layers of the dead.
+ * sweep.c - entries and layers of the dead.
  *
  * Entries are taken away in many places, and layers belong to another folder: so the registry
  * remembers that somebody died until the layers were looked through.
  */
-#include "core/living_sweep.h"
+#include "core/keeper/sweep.h"
 #include "core/worktree/sweep_layers.h"
 #include "registry/registry.h"
 

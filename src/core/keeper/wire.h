@@ -1,5 +1,5 @@
 /*
- * keeper_wire.h - what clients and the keeper of a living sandbox say to each other.
+ * wire.h - what clients and the keeper of a living sandbox say to each other.
  *
  * A client connects to the socket in the sandbox's entry of the registry, which only its user
  * can reach, and says hello with a second socket. On the first it asks and the keeper answers,

@@ -1,20 +1,20 @@
 /*
- * keeper_fork.c - sandboxes that begin with what another one wrote.
+ * fork.c - sandboxes that begin with what another one wrote.
  *
  * The keeper is copied, because it alone knows what its sandbox was asked to be; the copy lets
  * go of everything that is the sandbox's and makes one of its own. Nothing of the first one's
  * processes, memory, random state or clients goes along; the variables that its programs get
  * only when the caller says so, since they may be secrets.
  */
+#include "core/worktree/fork.h"
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "core/keeper.h"
-#include "core/keeper_wire.h"
-#include "core/living_claim.h"
+#include "core/keeper/claim.h"
+#include "core/keeper/keeper.h"
+#include "core/keeper/wire.h"
 #include "core/request/image_root.h"
 #include "core/run/run.h"
-#include "core/worktree/fork.h"
 #include "core/worktree/ground.h"
 #include "core/worktree/sweep_layers.h"
 #include "registry/registry.h"

@@ -1,5 +1,5 @@
 /* keeper.c - the life of a sandbox that stays: making it, one loop, and its end. */
-#include "core/keeper.h"
+#include "core/keeper/keeper.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -7,7 +7,7 @@
 #include "base/trim.h"
 #include "base/turns.h"
 #include "core/disk/disk_watch.h"
-#include "core/keeper_wire.h"
+#include "core/keeper/wire.h"
 #include "core/request/image_root.h"
 #include "core/result/outcome.h"
 #include "core/worktree/ground.h"

@@ -1,5 +1,5 @@
 /*
- * keeper_caller.c - a keeper lets go of whoever made it.
+ * caller.c - a keeper lets go of whoever made it.
  *
  * It may live for days. Until then the caller's terminal must not wait for it, its directory
  * not be in use, its command line not be there for everybody to read, and of its environment
@@ -9,7 +9,7 @@
 #include "base/fd.h"
 #include "base/title.h"
 #include "base/trim.h"
-#include "core/keeper.h"
+#include "core/keeper/keeper.h"
 #include "core/run/run.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /*
- * keeper_serve.c - what a client can ask of a keeper.
+ * serve.c - what a client can ask of a keeper.
  *
  * Each handler either answers itself and returns 0, or returns 0 after filling in the answer,
  * or fails with the words the client will read. Nothing waits for a client: one that does not
@@ -11,9 +11,9 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/payload.h"
-#include "core/keeper.h"
-#include "core/keeper_wire.h"
-#include "core/living_claim.h"
+#include "core/keeper/claim.h"
+#include "core/keeper/keeper.h"
+#include "core/keeper/wire.h"
 #include "core/request/spec.h"
 #include "core/run/run.h"
 #include "registry/registry.h"

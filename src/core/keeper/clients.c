@@ -1,5 +1,5 @@
 /*
- * keeper_client.c - who is connected to a keeper: how clients come and go.
+ * clients.c - who is connected to a keeper: how clients come and go.
  *
  * Only their user can reach the socket. Of such a one a keeper still believes little: whoever
  * connects and says nothing must not keep others away.
@@ -7,8 +7,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "core/keeper.h"
-#include "core/keeper_wire.h"
+#include "core/keeper/keeper.h"
+#include "core/keeper/wire.h"
 #include "registry/registry.h"
 #include <errno.h>
 #include <poll.h>
