@@ -9,8 +9,8 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "core/client/client.h"
 #include "core/files/file_access.h"
-#include "core/living.h"
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #include "cli/commands.h"
 #include "cli/report_args.h"
 #include "core/cleanup.h"
-#include "core/living_all.h"
+#include "core/client/all.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
 #include "cli/living_args.h"
 #include "cli/own_program.h"
 #include "cli/report_args.h"
-#include "core/living.h"
+#include "core/client/client.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #include "cli/commands.h"
 #include "cli/living_args.h"
 #include "cli/report_args.h"
-#include "core/living.h"
+#include "core/client/client.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -7,8 +7,8 @@
 #include "cli/commands.h"
 #include "cli/living_args.h"
 #include "cli/report_args.h"
-#include "core/living.h"
-#include "core/snapshots.h"
+#include "core/client/client.h"
+#include "core/client/snapshots.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

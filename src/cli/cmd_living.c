@@ -7,8 +7,8 @@
 #include "cli/living_print.h"
 #include "cli/report_args.h"
 #include "cli/signal_name.h"
-#include "core/living.h"
-#include "core/living_all.h"
+#include "core/client/all.h"
+#include "core/client/client.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include "cli/commands.h"
 #include "cli/report_args.h"
 #include "cli/user_word.h"
-#include "core/living.h"
+#include "core/client/client.h"
 #include <errno.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
-/* distant.c - requests to a keeper, one after the other. */
-#include "core/distant.h"
+/* remote.c - requests to a keeper, one after the other. */
+#include "core/client/remote.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"

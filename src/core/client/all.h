@@ -1,4 +1,4 @@
-/* living_all.h - ending sandboxes that stay: some by their names, or all of them. */
+/* all.h - ending sandboxes that stay: some by their names, or all of them. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /*
- * distant.h - a living sandbox as a struct sandbox: its operations are requests to its keeper.
+ * remote.h - a living sandbox as a struct sandbox: its operations are requests to its keeper.
  *
  * Stopping it lets go of it: the sandbox stays, and what was started through this connection
  * and not detached ends.

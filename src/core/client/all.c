@@ -1,17 +1,17 @@
 /*
- * living_all.c - ending sandboxes, also those whose keeper hangs.
+ * all.c - ending sandboxes, also those whose keeper hangs.
  *
  * All of them: every keeper is asked first, then each is waited for, so that they end beside
  * each other.
  */
-#include "core/living_all.h"
+#include "core/client/all.h"
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "core/distant.h"
+#include "core/client/client.h"
+#include "core/client/remote.h"
 #include "core/keeper/sweep.h"
-#include "core/living.h"
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>

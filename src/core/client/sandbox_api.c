@@ -1,7 +1,7 @@
 /* sandbox_api.c - the public calls about sandboxes that stay. */
 #include "base/err.h"
 #include "base/fd.h"
-#include "core/living.h"
+#include "core/client/client.h"
 #include <carrel/sandbox.h>
 #include <errno.h>
 #include <stdlib.h>

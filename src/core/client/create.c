@@ -1,5 +1,5 @@
 /*
- * living_create.c - a new sandbox that stays: its place in the registry, then its keeper.
+ * create.c - a new sandbox that stays: its place in the registry, then its keeper.
  *
  * What can be refused is refused here, in the caller's process; the sandbox itself is made by
  * the keeper, which is its owner from the beginning. The keeper is a grandchild, so that nobody
@@ -8,10 +8,10 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "core/client/client.h"
 #include "core/keeper/claim.h"
 #include "core/keeper/keeper.h"
 #include "core/keeper/wire.h"
-#include "core/living.h"
 #include "core/request/image_root.h"
 #include "core/run/run.h"
 #include "core/worktree/from_snapshot.h"

@@ -1,5 +1,5 @@
 /*
- * living.h - sandboxes that stay, seen from those who use them.
+ * client.h - sandboxes that stay, seen from those who use them.
  *
  * A client finds the sandbox in the registry and talks to its keeper. What it gets is a struct
  * sandbox like any other: programs are started in it and files reached as in one that this

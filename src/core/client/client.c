@@ -1,9 +1,9 @@
-/* living.c - finding a sandbox that stays, and what can be asked of its keeper. */
-#include "core/living.h"
+/* client.c - finding a sandbox that stays, and what can be asked of its keeper. */
+#include "core/client/client.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/payload.h"
-#include "core/distant.h"
+#include "core/client/remote.h"
 #include "core/files/file_access.h"
 #include "core/keeper/claim.h"
 #include "core/keeper/sweep.h"

@@ -1,5 +1,5 @@
-/* distant_test.c - when a keeper that does not answer is given up. */
-#include "core/distant.h"
+/* remote_test.c - when a keeper that does not answer is given up. */
+#include "core/client/remote.h"
 #include "harness.h"
 
 static struct sandbox_process keeper;

@@ -1,5 +1,5 @@
 /*
- * living_exec.c - one program in a sandbox that stays, from start to result.
+ * exec.c - one program in a sandbox that stays, from start to result.
  *
  * The loop is that of a run (follow.c). What differs is the end: the sandbox goes on, and what
  * the program left running in it may still hold its streams, so nobody waits for their end.
@@ -7,9 +7,9 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "core/client/client.h"
+#include "core/client/remote.h"
 #include "core/disk/disk_watch.h"
-#include "core/distant.h"
-#include "core/living.h"
 #include "core/result/output.h"
 #include "core/result/result.h"
 #include "core/run/follow.h"

@@ -1,5 +1,5 @@
 /* snapshots.c - looking at snapshots, and removing them. */
-#include "core/snapshots.h"
+#include "core/client/snapshots.h"
 #include "base/auto.h"
 #include "base/clock.h"
 #include "base/err.h"
