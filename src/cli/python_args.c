@@ -4,7 +4,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/str.h"
-#include "core/python.h"
+#include "core/python/python.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "core/python_report.h"
+#include "core/python/python_report.h"
 #include "core/result/result.h"
 #include "harness.h"
 #include <carrel/python.h>

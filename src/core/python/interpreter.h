@@ -1,4 +1,4 @@
-/* python_place.h - which interpreter runs, and what of the host it needs to be shown. */
+/* interpreter.h - which interpreter runs, and what of the host it needs to be shown. */
 #pragma once
 #include "base/auto.h"
 #include <carrel/python.h>

@@ -1,10 +1,10 @@
 /*
- * python_place.c - finding an interpreter on the host, before there is a sandbox.
+ * interpreter.c - finding an interpreter on the host, before there is a sandbox.
  *
  * What is read here is the caller's own: a directory that the caller named, and the links in
  * it. The kernel resolves them again when the sandbox is made, and refuses what is not there.
  */
-#include "core/python_place.h"
+#include "core/python/interpreter.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/path.h"

@@ -1,5 +1,5 @@
 /* python_report.c - reading what came out of a sandbox; nothing in it is trusted to be well. */
-#include "core/python_report.h"
+#include "core/python/python_report.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "base/json_read.h"

@@ -1,4 +1,4 @@
-#include "core/python_place.h"
+#include "core/python/interpreter.h"
 #include "harness.h"
 #include "policy/policy.h"
 #include <errno.h>

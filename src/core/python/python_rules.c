@@ -1,5 +1,5 @@
 /* python_rules.c - the policy's lists, and what the caller makes of them. */
-#include "core/python_rules.h"
+#include "core/python/python_rules.h"
 #include "base/json.h"
 #include "policy/policy.h"
 #include <stdio.h>

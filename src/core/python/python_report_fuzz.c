@@ -1,7 +1,7 @@
 /* python_report_fuzz.c - whatever a sandbox leaves: the result is one line of valid JSON. */
 #include "base/json_read.h"
 #include "base/utf8.h"
-#include "core/python_report.h"
+#include "core/python/python_report.h"
 #include "core/result/result.h"
 #include "fuzz.h"
 #include <stdlib.h>

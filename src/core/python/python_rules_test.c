@@ -1,5 +1,5 @@
 #include "base/json.h"
-#include "core/python_rules.h"
+#include "core/python/python_rules.h"
 #include "harness.h"
 #include "policy/policy.h"
 #include <errno.h>

@@ -5,14 +5,14 @@
  * texts come back through descriptors that we keep: see python_report.h and python_guest.py,
  * the part that runs inside.
  */
-#include "core/python.h"
+#include "core/python/python.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/json_read.h"
-#include "core/python_place.h"
-#include "core/python_report.h"
-#include "core/python_rules.h"
+#include "core/python/interpreter.h"
+#include "core/python/python_report.h"
+#include "core/python/python_rules.h"
 #include "core/result/artifacts.h"
 #include "core/result/result.h"
 #include "core/run/run.h"
