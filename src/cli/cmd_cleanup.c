@@ -5,8 +5,8 @@
 #include "base/str.h"
 #include "cli/commands.h"
 #include "cli/report_args.h"
-#include "core/cleanup.h"
 #include "core/client/all.h"
+#include "core/host/cleanup.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #include "base/str.h"
 #include "cli/commands.h"
 #include "cli/report_args.h"
-#include "core/health.h"
+#include "core/host/health.h"
 #include <stdio.h>
 
 static const char help[] =

@@ -8,7 +8,7 @@
 #include "cli/options.h"
 #include "cli/report_args.h"
 #include "cli/subcommands.h"
-#include "core/pull.h"
+#include "core/host/pull.h"
 #include "core/state/state.h"
 #include "image/image.h"
 #include <errno.h>

@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "cli/commands.h"
 #include "cli/report_args.h"
-#include "core/selftest.h"
+#include "core/host/selftest.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>

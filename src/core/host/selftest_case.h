@@ -1,7 +1,7 @@
 /* selftest_case.h - what the cases of the self-test share with the stage they run on. */
 #pragma once
+#include "core/host/selftest.h"
 #include "core/result/result.h"
-#include "core/selftest.h"
 #include <carrel/run.h>
 #include <limits.h>
 

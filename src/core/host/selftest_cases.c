@@ -8,8 +8,8 @@
  */
 #include "base/fd.h"
 #include "base/str.h"
-#include "core/cleanup.h"
-#include "core/selftest_case.h"
+#include "core/host/cleanup.h"
+#include "core/host/selftest_case.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

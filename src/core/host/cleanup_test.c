@@ -1,5 +1,5 @@
 /* cleanup_test.c - what a killed owner leaves is found once. */
-#include "core/cleanup.h"
+#include "core/host/cleanup.h"
 #include "harness.h"
 #include "runtime/runtime.h"
 #include <sched.h>

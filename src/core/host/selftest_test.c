@@ -1,7 +1,7 @@
 /* selftest_test.c - a self-test that cannot fail would prove nothing. */
 #include "base/err.h"
-#include "core/selftest.h"
-#include "core/selftest_case.h"
+#include "core/host/selftest.h"
+#include "core/host/selftest_case.h"
 #include "harness.h"
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* cleanup.c - sweeping every runtime. */
-#include "core/cleanup.h"
+#include "core/host/cleanup.h"
 #include "base/fd.h"
 #include "core/state/state.h"
 #include "core/worktree/fuse.h"

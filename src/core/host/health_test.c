@@ -1,6 +1,6 @@
 /* health_test.c - the report, made up and real. */
 #include "base/err.h"
-#include "core/health.h"
+#include "core/host/health.h"
 #include "harness.h"
 #include <dirent.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* health.c - trying a default run as two kinds of users. */
-#include "core/health.h"
+#include "core/host/health.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/json.h"

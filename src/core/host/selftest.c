@@ -1,12 +1,12 @@
 /* selftest.c - the stage: what programs must not find, and how they are run. */
-#include "core/selftest.h"
+#include "core/host/selftest.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/str.h"
-#include "core/cleanup.h"
+#include "core/host/cleanup.h"
+#include "core/host/selftest_case.h"
 #include "core/run/run.h"
-#include "core/selftest_case.h"
 #include "core/state/state.h"
 #include <arpa/inet.h>
 #include <dirent.h>
