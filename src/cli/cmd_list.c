@@ -6,8 +6,8 @@
 #include "base/str.h"
 #include "base/utf8.h"
 #include "cli/commands.h"
+#include "cli/print/span.h"
 #include "cli/report_args.h"
-#include "cli/span.h"
 #include "core/keeper/sweep.h"
 #include "registry/list.h"
 #include <errno.h>

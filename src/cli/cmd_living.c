@@ -4,7 +4,7 @@
 #include "base/str.h"
 #include "cli/commands.h"
 #include "cli/living_args.h"
-#include "cli/living_print.h"
+#include "cli/print/sandbox_print.h"
 #include "cli/report_args.h"
 #include "cli/signal_name.h"
 #include "core/client/all.h"

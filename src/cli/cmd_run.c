@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include "cli/commands.h"
 #include "cli/own_program.h"
-#include "cli/result_file.h"
+#include "cli/print/result_file.h"
 #include "cli/run_args.h"
 #include "cli/terminal.h"
 #include "core/result/result.h"

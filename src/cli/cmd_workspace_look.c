@@ -3,9 +3,9 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "cli/cmd_workspace.h"
+#include "cli/print/workspace_print.h"
 #include "cli/report_args.h"
 #include "cli/workspace_args.h"
-#include "cli/workspace_print.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

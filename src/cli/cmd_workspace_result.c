@@ -5,9 +5,9 @@
 #include "base/json.h"
 #include "cli/cmd_workspace.h"
 #include "cli/commands.h"
+#include "cli/print/workspace_print.h"
 #include "cli/report_args.h"
 #include "cli/workspace_args.h"
-#include "cli/workspace_print.h"
 #include <errno.h>
 #include <stdio.h>
 

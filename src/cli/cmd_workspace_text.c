@@ -4,7 +4,7 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "cli/cmd_workspace.h"
-#include "cli/paint.h"
+#include "cli/print/paint.h"
 #include "cli/report_args.h"
 #include "cli/workspace_args.h"
 #include "core/harvest/verbs.h"

@@ -1,6 +1,6 @@
 /* workspace_print.h - workspaces and their changes as text and as JSON. */
 #pragma once
-#include "cli/span.h"
+#include "cli/print/span.h"
 #include "core/harvest/verbs.h"
 #include <stdint.h>
 

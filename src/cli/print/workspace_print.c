@@ -1,5 +1,5 @@
 /* workspace_print.c - one way to print a workspace, one to write it as JSON. */
-#include "cli/workspace_print.h"
+#include "cli/print/workspace_print.h"
 #include "base/json.h"
 #include "base/str.h"
 #include <inttypes.h>

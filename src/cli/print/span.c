@@ -1,5 +1,5 @@
 /* span.c - seconds in the largest unit of which there are a few. */
-#include "cli/span.h"
+#include "cli/print/span.h"
 #include "base/auto.h"
 #include <inttypes.h>
 #include <stdio.h>

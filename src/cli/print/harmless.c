@@ -1,5 +1,5 @@
 /* harmless.c - what passes to a terminal, and what is shown instead. */
-#include "cli/harmless.h"
+#include "cli/print/harmless.h"
 #include "base/buf.h"
 #include "base/str.h"
 

@@ -1,7 +1,7 @@
 /* paint_fuzz.c - without the colours that we added, a painted text is the harmless one. */
 #include "base/buf.h"
-#include "cli/harmless.h"
-#include "cli/paint.h"
+#include "cli/print/harmless.h"
+#include "cli/print/paint.h"
 #include "fuzz.h"
 #include <stdlib.h>
 #include <string.h>

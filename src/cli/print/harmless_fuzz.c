@@ -1,7 +1,7 @@
 /* harmless_fuzz.c - whatever a run wrote: a terminal finds lines and tabs. */
 #include "base/buf.h"
 #include "base/utf8.h"
-#include "cli/harmless.h"
+#include "cli/print/harmless.h"
 #include "fuzz.h"
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 #include "base/buf.h"
-#include "cli/paint.h"
+#include "cli/print/paint.h"
 #include "harness.h"
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* living_print.h - what keepers say, for people. */
+/* sandbox_print.h - what keepers say, for people. */
 #pragma once
 
 struct buf;

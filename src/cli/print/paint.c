@@ -1,8 +1,8 @@
 /* paint.c - which line of git's gets which colour. */
-#include "cli/paint.h"
+#include "cli/print/paint.h"
 #include "base/auto.h"
 #include "base/buf.h"
-#include "cli/harmless.h"
+#include "cli/print/harmless.h"
 #include <stdint.h>
 #include <string.h>
 

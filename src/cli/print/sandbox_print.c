@@ -1,5 +1,5 @@
-/* living_print.c - tables; what programs chose is escaped. */
-#include "cli/living_print.h"
+/* sandbox_print.c - tables; what programs chose is escaped. */
+#include "cli/print/sandbox_print.h"
 #include "base/auto.h"
 #include "base/json_read.h"
 #include "base/str.h"

@@ -1,5 +1,5 @@
 /* result_file.c - what a run gave, in a file of the caller's. */
-#include "cli/result_file.h"
+#include "cli/print/result_file.h"
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/fd.h"

@@ -1,5 +1,5 @@
 #include "base/buf.h"
-#include "cli/harmless.h"
+#include "cli/print/harmless.h"
 #include "harness.h"
 #include <string.h>
 
