@@ -3,8 +3,8 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "cli/args/report_args.h"
 #include "cli/commands.h"
-#include "cli/report_args.h"
 #include "core/client/all.h"
 #include "core/host/cleanup.h"
 #include <errno.h>

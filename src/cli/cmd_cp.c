@@ -2,9 +2,9 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "cli/args/files_args.h"
+#include "cli/args/report_args.h"
 #include "cli/commands.h"
-#include "cli/files_args.h"
-#include "cli/report_args.h"
 #include "core/client/client.h"
 #include <errno.h>
 #include <inttypes.h>

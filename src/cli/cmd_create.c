@@ -4,11 +4,11 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/trim.h"
+#include "cli/args/report_args.h"
+#include "cli/args/sandbox_args.h"
 #include "cli/cmd_run.h"
 #include "cli/commands.h"
-#include "cli/living_args.h"
 #include "cli/own_program.h"
-#include "cli/report_args.h"
 #include "core/client/client.h"
 #include <errno.h>
 #include <limits.h>

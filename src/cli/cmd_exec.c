@@ -3,10 +3,10 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "cli/args/report_args.h"
+#include "cli/args/sandbox_args.h"
 #include "cli/cmd_run.h"
 #include "cli/commands.h"
-#include "cli/living_args.h"
-#include "cli/report_args.h"
 #include "core/client/client.h"
 #include <errno.h>
 #include <inttypes.h>

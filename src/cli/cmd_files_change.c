@@ -1,8 +1,8 @@
 /* cmd_files_change.c - carrel write, rm, mv and mkdir: files of a sandbox, changed. */
 #include "base/auto.h"
 #include "base/err.h"
+#include "cli/args/files_args.h"
 #include "cli/commands.h"
-#include "cli/files_args.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

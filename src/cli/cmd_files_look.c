@@ -4,9 +4,9 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "cli/args/files_args.h"
+#include "cli/args/report_args.h"
 #include "cli/commands.h"
-#include "cli/files_args.h"
-#include "cli/report_args.h"
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>

@@ -4,9 +4,9 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "cli/args/report_args.h"
+#include "cli/args/sandbox_args.h"
 #include "cli/commands.h"
-#include "cli/living_args.h"
-#include "cli/report_args.h"
 #include "core/client/client.h"
 #include "core/client/snapshots.h"
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* cmd_health.c - carrel health. */
 #include "base/auto.h"
 #include "base/str.h"
+#include "cli/args/report_args.h"
 #include "cli/commands.h"
-#include "cli/report_args.h"
 #include "core/host/health.h"
 #include <stdio.h>
 

@@ -4,10 +4,10 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "cli/args/options.h"
+#include "cli/args/report_args.h"
+#include "cli/args/subcommands.h"
 #include "cli/commands.h"
-#include "cli/options.h"
-#include "cli/report_args.h"
-#include "cli/subcommands.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdint.h>

@@ -2,9 +2,9 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/json.h"
+#include "cli/args/report_args.h"
 #include "cli/cmd_journal.h"
 #include "cli/commands.h"
-#include "cli/report_args.h"
 #include "journal/file.h"
 #include <errno.h>
 #include <inttypes.h>

@@ -2,8 +2,8 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "cli/args/report_args.h"
 #include "cli/cmd_journal.h"
-#include "cli/report_args.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

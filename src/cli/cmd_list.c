@@ -5,9 +5,9 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "base/utf8.h"
+#include "cli/args/report_args.h"
 #include "cli/commands.h"
 #include "cli/print/span.h"
-#include "cli/report_args.h"
 #include "core/keeper/sweep.h"
 #include "registry/list.h"
 #include <errno.h>

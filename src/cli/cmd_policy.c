@@ -4,10 +4,10 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "cli/args/options.h"
+#include "cli/args/report_args.h"
+#include "cli/args/subcommands.h"
 #include "cli/commands.h"
-#include "cli/options.h"
-#include "cli/report_args.h"
-#include "cli/subcommands.h"
 #include "policy/policy.h"
 #include <errno.h>
 #include <fcntl.h>

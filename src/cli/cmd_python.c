@@ -1,9 +1,9 @@
 /* cmd_python.c - carrel python. */
 #include "base/auto.h"
 #include "base/err.h"
+#include "cli/args/python_args.h"
 #include "cli/cmd_run.h"
 #include "cli/commands.h"
-#include "cli/python_args.h"
 #include <stdio.h>
 
 static void print_help(void)

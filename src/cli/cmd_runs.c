@@ -5,8 +5,8 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "cli/args/report_args.h"
 #include "cli/commands.h"
-#include "cli/report_args.h"
 #include "core/record/runs.h"
 #include <errno.h>
 #include <inttypes.h>

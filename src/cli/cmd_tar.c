@@ -3,9 +3,9 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/json.h"
+#include "cli/args/files_args.h"
+#include "cli/args/report_args.h"
 #include "cli/commands.h"
-#include "cli/files_args.h"
-#include "cli/report_args.h"
 #include "core/files/files_tar.h"
 #include <errno.h>
 #include <inttypes.h>

@@ -3,8 +3,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "cli/args/report_args.h"
 #include "cli/commands.h"
-#include "cli/report_args.h"
 #include "core/host/selftest.h"
 #include <errno.h>
 #include <limits.h>

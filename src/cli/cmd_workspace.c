@@ -5,10 +5,10 @@
 #include "base/json.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "cli/args/report_args.h"
+#include "cli/args/subcommands.h"
+#include "cli/args/workspace_args.h"
 #include "cli/commands.h"
-#include "cli/report_args.h"
-#include "cli/subcommands.h"
-#include "cli/workspace_args.h"
 #include "core/harvest/verbs.h"
 #include <errno.h>
 #include <limits.h>

@@ -3,9 +3,9 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/path.h"
+#include "cli/args/report_args.h"
+#include "cli/args/workspace_args.h"
 #include "cli/cmd_workspace.h"
-#include "cli/report_args.h"
-#include "cli/workspace_args.h"
 #include "core/harvest/verbs.h"
 #include <errno.h>
 #include <limits.h>

@@ -3,11 +3,11 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "cli/args/report_args.h"
+#include "cli/args/workspace_args.h"
 #include "cli/cmd_workspace.h"
 #include "cli/commands.h"
 #include "cli/print/workspace_print.h"
-#include "cli/report_args.h"
-#include "cli/workspace_args.h"
 #include <errno.h>
 #include <stdio.h>
 

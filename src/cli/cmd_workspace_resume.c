@@ -2,11 +2,11 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "cli/args/report_args.h"
+#include "cli/args/run_args.h"
 #include "cli/cmd_run.h"
 #include "cli/cmd_workspace.h"
 #include "cli/commands.h"
-#include "cli/report_args.h"
-#include "cli/run_args.h"
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>

@@ -3,10 +3,10 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/json.h"
+#include "cli/args/report_args.h"
+#include "cli/args/workspace_args.h"
 #include "cli/cmd_workspace.h"
 #include "cli/print/paint.h"
-#include "cli/report_args.h"
-#include "cli/workspace_args.h"
 #include "core/harvest/verbs.h"
 #include <errno.h>
 #include <poll.h>

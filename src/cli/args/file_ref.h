@@ -1,4 +1,4 @@
-/* file_place.h - "SANDBOX:PATH" on a command line: a file of a living sandbox. */
+/* file_ref.h - "SANDBOX:PATH" on a command line: a file of a living sandbox. */
 #pragma once
 #include <stdbool.h>
 

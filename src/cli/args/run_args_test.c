@@ -1,6 +1,6 @@
 #include "base/auto.h"
 #include "base/err.h"
-#include "cli/run_args.h"
+#include "cli/args/run_args.h"
 #include "cli/words.h"
 #include "harness.h"
 #include <errno.h>

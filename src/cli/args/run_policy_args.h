@@ -1,6 +1,6 @@
 /* run_policy_args.h - under which policy a run is, and what is kept of it. */
 #pragma once
-#include "cli/options.h"
+#include "cli/args/options.h"
 
 int run_take_policy(void *target, const char *value, struct carrel_error *err);
 int run_take_profile(void *target, const char *value, struct carrel_error *err);

@@ -1,5 +1,5 @@
 /* workspace_args.c - one table for all subcommands: an option means the same in each. */
-#include "cli/workspace_args.h"
+#include "cli/args/workspace_args.h"
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/str.h"

@@ -1,5 +1,5 @@
-/* living_args.c - reading them. */
-#include "cli/living_args.h"
+/* sandbox_args.c - reading them. */
+#include "cli/args/sandbox_args.h"
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/str.h"

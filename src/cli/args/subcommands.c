@@ -1,10 +1,10 @@
 /* subcommands.c - the same answers for every command with subcommands. */
-#include "cli/subcommands.h"
+#include "cli/args/subcommands.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "base/suggest.h"
+#include "cli/args/report_args.h"
 #include "cli/commands.h"
-#include "cli/report_args.h"
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>

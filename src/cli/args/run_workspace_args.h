@@ -1,6 +1,6 @@
 /* run_workspace_args.h - the options of `carrel run` that give the run a workspace. */
 #pragma once
-#include "cli/options.h"
+#include "cli/args/options.h"
 #include <carrel/run.h>
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 #include "base/err.h"
-#include "cli/file_place.h"
+#include "cli/args/file_ref.h"
 #include "harness.h"
 #include <errno.h>
 #include <string.h>

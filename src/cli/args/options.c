@@ -1,5 +1,5 @@
 /* options.c - one way to read options. */
-#include "cli/options.h"
+#include "cli/args/options.h"
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/str.h"

@@ -1,7 +1,7 @@
 /* report_args.h - the options of commands that look around and report: health, test, cleanup.
  */
 #pragma once
-#include "cli/options.h"
+#include "cli/args/options.h"
 #include <stdbool.h>
 
 struct report_args {

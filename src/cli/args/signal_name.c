@@ -1,5 +1,5 @@
 /* signal_name.c - asking libc what each signal is called. */
-#include "cli/signal_name.h"
+#include "cli/args/signal_name.h"
 #include "base/err.h"
 #include "base/str.h"
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* user_word.c - names and numbers of users. */
-#include "cli/user_word.h"
+#include "cli/args/user_word.h"
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/str.h"

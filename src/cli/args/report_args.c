@@ -1,5 +1,5 @@
 /* report_args.c - options and output of reports. */
-#include "cli/report_args.h"
+#include "cli/args/report_args.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/fd.h"

@@ -1,6 +1,6 @@
 /* env_file_fuzz.c - a file of variables with bytes of any kind. */
 #include "base/err.h"
-#include "cli/env_file.h"
+#include "cli/args/env_file.h"
 #include "fuzz.h"
 #include <stdlib.h>
 #include <string.h>

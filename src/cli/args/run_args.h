@@ -1,8 +1,8 @@
 /* run_args.h - the options of `carrel run`, as later commands will take them too. */
 #pragma once
-#include "cli/options.h"
-#include "cli/run_policy_args.h"
-#include "cli/run_workspace_args.h"
+#include "cli/args/options.h"
+#include "cli/args/run_policy_args.h"
+#include "cli/args/run_workspace_args.h"
 #include <carrel/run.h>
 
 struct run_args {

@@ -1,9 +1,9 @@
 /* run_policy_args.c - --policy, --profile, --journal, --store-code. */
-#include "cli/run_policy_args.h"
+#include "cli/args/run_policy_args.h"
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "cli/run_args.h"
+#include "cli/args/run_args.h"
 #include <errno.h>
 
 static struct carrel_run_options *options_of(void *target)

@@ -1,7 +1,7 @@
 /* python_args.h - the options of `carrel python`: those of `carrel run`, and its own. */
 #pragma once
 #include "base/buf.h"
-#include "cli/run_args.h"
+#include "cli/args/run_args.h"
 #include <carrel/python.h>
 
 struct python_args {

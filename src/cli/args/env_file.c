@@ -1,5 +1,5 @@
 /* env_file.c - parsing, pure. */
-#include "cli/env_file.h"
+#include "cli/args/env_file.h"
 #include "base/err.h"
 #include "base/str.h"
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* files_args.h - what the commands on files of a sandbox have in common: cp, ls, rm ... */
 #pragma once
-#include "cli/file_place.h"
-#include "cli/options.h"
+#include "cli/args/file_ref.h"
+#include "cli/args/options.h"
 #include "core/files/file_access.h"
 #include "core/files/files.h"
 

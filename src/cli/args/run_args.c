@@ -1,12 +1,12 @@
 /* run_args.c - one row per option, and a function for each that is more than a flag. */
-#include "cli/run_args.h"
+#include "cli/args/run_args.h"
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/str.h"
-#include "cli/env_file.h"
-#include "cli/user_word.h"
+#include "cli/args/env_file.h"
+#include "cli/args/user_word.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

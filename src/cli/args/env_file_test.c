@@ -1,6 +1,6 @@
 #include "base/buf.h"
 #include "base/err.h"
-#include "cli/env_file.h"
+#include "cli/args/env_file.h"
 #include "harness.h"
 #include <errno.h>
 

@@ -1,9 +1,9 @@
 /* run_workspace_args.c - a workspace for the run: which, from what, and what becomes of it. */
-#include "cli/run_workspace_args.h"
+#include "cli/args/run_workspace_args.h"
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "cli/run_args.h"
+#include "cli/args/run_args.h"
 #include <errno.h>
 
 static struct run_workspace_args *workspace_of(void *target)

@@ -1,5 +1,5 @@
 #include "base/err.h"
-#include "cli/python_args.h"
+#include "cli/args/python_args.h"
 #include "cli/words.h"
 #include "harness.h"
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* run_args_fuzz.c - a command line with bytes of any kind: words are separated by NUL. */
 #include "base/err.h"
-#include "cli/run_args.h"
+#include "cli/args/run_args.h"
 #include "fuzz.h"
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* python_args.c - a table in front of that of `carrel run`, and the files that it names. */
-#include "cli/python_args.h"
+#include "cli/args/python_args.h"
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/fd.h"

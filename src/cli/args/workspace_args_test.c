@@ -1,6 +1,6 @@
 #include "base/auto.h"
 #include "base/err.h"
-#include "cli/workspace_args.h"
+#include "cli/args/workspace_args.h"
 #include "harness.h"
 #include <errno.h>
 #include <string.h>

@@ -1,12 +1,12 @@
 /* files_args.c - options and words of the commands on files. */
-#include "cli/files_args.h"
+#include "cli/args/files_args.h"
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "cli/args/report_args.h"
+#include "cli/args/user_word.h"
 #include "cli/commands.h"
-#include "cli/report_args.h"
-#include "cli/user_word.h"
 #include "core/client/client.h"
 #include <errno.h>
 #include <stdio.h>

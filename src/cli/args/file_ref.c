@@ -1,5 +1,5 @@
-/* file_place.c - which sandbox, which path. */
-#include "cli/file_place.h"
+/* file_ref.c - which sandbox, which path. */
+#include "cli/args/file_ref.h"
 #include "base/err.h"
 #include "base/str.h"
 #include <errno.h>

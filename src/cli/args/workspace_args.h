@@ -1,6 +1,6 @@
 /* workspace_args.h - the options of `carrel workspace`; each subcommand takes some of them. */
 #pragma once
-#include "cli/options.h"
+#include "cli/args/options.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
-/* living_args.h - command lines about sandboxes that stay: COMMAND ID [WORD...] [options]. */
+/* sandbox_args.h - command lines about sandboxes that stay: COMMAND ID [WORD...] [options]. */
 #pragma once
-#include "cli/options.h"
-#include "cli/run_args.h"
+#include "cli/args/options.h"
+#include "cli/args/run_args.h"
 #include "runtime/runtime.h"
 #include <stdbool.h>
 #include <stdint.h>
