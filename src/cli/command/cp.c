@@ -1,0 +1,131 @@
+/* cp.c - carrel cp: files and directories, between the host and sandboxes. */
+#include "base/auto.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "cli/args/files_args.h"
+#include "cli/args/report_args.h"
+#include "cli/commands.h"
+#include "core/client/client.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static const char help[] =
+        "Copies files and directories between the host and a living sandbox, or between two.\n"
+        "A directory is copied with all that is in it; DIR/. means only what is in it. If the\n"
+        "target is a directory the copy goes into it, else it gets that name. '-' is standard\n"
+        "input or output: the bytes of one file. Permissions and times come along, set-uid "
+        "bits\n"
+        "and owners do not. On the host no link is followed, and links that would lead out of\n"
+        "the copied directory are left out.";
+
+static const struct option_row rows[] = {
+    FILES_ENTRIES,
+    FILES_BYTES,
+    FILES_USER,
+    FILES_JSON,
+    FILES_HELP,
+};
+
+/* One of the two words. */
+struct end {
+    struct file_place place;
+    struct file_door door;
+    bool is_stream;
+};
+
+static int open_end(const struct files_args *args, const char *word, struct end *end,
+        struct carrel_error *err)
+{
+    *end = (struct end){ .door = FILE_DOOR_INIT, .is_stream = strcmp(word, "-") == 0 };
+    int r = file_place_parse(word, &end->place, err);
+    if (r < 0 || !end->place.id[0])
+        return r;
+    r = living_door(end->place.id, &end->door, err);
+    end->door.has_user = args->has_user;
+    end->door.uid = args->uid;
+    end->door.gid = args->gid;
+    return r;
+}
+
+static bool is_inside(const struct end *end)
+{
+    return end->place.id[0];
+}
+
+static void note(uint64_t n, const char *one, const char *many)
+{
+    if (n > 0)
+        (void)fprintf(stderr, "carrel: left out %" PRIu64 " %s\n", n, n == 1 ? one : many);
+}
+
+static int print(const struct files_count *count)
+{
+    AUTO(buf_finish) struct buf text = BUF_INIT(4096);
+    struct json json = { .out = &text };
+
+    json_object(&json, NULL);
+    files_write_count(count, &json);
+    json_u64(&json, "stray_links", count->stray_links);
+    json_end_object(&json);
+    return report_print_json(&text, 0);
+}
+
+static int copy(struct end *from, struct end *to, const struct files_args *args,
+        struct files_count *count, struct carrel_error *err)
+{
+    const struct files_end source = { is_inside(from) ? &from->door : NULL, from->place.path };
+    const struct files_end target = { is_inside(to) ? &to->door : NULL, to->place.path };
+
+    if (!is_inside(from) && !is_inside(to))
+        return err_set(err, -EINVAL,
+                "neither of the two is in a sandbox; expected SANDBOX:PATH for one of them");
+    if (from->is_stream)
+        return files_copy_stream(STDIN_FILENO, &target, &args->limits, count, err);
+    if (to->is_stream)
+        return files_read_whole(
+                &from->door, from->place.path, STDOUT_FILENO, &args->limits, err);
+    return files_copy(&source, &target, &args->limits, count, err);
+}
+
+static int run(const struct files_args *args, char **words, int n)
+{
+    struct carrel_error err = { 0 };
+    struct files_count count = { 0 };
+    struct end from;
+    struct end to;
+
+    (void)n;
+    int r = open_end(args, words[0], &from, &err);
+    if (r < 0)
+        return report_fail(args->is_json, &err);
+    r = open_end(args, words[1], &to, &err);
+    if (r == 0)
+        r = copy(&from, &to, args, &count, &err);
+    file_door_close(&from.door);
+    file_door_close(&to.door);
+    if (r < 0)
+        return report_fail(args->is_json && !to.is_stream, &err);
+    note(count.skipped, "entry that is neither file, directory nor link",
+            "entries that are neither files, directories nor links");
+    note(count.stray_links, "link that leads out of the directory",
+            "links that lead out of the directory");
+    return args->is_json && !to.is_stream ? print(&count) : 0;
+}
+
+int cmd_cp(int argc, char **argv)
+{
+    static const struct files_command command = {
+        .name = "cp",
+        .words = "SOURCE TARGET",
+        .help = help,
+        .rows = rows,
+        .n_rows = ARRAY_LEN(rows),
+        .min_words = 2,
+        .max_words = 2,
+        .run = run,
+    };
+
+    return files_command_run(&command, argc, argv);
+}

@@ -1,0 +1,145 @@
+/* create.c - carrel create. */
+#include "base/auto.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/json.h"
+#include "base/trim.h"
+#include "cli/args/report_args.h"
+#include "cli/args/sandbox_args.h"
+#include "cli/command/run.h"
+#include "cli/commands.h"
+#include "cli/own_program.h"
+#include "core/client/client.h"
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct option_row rows[] = {
+    { "name", "NAME", "what to call it besides its id; unique among the living",
+            .take = living_take_name },
+    { "label", "NAME=VALUE", "a label; may be given several times", .take = living_take_label },
+    { "from", "SNAPSHOT", "begin with the files of a snapshot", .take = living_take_from },
+    { "lease", "TIME|none", "end it after this long, unless renewed: 1h (default)",
+            .take = living_take_lease },
+    { "idle", "TIME|none", "end it when nobody used it for this long: none (default)",
+            .take = living_take_idle },
+};
+
+static const char *const without[] = { "c", "stdin", "tty", "format", "output", "max-output",
+    NULL };
+
+static const struct living_command command = {
+    .usage = "carrel create [options]",
+    .help = "Makes a sandbox that stays, prints its id and returns. 'carrel exec ID -- "
+            "PROGRAM'\n"
+            "runs programs in it, 'carrel destroy ID' ends it; so does the end of its lease.\n"
+            "The options are those of 'carrel run'; --timeout is that of each program.",
+    .rows = rows,
+    .n_rows = ARRAY_LEN(rows),
+    .without = without,
+};
+
+static int print_id(const struct living_args *args, const char *id)
+{
+    AUTO(buf_finish) struct buf text = BUF_INIT(4096);
+    struct json json = { .out = &text };
+
+    if (!args->run.is_json) {
+        (void)puts(id);
+        return report_finish(0);
+    }
+    json_object(&json, NULL);
+    json_str(&json, "id", id);
+    json_str(&json, "name", args->name);
+    json_end_object(&json);
+    return report_print_json(&text, 0);
+}
+
+/* The keeper lives below this: what need not lie there does not. NULL: not to be had. */
+static NO_INLINE char *find_own_program(void)
+{
+    char path[PATH_MAX];
+    const char *own = own_program(path, sizeof(path));
+
+    return own ? strdup(own) : NULL;
+}
+
+static int create(struct living_args *args)
+{
+    struct carrel_error err = { 0 };
+    char id[REGISTRY_WORD_MAX + 1];
+    char note[LIVING_NOTE_MAX];
+    AUTO(free) char *own = find_own_program();
+
+    args->run.workspace.options.program = own;
+    const struct living_request request = {
+        .options = &args->run.options,
+        .name = args->name,
+        .labels = (const char *const *)args->labels,
+        .from = args->from,
+        .note = note,
+        .lease_ms = args->has_lease ? args->lease_ms : LIVING_LEASE_MS,
+        .idle_ms = args->idle_ms,
+        .is_apart = true, /* see copy_words() */
+    };
+    AUTO(fd_close) int receipt = -1;
+    int r = living_create(&request, id, &receipt, &err);
+    args->run.workspace.options.program = NULL; /* it was ours, and goes with us */
+    int status = r < 0 ? report_fail(args->run.is_json, &err) : print_id(args, id);
+    if (status == 0) {
+        living_received(fd_steal(&receipt));
+        run_print_note(&args->run, note);
+    }
+    return status;
+}
+
+/*
+ * The keeper needs what was said as long as the sandbox lives, and values of variables may be
+ * secrets. Where exec put them everybody can read them, so they are overwritten there.
+ */
+static int copy_words(int argc, char **argv, char ***out, struct carrel_error *err)
+{
+    char **words = calloc((size_t)argc + 1, sizeof(*words)); /* as long as we live */
+    bool is_short = !words;
+
+    for (int i = 0; !is_short && i < argc; i++) {
+        words[i] = strdup(argv[i]);
+        is_short = !words[i];
+    }
+    if (is_short)
+        return err_set_errno(err, -ENOMEM, "words");
+    *out = words;
+    return 0;
+}
+
+struct words {
+    int n;
+    char **list;
+};
+
+static int create_from_words(void *arg)
+{
+    const struct words *given = arg;
+    struct carrel_error err = { 0 };
+    struct living_args args = { 0 };
+    char **words = given->list;
+
+    int r = copy_words(given->n, given->list, &words, &err);
+    if (r == 0)
+        r = living_args_parse(&args, &command, given->n, words, &err);
+    int status = r < 0   ? report_fail(args.run.is_json, &err)
+                 : r > 0 ? report_finish(0)
+                         : create(&args);
+    living_args_finish(&args);
+    return status;
+}
+
+/* The keeper lives on the stack of who makes it, and gives up that of exec. */
+int cmd_create(int argc, char **argv)
+{
+    struct words given = { argc, argv };
+
+    return rest_call(create_from_words, &given);
+}

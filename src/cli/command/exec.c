@@ -1,0 +1,172 @@
+/* exec.c - carrel exec and carrel attach: programs in a sandbox that stays. */
+#include "base/auto.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "cli/args/report_args.h"
+#include "cli/args/sandbox_args.h"
+#include "cli/command/run.h"
+#include "cli/commands.h"
+#include "core/client/client.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct option_row exec_rows[] = {
+    OPTION_FLAG("detach", "print its number and return; 'carrel attach' goes on with it",
+            struct living_args, is_detached),
+};
+
+static const char *const exec_shared[] = { "c", "timeout", "max-output", "env", "env-file",
+    "cwd", "user", "stdin", "tty", "json", "format", "output", "quiet", "help", NULL };
+
+static const struct living_command exec_command = {
+    .usage = "carrel exec [options] ID [options] -- PROGRAM [ARG...]",
+    .help = "Runs a program in a sandbox that 'carrel create' made. Output, exit status and\n"
+            "result are as with 'carrel run'. The program ends with this command, unless it\n"
+            "is detached; what it leaves running in the sandbox stays there.",
+    .rows = exec_rows,
+    .n_rows = ARRAY_LEN(exec_rows),
+    .shared = exec_shared,
+    .min_words = 1,
+    .max_words = 1,
+    .takes_program = true,
+};
+
+static const char *const attach_shared[] = { "max-output", "stdin", "tty", "json", "format",
+    "output", "quiet", "help", NULL };
+
+static const struct living_command attach_command = {
+    .usage = "carrel attach ID PROCESS [options]",
+    .help = "Goes on with a detached program: prints what it wrote so far (of much, head and\n"
+            "tail), then what comes, and exits with its status. Ctrl-C leaves it running.",
+    .shared = attach_shared,
+    .min_words = 2,
+    .max_words = 2,
+};
+
+struct verb {
+    struct living *living;
+    uint32_t process; /* to attach to */
+};
+
+static int run_it(void *context, const struct carrel_run_options *options,
+        struct carrel_run_result **out, struct carrel_error *err)
+{
+    const struct verb *verb = context;
+
+    return living_exec(verb->living, options, out, err);
+}
+
+static int join_it(void *context, const struct carrel_run_options *options,
+        struct carrel_run_result **out, struct carrel_error *err)
+{
+    const struct verb *verb = context;
+
+    return living_attach(verb->living, verb->process, options, out, err);
+}
+
+static int detach(struct living_args *args, struct living *living)
+{
+    struct carrel_error err = { 0 };
+    struct carrel_run_options *o = &args->run.options;
+    AUTO(buf_finish) struct buf text = BUF_INIT(4096);
+    struct json json = { .out = &text };
+    uint32_t process;
+    char note[LIVING_NOTE_MAX];
+
+    o->stdin_fd = args->run.has_stdin ? STDIN_FILENO : -1; /* kept open for who attaches */
+    o->rows = 24;
+    o->cols = 80;
+    if (living_detach(living, o, &process, &err) < 0)
+        return run_fail(&args->run, &err);
+    living_note(living, note);
+    run_print_note(&args->run, note);
+    if (!args->run.is_json) {
+        printf("%u\n", process);
+        return report_finish(0);
+    }
+    json_object(&json, NULL);
+    json_str(&json, "sandbox", living->entry->id);
+    json_u64(&json, "process", process);
+    json_end_object(&json);
+    return report_print_json(&text, 0);
+}
+
+static int execute(struct living_args *args)
+{
+    struct carrel_error err = { 0 };
+    AUTO(living_free) struct living *living = NULL;
+
+    if (living_open(args->words[0], &living, &err) < 0) {
+        err.code = -EINVAL; /* it is not the program that is missing */
+        return run_fail(&args->run, &err);
+    }
+    struct verb verb = { .living = living };
+    return args->is_detached ? detach(args, living) : run_program_by(&args->run, run_it, &verb);
+}
+
+/* There is no result yet, nor output: what is said about them is for who attaches. */
+static int check_detached(const struct living_args *args, struct carrel_error *err)
+{
+    const char *option = args->run.output      ? "--output"
+                         : args->run.is_capped ? "--max-output"
+                         : args->run.is_text   ? "--format text"
+                                               : NULL;
+
+    if (!args->is_detached || !option)
+        return 0;
+    return err_set(err, -EINVAL,
+            "--detach and %s exclude each other; give it to 'carrel attach'", option);
+}
+
+int cmd_exec(int argc, char **argv)
+{
+    struct carrel_error err = { 0 };
+    struct living_args args;
+
+    int r = living_args_parse(&args, &exec_command, argc, argv, &err);
+    if (r == 0)
+        r = check_detached(&args, &err);
+    int status = r < 0   ? run_refuse(&args.run, argc, argv, &err)
+                 : r > 0 ? report_finish(0)
+                         : execute(&args);
+    living_args_finish(&args);
+    return status;
+}
+
+static int join(struct living_args *args)
+{
+    struct carrel_error err = { 0 };
+    AUTO(living_free) struct living *living = NULL;
+    struct verb verb = { 0 };
+    uint64_t process;
+    char shown[64];
+
+    if (str_parse_u64(args->words[1], &process) < 0 || process > UINT32_MAX)
+        (void)err_set(&err, -EINVAL,
+                "'%s' is not the number of a process; 'carrel ps' shows it",
+                str_escape(args->words[1], strlen(args->words[1]), shown, sizeof(shown)));
+    else if (living_open(args->words[0], &living, &err) < 0)
+        err.code = -EINVAL;
+    if (err.code < 0)
+        return run_fail(&args->run, &err);
+    verb.living = living;
+    verb.process = (uint32_t)process;
+    return run_program_by(&args->run, join_it, &verb);
+}
+
+int cmd_attach(int argc, char **argv)
+{
+    struct carrel_error err = { 0 };
+    struct living_args args;
+
+    int r = living_args_parse(&args, &attach_command, argc, argv, &err);
+    int status = r < 0   ? run_refuse(&args.run, argc, argv, &err)
+                 : r > 0 ? report_finish(0)
+                         : join(&args);
+    living_args_finish(&args);
+    return status;
+}

@@ -1,0 +1,173 @@
+/* files_change.c - carrel write, rm, mv and mkdir: files of a sandbox, changed. */
+#include "base/auto.h"
+#include "base/err.h"
+#include "cli/args/files_args.h"
+#include "cli/commands.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <unistd.h>
+
+/* --- write --- */
+
+static int write_one(const struct files_args *args, struct file_door *door, const char *path,
+        struct carrel_error *err)
+{
+    int flags = (args->is_append ? O_APPEND : O_TRUNC) | (args->no_replace ? O_EXCL : 0);
+
+    return files_write(
+            door, path, STDIN_FILENO, flags, args->has_mode ? args->mode : 0644, err);
+}
+
+static int run_write(const struct files_args *args, char **words, int n)
+{
+    return files_for_words(args, words, n, write_one);
+}
+
+int cmd_write(int argc, char **argv)
+{
+    static const struct option_row rows[] = {
+        FILES_FLAG("append", "at the end of what is there", is_append),
+        FILES_FLAG("no-replace", "refuse if the file is there", no_replace),
+        { "mode", "MODE", "permissions of a new file (644)", files_take_mode, 0 },
+        FILES_USER,
+        FILES_HELP,
+    };
+    static const struct files_command command = {
+        .name = "write",
+        .words = "SANDBOX:PATH",
+        .help = "Writes standard input to a file of a living sandbox, in place of what it "
+                "held.",
+        .rows = rows,
+        .n_rows = ARRAY_LEN(rows),
+        .min_words = 1,
+        .max_words = 1,
+        .run = run_write,
+    };
+
+    return files_command_run(&command, argc, argv);
+}
+
+/* --- rm --- */
+
+static int remove_one(const struct files_args *args, struct file_door *door, const char *path,
+        struct carrel_error *err)
+{
+    int r = args->is_recursive ? files_remove_tree(door, path, err)
+                               : files_remove(door, path, err);
+
+    return r == -ENOENT && args->is_forced ? 0 : r;
+}
+
+static int run_rm(const struct files_args *args, char **words, int n)
+{
+    return files_for_words(args, words, n, remove_one);
+}
+
+int cmd_rm(int argc, char **argv)
+{
+    static const struct option_row rows[] = {
+        FILES_FLAG("r", "directories with all that is in them", is_recursive),
+        FILES_FLAG("f", "what is not there is fine", is_forced),
+        FILES_USER,
+        FILES_HELP,
+    };
+    static const struct files_command command = {
+        .name = "rm",
+        .words = "SANDBOX:PATH...",
+        .help = "Removes files, links and empty directories of a living sandbox. No link is\n"
+                "followed.",
+        .rows = rows,
+        .n_rows = ARRAY_LEN(rows),
+        .min_words = 1,
+        .max_words = INT_MAX,
+        .run = run_rm,
+    };
+
+    return files_command_run(&command, argc, argv);
+}
+
+/* --- mkdir --- */
+
+static int make_one(const struct files_args *args, struct file_door *door, const char *path,
+        struct carrel_error *err)
+{
+    return files_make_dir(
+            door, path, args->has_mode ? args->mode : 0755, args->with_parents, err);
+}
+
+static int run_mkdir(const struct files_args *args, char **words, int n)
+{
+    return files_for_words(args, words, n, make_one);
+}
+
+int cmd_mkdir(int argc, char **argv)
+{
+    static const struct option_row rows[] = {
+        FILES_FLAG(
+                "p", "parents that are missing, too; one that is there is fine", with_parents),
+        { "mode", "MODE", "permissions (755)", files_take_mode, 0 },
+        FILES_USER,
+        FILES_HELP,
+    };
+    static const struct files_command command = {
+        .name = "mkdir",
+        .words = "SANDBOX:PATH...",
+        .help = "Makes directories in a living sandbox.",
+        .rows = rows,
+        .n_rows = ARRAY_LEN(rows),
+        .min_words = 1,
+        .max_words = INT_MAX,
+        .run = run_mkdir,
+    };
+
+    return files_command_run(&command, argc, argv);
+}
+
+/* --- mv --- */
+
+static int run_mv(const struct files_args *args, char **words, int n)
+{
+    struct carrel_error err = { 0 };
+    struct file_door door = FILE_DOOR_INIT;
+    struct file_place from;
+    struct file_place to;
+    const char *path = NULL;
+
+    (void)n;
+    int r = file_place_inside(words[0], &from, &err);
+    if (r == 0)
+        r = file_place_inside(words[1], &to, &err);
+    if (r == 0 && strcmp(from.id, to.id) != 0)
+        r = err_set(&err, -EXDEV,
+                "the two are not in the same sandbox; 'carrel cp' goes from one to another");
+    if (r == 0)
+        r = files_open(args, words[0], &door, &path, &err);
+    if (r == 0)
+        r = files_move(&door, path, to.path, args->no_replace, &err);
+    file_door_close(&door);
+    return r < 0 ? fail_with(STATUS_FAILED, &err) : 0;
+}
+
+int cmd_mv(int argc, char **argv)
+{
+    static const struct option_row rows[] = {
+        FILES_FLAG("no-replace", "refuse if something is there", no_replace),
+        FILES_USER,
+        FILES_HELP,
+    };
+    static const struct files_command command = {
+        .name = "mv",
+        .words = "SANDBOX:FROM SANDBOX:TO",
+        .help = "Renames a file or directory of a living sandbox, or moves it into the "
+                "directory\n"
+                "TO.",
+        .rows = rows,
+        .n_rows = ARRAY_LEN(rows),
+        .min_words = 2,
+        .max_words = 2,
+        .run = run_mv,
+    };
+
+    return files_command_run(&command, argc, argv);
+}

@@ -1,0 +1,282 @@
+/* fork.c - carrel snapshot, snapshots and fork: sandboxes from what others wrote. */
+#include "base/auto.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "cli/args/report_args.h"
+#include "cli/args/sandbox_args.h"
+#include "cli/commands.h"
+#include "core/client/client.h"
+#include "core/client/snapshots.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct fork_args {
+    struct living_args living; /* first: the shared rows take it for their own */
+    uint64_t n;
+    bool inherits_env;
+};
+
+static int take_count(void *target, const char *value, struct carrel_error *err)
+{
+    uint64_t *n = &((struct fork_args *)target)->n;
+
+    if (str_parse_u64(value, n) < 0 || *n == 0 || *n > 1024)
+        return err_set(err, -EINVAL, "expected a number from 1 to 1024");
+    return 0;
+}
+
+#define ROW(name, help, member) OPTION_FLAG(name, help, struct fork_args, member)
+
+static const struct option_row fork_rows[] = {
+    { "n", "N", "how many: 1 (default)", .take = take_count },
+    { "label", "NAME=VALUE", "labels instead of those of the first one",
+            .take = living_take_label },
+    ROW("inherit-env", "its programs get the variables that were given with 'create --env'",
+            inherits_env),
+    ROW("json", "print JSON, and nothing else", living.run.is_json),
+    ROW("help", "this text", living.run.wants_help),
+};
+
+static const struct living_command fork_command = {
+    .usage = "carrel fork ID [-n N] [options]",
+    .help = "Makes sandboxes that begin with the files of ID as they are now, and prints "
+            "their\n"
+            "ids. No data is copied while nothing runs in ID; else what it wrote is copied\n"
+            "once. Processes and memory are not forked. Variables of 'create --env' are\n"
+            "taken over only with --inherit-env, since they may be secrets.",
+    .rows = fork_rows,
+    .n_rows = ARRAY_LEN(fork_rows),
+    .min_words = 1,
+    .max_words = 1,
+};
+
+/* Of sandboxes whose ids are printed at the end. */
+struct receipts {
+    int *list;
+    size_t n;
+};
+
+struct births {
+    struct json *json; /* NULL: each id is printed as it comes */
+    struct receipts receipts;
+};
+
+static void take_born(
+        void *context, const char *id, int receipt, const struct carrel_error *failure)
+{
+    struct births *births = context;
+
+    if (failure)
+        return; /* the first is reported at the end */
+    if (births->json) {
+        json_str(births->json, NULL, id);
+        births->receipts.list[births->receipts.n++] = receipt;
+    } else if (puts(id) >= 0 && fflush(stdout) == 0) {
+        living_received(receipt);
+    } else {
+        fd_close(receipt);
+    }
+}
+
+/* What was not printed ends with us. */
+static int print_all(struct buf *text, const struct receipts *receipts)
+{
+    int status = report_print_json(text, 0);
+
+    for (size_t i = 0; status == 0 && i < receipts->n; i++)
+        living_received(receipts->list[i]);
+    return status;
+}
+
+static int fork_it(struct fork_args *args, struct carrel_error *err)
+{
+    AUTO(living_free) struct living *living = NULL;
+    AUTO(buf_finish) struct buf text = BUF_INIT(1U << 20);
+    struct json json = { .out = &text };
+    const uint32_t n = args->n ? (uint32_t)args->n : 1;
+    AUTO(free) int *list = calloc(n, sizeof(*list));
+    struct births births = {
+        .json = args->living.run.is_json ? &json : NULL,
+        .receipts = { .list = list },
+    };
+
+    if (!list)
+        return err_set_errno(err, -ENOMEM, "fork");
+    fd_raise_limit(); /* one receipt for each */
+    json_object(&json, NULL);
+    json_array(&json, "ids");
+    const struct living_fork fork = {
+        .n = n,
+        .inherits_env = args->inherits_env,
+        .labels = (const char *const *)args->living.labels,
+        .born = take_born,
+        .context = &births,
+    };
+    int r = living_open(args->living.words[0], &living, err);
+    if (r == 0)
+        r = living_fork(living, &fork, err);
+    json_end_array(&json);
+    json_str(&json, "error", r < 0 ? err->message : NULL);
+    json_end_object(&json);
+    if (!births.json)
+        return r;
+    int status = print_all(&text, &births.receipts);
+    return r < 0 && status == 0 ? fail_with(STATUS_FAILED, err) : status;
+}
+
+int cmd_fork(int argc, char **argv)
+{
+    struct carrel_error err = { 0 };
+    struct fork_args args = { 0 };
+
+    int r = living_args_parse(&args.living, &fork_command, argc, argv, &err);
+    int status = r == 0 ? fork_it(&args, &err) : 0;
+    if (r < 0 || status < 0)
+        status = report_fail(args.living.run.is_json, &err);
+    living_args_finish(&args.living);
+    return report_finish(status);
+}
+
+/* --- snapshots --- */
+
+static const struct option_row plain_rows[] = {
+    OPTION_FLAG("json", "print JSON, and nothing else", struct living_args, run.is_json),
+    OPTION_FLAG("help", "this text", struct living_args, run.wants_help),
+};
+
+static const struct living_command snapshot_command = {
+    .usage = "carrel snapshot ID NAME | carrel snapshot rm NAME",
+    .help = "Names the files of a sandbox as they are now; 'carrel create --from NAME' begins\n"
+            "with them. While nothing runs in it that costs the same however much was\n"
+            "written; else what it wrote is copied. 'rm' removes the name; what sandboxes\n"
+            "still use stays until they end.",
+    .rows = plain_rows,
+    .n_rows = ARRAY_LEN(plain_rows),
+    .min_words = 2,
+    .max_words = 2,
+};
+
+static const struct living_command snapshots_command = {
+    .usage = "carrel snapshots [options]",
+    .help = "Lists the snapshots there are.",
+    .rows = plain_rows,
+    .n_rows = ARRAY_LEN(plain_rows),
+};
+
+static int take_snapshot(const struct living_args *args, struct carrel_error *err)
+{
+    AUTO(living_free) struct living *living = NULL;
+    AUTO(buf_finish) struct buf text = BUF_INIT(4096);
+    struct json json = { .out = &text };
+    const char *name = args->words[1];
+    bool is_copied = false;
+
+    int r = living_open(args->words[0], &living, err);
+    if (r == 0)
+        r = living_snapshot(living, name, &is_copied, err);
+    if (r < 0)
+        return r;
+    const char *how = is_copied ? "copied" : "stacked";
+    if (!args->run.is_json) {
+        printf("%s (%s)\n", name, how);
+        return 0;
+    }
+    json_object(&json, NULL);
+    json_str(&json, "name", name);
+    json_str(&json, "by", how);
+    json_end_object(&json);
+    return report_print_json(&text, 0);
+}
+
+static int remove_snapshot(const struct living_args *args, struct carrel_error *err)
+{
+    AUTO(buf_finish) struct buf text = BUF_INIT(4096);
+    struct json json = { .out = &text };
+
+    int r = snapshots_remove(args->words[1], err);
+    if (r < 0 || !args->run.is_json)
+        return r;
+    json_object(&json, NULL);
+    json_str(&json, "name", args->words[1]);
+    json_end_object(&json);
+    return report_print_json(&text, 0);
+}
+
+int cmd_snapshot(int argc, char **argv)
+{
+    struct carrel_error err = { 0 };
+    struct living_args args;
+
+    int r = living_args_parse(&args, &snapshot_command, argc, argv, &err);
+    if (r == 0)
+        r = strcmp(args.words[0], "rm") == 0 ? remove_snapshot(&args, &err)
+                                             : take_snapshot(&args, &err);
+    else if (r > 0)
+        r = 0;
+    int status = r < 0 ? report_fail(args.run.is_json, &err) : report_finish(r);
+    living_args_finish(&args);
+    return status;
+}
+
+static int add_line(const struct snapshot_view *view, void *context)
+{
+    char size[32];
+
+    buf_addf(context, "%-24s  %-19.19s  %6zu  %8s  %-20s  %s\n", view->name, view->created,
+            view->n_layers, str_size(view->bytes, size), view->from ? view->from : "-",
+            view->image ? view->image : "-");
+    return 0;
+}
+
+static int add_object(const struct snapshot_view *view, void *context)
+{
+    struct json *json = context;
+
+    json_object(json, NULL);
+    json_str(json, "name", view->name);
+    json_str(json, "created", view->created);
+    json_u64(json, "layers", view->n_layers);
+    json_u64(json, "bytes", view->bytes);
+    json_str(json, "from", view->from);
+    json_str(json, "image", view->image);
+    json_end_object(json);
+    return 0;
+}
+
+static int list_snapshots(const struct living_args *args, struct carrel_error *err)
+{
+    AUTO(buf_finish) struct buf text = BUF_INIT(16U << 20);
+    struct json json = { .out = &text };
+
+    if (!args->run.is_json) {
+        buf_addf(&text, "%-24s  %-19s  %6s  %8s  %-20s  %s\n", "NAME", "CREATED (UTC)",
+                "LAYERS", "SIZE", "FROM", "IMAGE");
+        int listed = snapshots_each(add_line, &text, err);
+        return listed < 0 ? listed : report_print_text(&text, 0);
+    }
+    json_object(&json, NULL);
+    json_array(&json, "snapshots");
+    int r = snapshots_each(add_object, &json, err);
+    json_end_array(&json);
+    json_end_object(&json);
+    return r < 0 ? r : report_print_json(&text, 0);
+}
+
+int cmd_snapshots(int argc, char **argv)
+{
+    struct carrel_error err = { 0 };
+    struct living_args args;
+
+    int r = living_args_parse(&args, &snapshots_command, argc, argv, &err);
+    if (r == 0)
+        r = list_snapshots(&args, &err);
+    else if (r > 0)
+        r = 0;
+    int status = r < 0 ? report_fail(args.run.is_json, &err) : report_finish(r);
+    living_args_finish(&args);
+    return status;
+}

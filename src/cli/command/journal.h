@@ -1,0 +1,53 @@
+/*
+ * journal.h - the subcommands of `carrel journal`; the table in cmd_journal.c lists them.
+ */
+#pragma once
+#include "core/record/find.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+struct carrel_error;
+struct buf;
+struct json;
+
+struct journal_args {
+    char **words; /* runs and files, in their order; they belong to the command line */
+    size_t n_words;
+    bool is_json;
+    bool wants_help;
+    bool is_followed;
+    bool is_forced;
+    const char *key;
+    const char *output;
+};
+
+/* Statuses of verify; failures are 125 as everywhere. */
+enum { STATUS_BAD = 1, STATUS_UNSEALED = 3 };
+
+/* Each returns the exit status. */
+int journal_verb_list(const struct journal_args *args);
+int journal_verb_show(const struct journal_args *args);
+int journal_verb_verify(const struct journal_args *args);
+int journal_verb_export(const struct journal_args *args);
+int journal_verb_keygen(const struct journal_args *args);
+
+/* Opens the journal that args->words[0] names, ready to be read and checked. */
+struct journal_asked {
+    struct journals *journals;
+    struct journal_place place;
+    struct journal_trust trust;
+    struct journal_known known;
+};
+void journal_asked_finish(struct journal_asked asked);
+DEFINE_AUTO(struct journal_asked, journal_asked_finish)
+int journal_ask(
+        const struct journal_args *args, struct journal_asked *out, struct carrel_error *err);
+
+/* The verdict of a reader at its end. */
+int journal_asked_judge(const struct journal_asked *asked, struct journal_reader *reader,
+        struct journal_verdict *out, struct carrel_error *err);
+
+/* "sealed, 12 records, signed by …" and the like: one line, without its end. */
+void journal_put_verdict(struct buf *out, const struct journal_verdict *verdict);
+void journal_write_verdict(struct json *json, const struct journal_verdict *verdict);
+int journal_verdict_status(const struct journal_verdict *verdict);

@@ -1,0 +1,161 @@
+/* journal_export.c - carrel journal export, keygen. */
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/json.h"
+#include "cli/args/report_args.h"
+#include "cli/command/journal.h"
+#include "cli/commands.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+/* One document: the verdict, and the records that are right. */
+static int copy_json(
+        int fd, const struct journal_verdict *verdict, FILE *out, struct carrel_error *err)
+{
+    AUTO(journal_lines_finish) struct journal_lines lines = journal_lines_of(fd);
+    AUTO(buf_finish) struct buf text = BUF_INIT(64U << 10);
+    struct json json = { .out = &text };
+    const char *line;
+    size_t len;
+    int r;
+
+    json_object(&json, NULL);
+    json_str(&json, "format", "carrel journal 1");
+    json_str(&json, "run", verdict->chain.run);
+    json_object(&json, "verdict");
+    journal_write_verdict(&json, verdict);
+    json_end_object(&json);
+    json_array(&json, "journal");
+    (void)fputs(text.data, out);
+    lines.limit = verdict->bytes;
+    for (uint64_t n = 0; (r = journal_lines_next(&lines, &line, &len)) > 0; n++) {
+        (void)fputs(n > 0 ? ",\n" : "\n", out);
+        (void)fwrite(line, 1, len, out);
+    }
+    (void)fputs("\n]}\n", out);
+    return r < 0 ? err_set_errno(err, r, "read the journal") : 0;
+}
+
+/* The file as it is, up to `limit`. */
+static int copy_bytes(int fd, uint64_t limit, FILE *out, struct carrel_error *err)
+{
+    char chunk[16384];
+
+    for (uint64_t at = 0; at < limit;) {
+        size_t want = limit - at < sizeof(chunk) ? (size_t)(limit - at) : sizeof(chunk);
+        ssize_t n = pread(fd, chunk, want, (off_t)at);
+        if (n < 0 && errno != EINTR)
+            return err_set_errno(err, -errno, "read the journal");
+        if (n == 0)
+            break;
+        if (n > 0 && fwrite(chunk, 1, (size_t)n, out) < (size_t)n)
+            break; /* whoever flushes finds out */
+        at += n > 0 ? (uint64_t)n : 0;
+    }
+    return 0;
+}
+
+static int copy(const struct journal_args *args, int fd, const struct journal_verdict *verdict,
+        FILE *out, struct carrel_error *err)
+{
+    uint64_t limit = verdict->state == JOURNAL_BAD ? UINT64_MAX : verdict->bytes;
+
+    int r = args->is_json ? copy_json(fd, verdict, out, err) : copy_bytes(fd, limit, out, err);
+    if (r == 0 && (fflush(out) != 0 || ferror(out)))
+        r = err_set_errno(err, -errno, "write the export");
+    return r;
+}
+
+static int export_to_file(const struct journal_args *args, int fd,
+        const struct journal_verdict *verdict, struct carrel_error *err)
+{
+    int target = open(args->output, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (target < 0)
+        return err_set_errno(err, -errno, "create '%s'", args->output);
+    FILE *out = fdopen(target, "we");
+    if (!out) {
+        fd_close(target);
+        return err_set_errno(err, -ENOMEM, "create '%s'", args->output);
+    }
+    int r = copy(args, fd, verdict, out, err);
+    if (r == 0 && fsync(target) < 0)
+        r = err_set_errno(err, -errno, "write '%s' to the disk", args->output);
+    if (fclose(out) != 0 && r == 0)
+        r = err_set_errno(err, -errno, "write '%s'", args->output);
+    if (r < 0)
+        (void)unlink(args->output); /* half an archive is none */
+    return r;
+}
+
+static int refuse(const struct journal_args *args, const struct journal_verdict *verdict)
+{
+    AUTO(buf_finish) struct buf text = BUF_INIT(1000);
+    struct carrel_error err = { 0 };
+
+    journal_put_verdict(&text, verdict);
+    (void)err_set(&err, -EBADMSG, "%s; --force exports it nevertheless", text.data);
+    (void)report_fail(args->is_json, &err);
+    return STATUS_BAD;
+}
+
+int journal_verb_export(const struct journal_args *args)
+{
+    AUTO(journal_asked_finish) struct journal_asked asked = { .place.fd = -1 };
+    struct journal_verdict verdict;
+    struct journal_line line;
+    struct carrel_error err = { 0 };
+    int r;
+
+    if (journal_ask(args, &asked, &err) < 0)
+        return report_fail(args->is_json, &err);
+    AUTO(journal_reader_finish)
+    struct journal_reader reader = journal_reader_of(asked.place.fd, &asked.known);
+    do
+        r = journal_reader_next(&reader, &line, &err);
+    while (r > 0);
+    if (r < 0 || journal_asked_judge(&asked, &reader, &verdict, &err) < 0)
+        return report_fail(args->is_json, &err);
+    if (verdict.state == JOURNAL_BAD && !args->is_forced)
+        return refuse(args, &verdict);
+    if (verdict.state == JOURNAL_BAD && !args->is_json && !args->output &&
+            isatty(STDOUT_FILENO)) {
+        (void)err_set(&err, -EINVAL,
+                "what does not verify may hold anything, and is not written to a terminal; "
+                "use --output");
+        return report_fail(args->is_json, &err);
+    }
+    r = args->output ? export_to_file(args, asked.place.fd, &verdict, &err)
+                     : copy(args, asked.place.fd, &verdict, stdout, &err);
+    if (r < 0)
+        return fail_with(STATUS_FAILED, &err);
+    return verdict.state == JOURNAL_BAD ? STATUS_BAD : 0;
+}
+
+int journal_verb_keygen(const struct journal_args *args)
+{
+    AUTO(buf_finish) struct buf text = BUF_INIT(64U << 10);
+    struct json json = { .out = &text };
+    struct carrel_error err = { 0 };
+    char public_hex[JOURNAL_KEY];
+    char id[JOURNAL_KEY_ID];
+    char path[PATH_MAX];
+
+    if (journals_make_key(public_hex, path, &err) < 0)
+        return report_fail(args->is_json, &err);
+    journal_key_id(public_hex, id);
+    if (!args->is_json) {
+        printf("key %s: '%s' is the secret; the public key is beside it, journal.pub\n", id,
+                path);
+        return report_finish(0);
+    }
+    json_object(&json, NULL);
+    json_bool(&json, "ok", true);
+    json_str(&json, "key_id", id);
+    json_str(&json, "public", public_hex);
+    json_str(&json, "path", path);
+    json_end_object(&json);
+    return report_print_json(&text, 0);
+}

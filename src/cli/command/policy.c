@@ -1,0 +1,329 @@
+/* policy.c - carrel policy show, check and init. */
+#include "base/auto.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "cli/args/options.h"
+#include "cli/args/report_args.h"
+#include "cli/args/subcommands.h"
+#include "cli/commands.h"
+#include "policy/policy.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+struct policy_args {
+    const char *policy;
+    const char *profile;
+    const char *word;
+    bool is_json;
+    bool wants_help;
+};
+
+static int take_policy(void *target, const char *value, struct carrel_error *err)
+{
+    if (!value[0])
+        return err_set(err, -EINVAL, "expected a file, or none");
+    ((struct policy_args *)target)->policy = value;
+    return 0;
+}
+
+static int take_profile(void *target, const char *value, struct carrel_error *err)
+{
+    if (!value[0])
+        return err_set(err, -EINVAL, "expected the name of a profile");
+    ((struct policy_args *)target)->profile = value;
+    return 0;
+}
+
+/* Each subcommand takes the first so many of them. */
+static const struct option_row rows[] = {
+    OPTION_FLAG("help", "this text", struct policy_args, wants_help),
+    OPTION_FLAG("json", "print one JSON object, and nothing else", struct policy_args, is_json),
+    { "policy", "FILE", "this file and no search; none: what is built in",
+            .take = take_policy },
+    { "profile", "NAME", "with this profile of the file", .take = take_profile },
+};
+
+static int fail(const struct policy_args *args, const struct carrel_error *err)
+{
+    return report_fail(args->is_json, err);
+}
+
+/* ---- show ---- */
+
+static const char *safe(const char *text, char *out, size_t size)
+{
+    return str_escape(text, strlen(text), out, size);
+}
+
+/* A value as one line; every list and text of a file may hold anything. */
+static void add_value(struct buf *out, const struct policy_value *value)
+{
+    char shown[512];
+
+    if (!value->is_set) {
+        buf_add_str(out, "-");
+    } else if (value->list) {
+        buf_add_str(out, "[");
+        for (size_t i = 0; value->list[i]; i++)
+            buf_addf(
+                    out, "%s%s", i > 0 ? ", " : "", safe(value->list[i], shown, sizeof(shown)));
+        buf_add_str(out, "]");
+    } else {
+        buf_add_str(out, safe(value->text, shown, sizeof(shown)));
+    }
+}
+
+enum { KEY_WIDTH = 27, VALUE_WIDTH = 26, MAXIMUM_WIDTH = 8 };
+
+/* How much of the text fits the column: up to a comma, or all that is left of one word. */
+static size_t column_len(const char *text)
+{
+    size_t fits = 0;
+
+    for (size_t at = 0; text[at] && (at < VALUE_WIDTH || fits == 0); at++)
+        if (text[at] == ',' && text[at + 1] == ' ')
+            fits = at + 1;
+    return strlen(text) <= VALUE_WIDTH || fits == 0 ? strlen(text) : fits;
+}
+
+static void add_place(struct buf *out, const char *label, const struct policy_place *place)
+{
+    char text[400];
+    char shown[1600];
+
+    buf_addf(out, "%s%s", label,
+            safe(policy_place_text(place, text, sizeof(text)), shown, sizeof(shown)));
+}
+
+/* Where the value is from; and where the maximum, if that is another file. */
+static void add_places(
+        struct buf *out, const struct policy_value *value, const struct policy_value *maximum)
+{
+    if (value->is_set)
+        add_place(out, "", &value->place);
+    else
+        buf_add_str(out, "-");
+    if (maximum->is_set &&
+            (!value->place.name || strcmp(value->place.name, maximum->place.name) != 0))
+        add_place(out, "; maximum: ", &maximum->place);
+}
+
+static int print_key(const struct policy *policy, enum policy_key key)
+{
+    const struct policy_value *value = policy_get(policy, key);
+    const struct policy_value *maximum = policy_maximum(policy, key);
+    AUTO(buf_finish) struct buf text = BUF_INIT(1U << 20);
+    AUTO(buf_finish) struct buf bound = BUF_INIT(64U << 10);
+    AUTO(buf_finish) struct buf from = BUF_INIT(64U << 10);
+
+    add_value(&text, value);
+    add_value(&bound, maximum);
+    add_places(&from, value, maximum);
+    if (text.is_short || bound.is_short || from.is_short)
+        return -ENOMEM;
+    size_t len = column_len(text.data);
+    printf("%c %-*s %-*.*s %-*s %s\n", policy_is_built_in(policy, key) ? ' ' : '*', KEY_WIDTH,
+            policy_key_name(key), VALUE_WIDTH, (int)len, text.data, MAXIMUM_WIDTH, bound.data,
+            from.data);
+    for (const char *rest = text.data + len; *rest; rest += len) {
+        rest += strspn(rest, " ");
+        len = column_len(rest);
+        printf("  %-*s %.*s\n", KEY_WIDTH, "", (int)len, rest);
+    }
+    return 0;
+}
+
+static void print_files(const struct policy *policy)
+{
+    struct policy_file file;
+    char shown[800];
+    size_t i = 0;
+
+    for (; policy_file_at(policy, i, &file); i++)
+        printf("%s: %s (%s)\n", file.gives_values ? "values and bounds" : "bounds only",
+                safe(file.name, shown, sizeof(shown)), policy_authority_name(file.authority));
+    if (i == 0)
+        (void)puts("no policy file was found: all is built in, or of the environment");
+}
+
+static int print_text(const struct policy *policy)
+{
+    print_files(policy);
+    printf("hash: %s\n\n  %-*s %-*s %-*s %s\n", policy_hash(policy), KEY_WIDTH, "key",
+            VALUE_WIDTH, "value", MAXIMUM_WIDTH, "maximum", "from");
+    for (enum policy_key key = 0; key < POLICY_KEYS; key++) {
+        int r = print_key(policy, key);
+        if (r < 0)
+            return r;
+    }
+    (void)puts("\n* differs from what is built in");
+    return 0;
+}
+
+static int show(const struct policy_args *args)
+{
+    AUTO(buf_finish) struct buf text = BUF_INIT(4U << 20);
+    AUTO(policy_free) struct policy *policy = NULL;
+    struct json json = { .out = &text };
+    struct carrel_error err = { 0 };
+    const struct policy_request request = {
+        .file = args->policy,
+        .profile = args->profile,
+        .environment = (const char *const *)environ,
+    };
+
+    if (policy_load(&request, &policy, &err) < 0)
+        return fail(args, &err);
+    if (args->is_json) {
+        policy_write_json(policy, &json);
+        return report_print_json(&text, 0);
+    }
+    if (print_text(policy) < 0) {
+        (void)err_set_errno(&err, -ENOMEM, "policy");
+        return fail(args, &err);
+    }
+    return report_finish(0);
+}
+
+/* ---- check ---- */
+
+static int check(const struct policy_args *args)
+{
+    AUTO(buf_finish) struct buf text = BUF_INIT(64U << 10);
+    struct json json = { .out = &text };
+    struct carrel_error err = { 0 };
+    char shown[800];
+
+    if (policy_check_file(args->word, &err) < 0)
+        return fail(args, &err);
+    if (!args->is_json) {
+        printf("%s: ok\n", safe(args->word, shown, sizeof(shown)));
+        return report_finish(0);
+    }
+    json_object(&json, NULL);
+    json_bool(&json, "ok", true);
+    json_str(&json, "file", args->word);
+    json_end_object(&json);
+    return report_print_json(&text, 0);
+}
+
+/* ---- init ---- */
+
+static int write_template(const char *path, struct carrel_error *err)
+{
+    const char *text = policy_template();
+
+    AUTO(fd_close)
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0644);
+    if (fd < 0 && errno == EEXIST)
+        return err_set(err, -EEXIST, "'%s' is there already, and is not overwritten", path);
+    if (fd < 0)
+        return err_set_errno(err, -errno, "create '%s'", path);
+    int r = fd_write_all(fd, text, strlen(text));
+    if (r < 0) {
+        (void)unlink(path); /* half of it would be a policy that nobody wrote */
+        return err_set_errno(err, r, "write '%s'", path);
+    }
+    return 0;
+}
+
+static int init(const struct policy_args *args)
+{
+    const char *path = args->word ? args->word : "carrel.yaml";
+    struct carrel_error err = { 0 };
+    char shown[800];
+
+    if (write_template(path, &err) < 0)
+        return fail(args, &err);
+    printf("wrote %s; 'carrel policy show' prints what is in force\n",
+            safe(path, shown, sizeof(shown)));
+    return report_finish(0);
+}
+
+/* ---- the command ---- */
+
+static const struct verb {
+    const char *name;
+    const char *words;
+    const char *help;
+    const char *more;
+    size_t min, max; /* how many words */
+    size_t n_rows;
+    int (*run)(const struct policy_args *args);
+} verbs[] = {
+    { "show", "", "the policy in force here, and where each value comes from",
+            "The policy that carrel run would have in this directory and environment.", 0, 0,
+            ARRAY_LEN(rows), show },
+    { "check", "FILE", "whether a policy file is right, with all its profiles",
+            "As a file of your own; what other files say does not count. The exit status is 0\n"
+            "or 125.",
+            1, 1, 2, check },
+    { "init", "[FILE]", "write a commented policy to begin with",
+            "FILE is carrel.yaml where none is named. A file that is there is left alone.", 0,
+            1, 1, init },
+};
+
+static void print_help(void)
+{
+    (void)puts("Usage: carrel policy SUBCOMMAND [options]\n\n"
+               "A policy says what runs may do: their runtime, limits with maxima, network, "
+               "mounts,\nvariables, imports, journal. carrel-policy(5) explains the file.\n\n"
+               "Subcommands:");
+    for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
+        printf("  %-12s %s\n", verbs[i].name, verbs[i].help);
+    (void)puts("\nOptions, each of some subcommands ('carrel policy SUBCOMMAND --help'):");
+    options_print(rows, ARRAY_LEN(rows));
+}
+
+static void print_verb_help(const struct verb *verb)
+{
+    printf("Usage: carrel policy %s [options]%s%s\n\n%s\n\nOptions:\n", verb->name,
+            verb->words[0] ? " " : "", verb->words, verb->more);
+    options_print(rows, verb->n_rows);
+}
+
+static int run_verb(size_t index, int argc, char **argv)
+{
+    const struct verb *verb = &verbs[index];
+    const struct subcommand_words takes = { verb->words, verb->min, verb->max };
+    struct policy_args args = { 0 };
+    struct carrel_error err = { 0 };
+
+    AUTO(free) char **words = calloc((size_t)argc + 1, sizeof(*words));
+    int n = words ? options_parse_mixed(rows, verb->n_rows, argc, argv, &args, words, &err)
+                  : err_set_errno(&err, -ENOMEM, "arguments");
+    if (n >= 0 && !args.wants_help &&
+            subcommand_check_words("policy", verb->name, takes, words, (size_t)n, &err) < 0)
+        n = -1;
+    if (n < 0)
+        return fail(&args, &err);
+    if (args.wants_help) {
+        print_verb_help(verb);
+        return report_finish(0);
+    }
+    args.word = words[0];
+    return verb->run(&args);
+}
+
+static const char *name_of(size_t index)
+{
+    return verbs[index].name;
+}
+
+int cmd_policy(int argc, char **argv)
+{
+    static const struct subcommands set = {
+        .command = "policy",
+        .first = "show",
+        .n = ARRAY_LEN(verbs),
+        .name = name_of,
+        .print_help = print_help,
+        .run = run_verb,
+    };
+
+    return subcommands_run(&set, argc, argv);
+}

@@ -1,0 +1,336 @@
+/* sandbox.c - one command for each thing that can be done to a sandbox that stays. */
+#include "base/auto.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "cli/args/report_args.h"
+#include "cli/args/sandbox_args.h"
+#include "cli/args/signal_name.h"
+#include "cli/commands.h"
+#include "cli/print/sandbox_print.h"
+#include "core/client/all.h"
+#include "core/client/client.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define JSON_ROW                                                                               \
+    OPTION_FLAG("json", "print JSON, and nothing else", struct living_args, run.is_json)
+#define HELP_ROW OPTION_FLAG("help", "this text", struct living_args, run.wants_help)
+
+static struct living_args *args_of(void *target)
+{
+    return target;
+}
+
+static int more_than_nothing(uint64_t value, struct carrel_error *err)
+{
+    return value > 0 ? 0 : err_set(err, -EINVAL, "must be more than 0");
+}
+
+static int take_memory(void *t, const char *v, struct carrel_error *err)
+{
+    int r = str_parse_size(v, &args_of(t)->limit[LIMIT_MEMORY], err);
+
+    return r < 0 ? r : more_than_nothing(args_of(t)->limit[LIMIT_MEMORY], err);
+}
+
+static int take_cpu(void *t, const char *v, struct carrel_error *err)
+{
+    int r = str_parse_milli(v, &args_of(t)->limit[LIMIT_CPU], err);
+
+    return r < 0 ? r : more_than_nothing(args_of(t)->limit[LIMIT_CPU], err);
+}
+
+static int take_pids(void *t, const char *v, struct carrel_error *err)
+{
+    if (str_parse_u64(v, &args_of(t)->limit[LIMIT_PIDS]) < 0)
+        return err_set(err, -EINVAL, "expected a number such as 256");
+    return more_than_nothing(args_of(t)->limit[LIMIT_PIDS], err);
+}
+
+static const struct option_row plain_rows[] = { JSON_ROW, HELP_ROW };
+
+static const struct option_row renew_rows[] = {
+    { "lease", "TIME|none", "it ends this long from now, unless renewed again",
+            .take = living_take_lease },
+    { "idle", "TIME|none", "and when nobody used it for this long", .take = living_take_idle },
+    HELP_ROW,
+};
+
+static const struct option_row update_rows[] = {
+    { "memory", "SIZE", "memory of all processes", .take = take_memory },
+    { "cpu", "CORES", "processor time: 1.5", .take = take_cpu },
+    { "pids", "N", "processes and threads", .take = take_pids },
+    HELP_ROW,
+};
+
+static const struct option_row destroy_rows[] = {
+    OPTION_FLAG("all", "every sandbox of this user", struct living_args, is_all),
+    OPTION_FLAG("force", "kill the keeper of one that does not answer", struct living_args,
+            is_force),
+    HELP_ROW,
+};
+
+static int ps(struct living_args *args, struct living *living, struct carrel_error *err)
+{
+    AUTO(buf_finish) struct buf json = BUF_INIT(64U << 20);
+
+    int r = living_processes(living, &json, err);
+    if (r < 0)
+        return r;
+    if (args->run.is_json)
+        return report_print_json(&json, 0);
+    return living_print_processes(&json, err);
+}
+
+static int inspect(struct living_args *args, struct living *living, struct carrel_error *err)
+{
+    AUTO(buf_finish) struct buf json = BUF_INIT(64U << 20);
+
+    (void)args;
+    int r = living_inspect(living, &json, err);
+    return r < 0 ? r : report_print_json(&json, 0);
+}
+
+static int send_signal(
+        struct living_args *args, struct living *living, struct carrel_error *err)
+{
+    uint64_t process;
+
+    int number = args->n_words > 2 ? signal_from_name(args->words[2], err) : 15;
+    if (number < 0)
+        return number;
+    if (str_parse_u64(args->words[1], &process) < 0 || process == 0 || process > UINT32_MAX)
+        return err_set(
+                err, -EINVAL, "expected the number of a process, as 'carrel ps' shows it");
+    return living_signal(living, (uint32_t)process, number, err);
+}
+
+static int renew(struct living_args *args, struct living *living, struct carrel_error *err)
+{
+    uint64_t lease_ms = args->has_idle ? 0 : LIVING_LEASE_MS;
+    uint64_t idle_ms = 0;
+
+    if (args->has_lease)
+        lease_ms = args->lease_ms ? args->lease_ms : LIVING_NO_TIME;
+    if (args->has_idle)
+        idle_ms = args->idle_ms ? args->idle_ms : LIVING_NO_TIME;
+    return living_renew(living, lease_ms, idle_ms, err);
+}
+
+static int pause_it(struct living_args *args, struct living *living, struct carrel_error *err)
+{
+    (void)args;
+    return living_pause(living, err);
+}
+
+static int resume_it(struct living_args *args, struct living *living, struct carrel_error *err)
+{
+    (void)args;
+    return living_resume(living, err);
+}
+
+static int update(struct living_args *args, struct living *living, struct carrel_error *err)
+{
+    if (!args->limit[LIMIT_MEMORY] && !args->limit[LIMIT_CPU] && !args->limit[LIMIT_PIDS])
+        return err_set(err, -EINVAL, "nothing to change: give --memory, --cpu or --pids");
+    return living_update(living, args->limit, err);
+}
+
+enum { PS, INSPECT, SIGNAL, RENEW, PAUSE, RESUME, UPDATE };
+
+static const struct {
+    struct living_command command;
+    int (*run)(struct living_args *args, struct living *living, struct carrel_error *err);
+} commands[] = {
+    [PS] = { { .usage = "carrel ps ID [options]",
+                     .help = "Lists the processes of a sandbox, as it numbers them. PROCESS is "
+                             "the number\nfor 'carrel signal' and 'carrel attach'.",
+                     .rows = plain_rows,
+                     .n_rows = ARRAY_LEN(plain_rows),
+                     .min_words = 1,
+                     .max_words = 1 },
+            ps },
+    [INSPECT] = { { .usage = "carrel inspect ID",
+                          .help = "Prints all that is known of a sandbox, as one JSON object.",
+                          .rows = plain_rows,
+                          .n_rows = ARRAY_LEN(plain_rows),
+                          .min_words = 1,
+                          .max_words = 1 },
+            inspect },
+    [SIGNAL] = { { .usage = "carrel signal ID PROCESS [SIGNAL]",
+                         .help = "Sends a signal, TERM by default, to a program that was "
+                                 "started "
+                                 "in a sandbox\nand to its process group.",
+                         .rows = &plain_rows[1],
+                         .n_rows = 1,
+                         .min_words = 2,
+                         .max_words = 3 },
+            send_signal },
+    [RENEW] = { { .usage = "carrel renew ID [options]",
+                        .help = "Gives a sandbox more time: an hour from now, or as --lease "
+                                "says.",
+                        .rows = renew_rows,
+                        .n_rows = ARRAY_LEN(renew_rows),
+                        .min_words = 1,
+                        .max_words = 1 },
+            renew },
+    [PAUSE] = { { .usage = "carrel pause ID",
+                        .help = "Halts every process of a sandbox until 'carrel resume'. Its "
+                                "lease "
+                                "goes on.",
+                        .rows = &plain_rows[1],
+                        .n_rows = 1,
+                        .min_words = 1,
+                        .max_words = 1 },
+            pause_it },
+    [RESUME] = { { .usage = "carrel resume ID",
+                         .help = "Lets the processes of a paused sandbox go on.",
+                         .rows = &plain_rows[1],
+                         .n_rows = 1,
+                         .min_words = 1,
+                         .max_words = 1 },
+            resume_it },
+    [UPDATE] = { { .usage = "carrel update ID [options]",
+                         .help = "Changes limits of a living sandbox, within those of the "
+                                 "policy.",
+                         .rows = update_rows,
+                         .n_rows = ARRAY_LEN(update_rows),
+                         .min_words = 1,
+                         .max_words = 1 },
+            update },
+};
+
+static int run_command(size_t which, int argc, char **argv)
+{
+    struct carrel_error err = { 0 };
+    struct living_args args;
+    AUTO(living_free) struct living *living = NULL;
+
+    int r = living_args_parse(&args, &commands[which].command, argc, argv, &err);
+    int status = 0;
+    if (r == 0) {
+        r = living_open(args.words[0], &living, &err);
+        if (r == 0)
+            r = commands[which].run(&args, living, &err);
+        status = r > 0 ? r : 0;
+    }
+    status = r < 0 ? report_fail(args.run.is_json, &err) : report_finish(status);
+    living_args_finish(&args);
+    return status;
+}
+
+int cmd_ps(int argc, char **argv)
+{
+    return run_command(PS, argc, argv);
+}
+
+int cmd_inspect(int argc, char **argv)
+{
+    return run_command(INSPECT, argc, argv);
+}
+
+int cmd_signal(int argc, char **argv)
+{
+    return run_command(SIGNAL, argc, argv);
+}
+
+int cmd_renew(int argc, char **argv)
+{
+    return run_command(RENEW, argc, argv);
+}
+
+int cmd_pause(int argc, char **argv)
+{
+    return run_command(PAUSE, argc, argv);
+}
+
+int cmd_resume(int argc, char **argv)
+{
+    return run_command(RESUME, argc, argv);
+}
+
+int cmd_update(int argc, char **argv)
+{
+    return run_command(UPDATE, argc, argv);
+}
+
+/* --- destroy --- */
+
+static const struct living_command destroy_command = {
+    .usage = "carrel destroy ID... | --all [options]",
+    .help = "Ends sandboxes and everything in them, at once. Work in a git workspace is kept,\n"
+            "or done with as --on-success said when the sandbox was created.",
+    .rows = destroy_rows,
+    .n_rows = ARRAY_LEN(destroy_rows),
+    .max_words = SIZE_MAX,
+};
+
+/* The first is reported by the caller, where it is the only one. */
+static void report_failure(const char *word, const struct carrel_error *err)
+{
+    struct carrel_error named = { 0 };
+    char shown[128];
+
+    (void)err_set(&named, err->code, "%s: %s",
+            str_escape(word, strlen(word), shown, sizeof(shown)), err->message);
+    (void)fail_with(STATUS_FAILED, &named);
+}
+
+/* A word that was given twice means one sandbox, which ends once. */
+static size_t drop_repeated(char **words, size_t n)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        size_t j = 0;
+        while (j < kept && strcmp(words[j], words[i]) != 0)
+            j++;
+        if (j == kept)
+            words[kept++] = words[i];
+    }
+    return kept;
+}
+
+static int destroy_these(const struct living_args *args, struct carrel_error *err)
+{
+    AUTO(buf_finish) struct buf summary = BUF_INIT(1U << 20);
+    const size_t n = drop_repeated(args->words, args->n_words);
+    bool is_one = n == 1;
+    const struct living_end end = {
+        .words = (const char *const *)args->words,
+        .n = n,
+        .is_force = args->is_force,
+        .summary = &summary,
+        .failed = is_one ? NULL : report_failure,
+    };
+
+    int r = living_end(&end, err);
+    if (summary.len > 0)
+        (void)fwrite(summary.data, 1, summary.len, stderr);
+    if (r < 0 && !is_one)
+        return err_set(err, r, "not all of them could be ended");
+    return r;
+}
+
+static int destroy(const struct living_args *args, struct carrel_error *err)
+{
+    if (args->is_all && args->n_words > 0)
+        return err_set(err, -EINVAL, "--all and the name of a sandbox exclude each other");
+    if (!args->is_all && args->n_words == 0)
+        return err_set(err, -EINVAL, "which sandbox? usage: %s", destroy_command.usage);
+    return args->is_all ? living_end_all(args->is_force, err) : destroy_these(args, err);
+}
+
+int cmd_destroy(int argc, char **argv)
+{
+    struct carrel_error err = { 0 };
+    struct living_args args;
+
+    int r = living_args_parse(&args, &destroy_command, argc, argv, &err);
+    if (r == 0)
+        r = destroy(&args, &err);
+    int status = r < 0 ? fail_with(STATUS_FAILED, &err) : report_finish(0);
+    living_args_finish(&args);
+    return status;
+}

@@ -1,0 +1,58 @@
+/*
+ * workspace.h - the subcommands of `carrel workspace`. Each calls one function of
+ * core/harvest/verbs.h and prints what came of it; the table in cmd_workspace.c lists them.
+ */
+#pragma once
+#include "workspace/workspace.h"
+#include <stddef.h>
+
+struct carrel_error;
+struct workspace_args;
+
+/* The answer to apply, merge and cherry-pick is no: conflicts. Failures are 125 as everywhere.
+ */
+enum { STATUS_CONFLICT = 1 };
+
+#define WORKSPACE_NAME_MAX ((size_t)2 * NAME_ID_MAX + 2)
+
+/* Each returns the exit status. */
+int verb_list(const struct workspace_args *args);
+int verb_show(const struct workspace_args *args);
+int verb_status(const struct workspace_args *args);
+int verb_diff(const struct workspace_args *args);
+int verb_log(const struct workspace_args *args);
+int verb_patch(const struct workspace_args *args);
+int verb_commit(const struct workspace_args *args);
+int verb_apply(const struct workspace_args *args);
+int verb_merge(const struct workspace_args *args);
+int verb_cherry_pick(const struct workspace_args *args);
+int verb_discard(const struct workspace_args *args);
+int verb_prune(const struct workspace_args *args);
+int verb_open(const struct workspace_args *args);
+int verb_close(const struct workspace_args *args);
+int verb_move(const struct workspace_args *args);
+int verb_lock(const struct workspace_args *args);
+int verb_unlock(const struct workspace_args *args);
+int verb_repair(const struct workspace_args *args);
+
+/* These two take the options of `carrel run`. */
+int verb_resume(int argc, char **argv);
+int verb_shell(int argc, char **argv);
+
+/*
+ * Which workspace is meant: `given`, or when that is NULL the only one of the repository (or
+ * folder) of the current directory. Of several with the run that is given it is the one of that
+ * repository. With none or several there the error says so and lists them.
+ */
+int verb_name(
+        const char *given, char name[static WORKSPACE_NAME_MAX], struct carrel_error *err);
+
+/* The same for the repository at `dir`. */
+int verb_name_in(const char *dir, const char *given, char name[static WORKSPACE_NAME_MAX],
+        struct carrel_error *err);
+
+/* Says why it failed, in JSON too if that was asked for. Returns 125. */
+int verb_fail(const struct workspace_args *args, const struct carrel_error *err);
+
+/* Ends a subcommand whose whole answer is `text`, or with --json {"ok":true,"name":...}. */
+int verb_done(const struct workspace_args *args, const char *name, const char *text);

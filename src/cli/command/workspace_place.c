@@ -1,0 +1,122 @@
+/* workspace_place.c - carrel workspace open, close, move, lock, unlock, repair. */
+#include "base/auto.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/path.h"
+#include "cli/args/report_args.h"
+#include "cli/args/workspace_args.h"
+#include "cli/command/workspace.h"
+#include "core/harvest/verbs.h"
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
+
+/* What the user types is meant from here. */
+static int find_place(const char *given, char path[static PATH_MAX], struct carrel_error *err)
+{
+    char cwd[PATH_MAX];
+
+    if (!getcwd(cwd, sizeof(cwd)))
+        return err_set_errno(err, -errno, "current directory");
+    return path_absolute(cwd, given, path, PATH_MAX)
+                   ? 0
+                   : err_set_errno(err, -ENAMETOOLONG, "'%s'", given);
+}
+
+int verb_open(const struct workspace_args *args)
+{
+    AUTO(buf_finish) struct buf text = BUF_INIT(64U << 10);
+    struct json json = { .out = &text };
+    struct carrel_error err = { 0 };
+    char name[WORKSPACE_NAME_MAX];
+    char path[PATH_MAX];
+    char at[PATH_MAX];
+
+    if (verb_name(args->words[0], name, &err) < 0 ||
+            (args->at && find_place(args->at, at, &err) < 0) ||
+            workspaces_open(name, args->at ? at : NULL, path, sizeof(path), &err) < 0)
+        return verb_fail(args, &err);
+    if (!args->is_json) {
+        (void)puts(path); /* as it is: for cd "$(carrel workspace open)" */
+        return report_finish(0);
+    }
+    json_object(&json, NULL);
+    json_bool(&json, "ok", true);
+    json_str(&json, "name", name);
+    json_str(&json, "path", path);
+    json_end_object(&json);
+    return report_print_json(&text, 0);
+}
+
+int verb_close(const struct workspace_args *args)
+{
+    struct carrel_error err = { 0 };
+    char name[WORKSPACE_NAME_MAX];
+
+    if (verb_name(args->words[0], name, &err) < 0 || workspaces_close(name, &err) < 0)
+        return verb_fail(args, &err);
+    return verb_done(args, name, "closed; what was committed there is in the workspace");
+}
+
+int verb_move(const struct workspace_args *args)
+{
+    const char *given = args->n_words == 2 ? args->words[0] : NULL;
+    struct carrel_error err = { 0 };
+    char name[WORKSPACE_NAME_MAX];
+    char to[PATH_MAX];
+
+    if (verb_name(given, name, &err) < 0 ||
+            find_place(args->words[args->n_words - 1], to, &err) < 0 ||
+            workspaces_move(name, to, &err) < 0)
+        return verb_fail(args, &err);
+    return verb_done(args, name, "moved");
+}
+
+int verb_lock(const struct workspace_args *args)
+{
+    struct carrel_error err = { 0 };
+    char name[WORKSPACE_NAME_MAX];
+
+    if (verb_name(args->words[0], name, &err) < 0 ||
+            workspaces_lock(name, args->reason, &err) < 0)
+        return verb_fail(args, &err);
+    return verb_done(args, name, "locked; 'carrel workspace unlock' undoes it");
+}
+
+int verb_unlock(const struct workspace_args *args)
+{
+    struct carrel_error err = { 0 };
+    char name[WORKSPACE_NAME_MAX];
+
+    if (verb_name(args->words[0], name, &err) < 0 || workspaces_unlock(name, &err) < 0)
+        return verb_fail(args, &err);
+    return verb_done(args, name, "unlocked");
+}
+
+int verb_repair(const struct workspace_args *args)
+{
+    AUTO(buf_finish) struct buf text = BUF_INIT(64U << 10);
+    struct json json = { .out = &text };
+    struct carrel_error err = { 0 };
+    char name[WORKSPACE_NAME_MAX];
+
+    if (verb_name(args->words[0], name, &err) < 0)
+        return verb_fail(args, &err);
+    int mended = workspaces_repair(name, &err);
+    if (mended < 0)
+        return verb_fail(args, &err);
+    if (!args->is_json) {
+        if (mended == 0)
+            (void)puts("nothing was wrong");
+        else
+            printf("mended %d thing%s\n", mended, mended == 1 ? "" : "s");
+        return report_finish(0);
+    }
+    json_object(&json, NULL);
+    json_bool(&json, "ok", true);
+    json_str(&json, "name", name);
+    json_i64(&json, "mended", mended);
+    json_end_object(&json);
+    return report_print_json(&text, 0);
+}

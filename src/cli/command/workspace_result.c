@@ -1,0 +1,298 @@
+/* workspace_result.c - carrel workspace commit, apply, merge, cherry-pick, discard, prune:
+ * what becomes of a run's work. */
+#include "base/auto.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "cli/args/report_args.h"
+#include "cli/args/workspace_args.h"
+#include "cli/command/workspace.h"
+#include "cli/commands.h"
+#include "cli/print/workspace_print.h"
+#include <errno.h>
+#include <stdio.h>
+
+#define JSON_MAX (SIZE_MAX / 4)
+#define WORDS_MAX (WORKSPACE_NAME_MAX + 400)
+
+int verb_commit(const struct workspace_args *args)
+{
+    AUTO(buf_finish) struct buf text = BUF_INIT(64U << 10);
+    struct json json = { .out = &text };
+    struct carrel_error err = { 0 };
+    char name[WORKSPACE_NAME_MAX];
+    char commit[OID_MAX];
+    bool has_more;
+
+    if (verb_name(args->words[0], name, &err) < 0 ||
+            workspaces_commit(name, args->message, commit, &has_more, &err) < 0)
+        return verb_fail(args, &err);
+    if (args->message && !has_more)
+        (void)fputs("carrel: note: all of it was committed already, under other words: the "
+                    "message is not used\n",
+                stderr);
+    if (!args->is_json) {
+        printf("%s is on its branch: commit %s\n", name, commit);
+        return report_finish(0);
+    }
+    json_object(&json, NULL);
+    json_bool(&json, "ok", true);
+    json_str(&json, "name", name);
+    json_str(&json, "commit", commit);
+    json_end_object(&json);
+    return report_print_json(&text, 0);
+}
+
+/* All but the plain apply have put the work on its branch by then, as they say they do. */
+static void conflict_words(
+        const char *name, enum apply_how how, size_t n, char *text, size_t size)
+{
+    (void)snprintf(text, size,
+            "%zu conflict%s, and %s; commit or move your own changes to these paths, or take "
+            "the work another way: 'carrel workspace patch %s'",
+            n, n == 1 ? "" : "s",
+            how == APPLY_FILES ? "nothing was changed"
+                               : "the work is on its own branch now, but nothing of yours was "
+                                 "changed",
+            name);
+}
+
+static int print_outcome_json(
+        const char *name, enum apply_how how, const struct apply_outcome *outcome, int status)
+{
+    AUTO(buf_finish) struct buf text = BUF_INIT(JSON_MAX);
+    struct json json = { .out = &text };
+    char words[WORDS_MAX];
+
+    conflict_words(name, how, outcome->n_conflicts, words, sizeof(words));
+    json_object(&json, NULL);
+    json_bool(&json, "ok", status == 0);
+    json_str(&json, "error", status == 0 ? NULL : words);
+    json_str(&json, "name", name);
+    json_u64(&json, "files", outcome->n_files);
+    json_u64(&json, "submodules", outcome->n_submodules);
+    json_str(&json, "commit", outcome->commit[0] ? outcome->commit : NULL);
+    json_str(&json, "top", outcome->top);
+    json_str(&json, "branch", outcome->branch);
+    json_array(&json, "conflicts");
+    for (size_t i = 0; i < outcome->n_conflicts; i++) {
+        json_object(&json, NULL);
+        json_str(&json, "path", outcome->conflicts[i].path);
+        json_str(&json, "why", outcome->conflicts[i].why);
+        json_end_object(&json);
+    }
+    json_end_array(&json);
+    json_end_object(&json);
+    return report_print_json(&text, status);
+}
+
+static int print_conflicts(
+        const char *name, enum apply_how how, const struct apply_outcome *outcome)
+{
+    for (size_t i = 0; i < outcome->n_conflicts; i++) {
+        workspace_put(outcome->conflicts[i].path);
+        printf(": %s\n", outcome->conflicts[i].why);
+    }
+    int status = report_finish(STATUS_CONFLICT);
+    char words[WORDS_MAX];
+    conflict_words(name, how, outcome->n_conflicts, words, sizeof(words));
+    (void)fprintf(stderr, "carrel: %s\n", words);
+    return status;
+}
+
+/* " in /home/me/project (branch main)" */
+static void put_place(const struct apply_outcome *outcome)
+{
+    (void)fputs(" in ", stdout);
+    workspace_put(outcome->top);
+    if (!outcome->branch)
+        return;
+    (void)fputs(" (branch ", stdout);
+    workspace_put(outcome->branch);
+    (void)putchar(')');
+}
+
+static void print_outcome(
+        const char *name, enum apply_how how, const struct apply_outcome *outcome)
+{
+    const char *plural = outcome->n_files == 1 ? "" : "s";
+
+    if (outcome->n_files == 0 && outcome->n_submodules == 0 && !outcome->commit[0]) {
+        printf("nothing to do: %s has no change that your files lack\n", name);
+        return;
+    }
+    static const char *const done[] = {
+        [APPLY_FILES] = "changed",
+        [APPLY_MERGE] = "merged: changed",
+        [APPLY_SQUASH] = "staged changes to",
+        [APPLY_CHERRY_PICK] = "picked: changed",
+    };
+    printf("%s %zu file%s", done[how], outcome->n_files, plural);
+    put_place(outcome);
+    if (how == APPLY_FILES)
+        (void)puts("; nothing is staged or committed");
+    else if (how == APPLY_SQUASH)
+        (void)puts("; 'git commit' takes them");
+    else
+        printf(", HEAD is %s\n", outcome->commit);
+    if (outcome->n_submodules > 0)
+        printf("%zu submodule%s moved: 'git submodule update' checks %s out there\n",
+                outcome->n_submodules, outcome->n_submodules == 1 ? "" : "s",
+                outcome->n_submodules == 1 ? "it" : "them");
+}
+
+static int apply(const struct workspace_args *args, enum apply_how how)
+{
+    struct carrel_error err = { 0 };
+    struct apply_outcome outcome = { 0 };
+    char name[WORKSPACE_NAME_MAX];
+    int status = 0;
+
+    if (verb_name_in(args->repo ? args->repo : ".", args->words[0], name, &err) < 0 ||
+            workspaces_apply(name, how, args->repo, ".", &outcome, &err) < 0)
+        return verb_fail(args, &err);
+    if (outcome.n_conflicts > 0)
+        status = STATUS_CONFLICT;
+    if (args->is_json) {
+        status = print_outcome_json(name, how, &outcome, status);
+    } else if (status == STATUS_CONFLICT) {
+        status = print_conflicts(name, how, &outcome);
+    } else {
+        print_outcome(name, how, &outcome);
+        status = report_finish(0);
+    }
+    apply_outcome_finish(&outcome);
+    return status;
+}
+
+int verb_apply(const struct workspace_args *args)
+{
+    struct carrel_error err = { 0 };
+
+    if (args->is_squash && args->is_merge) {
+        (void)err_set(&err, -EINVAL, "--squash and --merge exclude each other");
+        return verb_fail(args, &err);
+    }
+    if (args->is_squash)
+        return apply(args, APPLY_SQUASH);
+    return apply(args, args->is_merge ? APPLY_MERGE : APPLY_FILES);
+}
+
+int verb_merge(const struct workspace_args *args)
+{
+    return apply(args, APPLY_MERGE);
+}
+
+int verb_cherry_pick(const struct workspace_args *args)
+{
+    return apply(args, APPLY_CHERRY_PICK);
+}
+
+/* What `discard` and `prune` have done, for JSON. */
+struct removal {
+    struct buf text;
+    struct json json;
+    const struct workspace_args *args;
+    size_t n;
+};
+
+static void begin_removal(struct removal *removal, const struct workspace_args *args)
+{
+    *removal = (struct removal){ .text = BUF_INIT(JSON_MAX), .args = args };
+    removal->json.out = &removal->text;
+    json_object(&removal->json, NULL);
+    json_array(&removal->json, "discarded");
+}
+
+static void discard_one(struct removal *removal, const char *given, int *status)
+{
+    struct carrel_error err = { 0 };
+    char full[WORKSPACE_NAME_MAX];
+
+    int r = verb_name(given, full, &err);
+    const char *name = r < 0 ? given : full;
+    if (r == 0)
+        r = workspaces_discard(name, removal->args->is_forced, &err);
+    if (removal->args->is_json) {
+        json_object(&removal->json, NULL);
+        json_str(&removal->json, "name", name);
+        json_bool(&removal->json, "ok", r == 0);
+        json_str(&removal->json, "error", r < 0 ? err.message : NULL);
+        json_end_object(&removal->json);
+    }
+    if (r < 0) {
+        *status = fail_with(STATUS_FAILED, &err);
+    } else if (!removal->args->is_json) {
+        (void)fputs("discarded ", stdout);
+        workspace_put(name);
+        (void)putchar('\n');
+    }
+}
+
+static int end_removal(struct removal *removal, int status)
+{
+    if (!removal->args->is_json) {
+        status = report_finish(status);
+    } else {
+        json_end_array(&removal->json);
+        json_bool(&removal->json, "ok", status == 0);
+        json_end_object(&removal->json);
+        status = report_print_json(&removal->text, status);
+    }
+    buf_finish(removal->text);
+    return status;
+}
+
+int verb_discard(const struct workspace_args *args)
+{
+    struct carrel_error err = { 0 };
+    struct removal removal;
+    char name[WORKSPACE_NAME_MAX];
+    int status = 0;
+
+    if (args->n_words == 0 && args->is_forced) {
+        (void)err_set(&err, -EINVAL, "--force needs a NAME: what it removes is lost for good");
+        return verb_fail(args, &err);
+    }
+    if (args->n_words == 0 && verb_name(NULL, name, &err) < 0)
+        return verb_fail(args, &err);
+    begin_removal(&removal, args);
+    if (args->n_words == 0)
+        discard_one(&removal, name, &status);
+    for (size_t i = 0; i < args->n_words; i++)
+        discard_one(&removal, args->words[i], &status);
+    return end_removal(&removal, status);
+}
+
+static void on_pruned(const struct workspace *ws, void *context)
+{
+    struct removal *removal = context;
+    char age[16];
+
+    removal->n++;
+    if (removal->args->is_json) {
+        json_object(&removal->json, NULL);
+        workspace_write(&removal->json, ws);
+        json_end_object(&removal->json);
+    } else {
+        printf("%s %s/%s (%s old)\n", removal->args->is_dry_run ? "would discard" : "discarded",
+                ws->task, ws->run, workspace_age(ws->created_s, age));
+    }
+}
+
+int verb_prune(const struct workspace_args *args)
+{
+    struct carrel_error err = { 0 };
+    struct removal removal;
+
+    begin_removal(&removal, args);
+    int r = workspaces_prune(args->is_all ? NULL : ".", args->older_than_s, args->is_dry_run,
+            on_pruned, &removal, &err);
+    if (r == -ENOENT && !args->is_all)
+        (void)err_set(&err, -ENOENT,
+                "the current directory is in no git repository; --all prunes the workspaces of "
+                "every one");
+    int status = r < 0 ? fail_with(STATUS_FAILED, &err) : 0;
+    if (status == 0 && removal.n == 0 && !args->is_json)
+        (void)puts("nothing to prune");
+    return end_removal(&removal, status);
+}

@@ -1,0 +1,92 @@
+/* workspace_resume.c - carrel workspace resume, shell: a sandbox around what is there. */
+#include "base/auto.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "cli/args/report_args.h"
+#include "cli/args/run_args.h"
+#include "cli/command/run.h"
+#include "cli/command/workspace.h"
+#include "cli/commands.h"
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static const char resume_help[] =
+        "Usage: carrel workspace resume [NAME] [options] -- PROGRAM [ARG...]\n"
+        "       carrel workspace resume [NAME] [options] -c 'SHELL LINE' [ARG...]\n\n"
+        "Runs another program in a workspace whose run is over: it finds the files and "
+        "commits\n"
+        "as they were left. All else is as with 'carrel run', and so are the options, but "
+        "those\n"
+        "that decide how a workspace is made.\n\nOptions:";
+
+static const char shell_help[] =
+        "Usage: carrel workspace shell [NAME] [options]\n\n"
+        "A shell (bash, or sh where there is none) in a workspace whose run is over, in a\n"
+        "sandbox with the options of 'carrel run'. On a terminal it has one, else it reads\n"
+        "standard input. It may take a day unless --timeout says otherwise.\n\nOptions:";
+
+static int resume(int argc, char **argv, const char *help, bool is_shell)
+{
+    struct carrel_error err = { 0 };
+    struct run_args args;
+    char name[WORKSPACE_NAME_MAX];
+    const char *given;
+    int status = 0;
+
+    int r = run_args_parse_resume(&args, argc, argv, &given, &err);
+    if (r == 0 && args.wants_help) {
+        (void)puts(help);
+        options_print(run_rows, n_run_rows);
+        run_args_finish(&args);
+        return report_finish(0);
+    }
+    if (r == 0 && is_shell && args.argv[4]) /* sh -c LINE sh, and a word of the caller's */
+        r = err_set(&err, -EINVAL,
+                "shell takes no program; expected 'carrel workspace resume NAME -- PROGRAM'");
+    if (r == 0)
+        r = verb_name(given, name, &err);
+    if (r < 0) {
+        status = run_refuse(&args, argc, argv, &err);
+    } else {
+        args.workspace.options.resume = name;
+        status = run_program(&args);
+    }
+    run_args_finish(&args);
+    return status;
+}
+
+int verb_resume(int argc, char **argv)
+{
+    return resume(argc, argv, resume_help, false);
+}
+
+/* The same with a program of ours: its words come first, so that the caller's options win. */
+int verb_shell(int argc, char **argv)
+{
+    static char line[] = "if command -v bash >/dev/null; then exec bash; fi; exec sh";
+    static char tty[] = "--tty", input[] = "--stdin", c[] = "-c", timeout[] = "--timeout=24h";
+    AUTO(free) char **words = calloc((size_t)argc + 5, sizeof(*words));
+
+    if (!words) {
+        struct carrel_error err = { 0 };
+        (void)err_set_errno(&err, -ENOMEM, "arguments");
+        return fail_with(STATUS_FAILED, &err);
+    }
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        struct carrel_error err = { 0 };
+        if (strncmp(argv[i], "-c", 2) != 0)
+            continue;
+        (void)err_set(&err, -EINVAL,
+                "shell takes no program; expected 'carrel workspace resume NAME -c LINE'");
+        return fail_with(STATUS_FAILED, &err);
+    }
+    words[0] = argv[0];
+    words[1] = c;
+    words[2] = line;
+    words[3] = timeout;
+    words[4] = isatty(STDIN_FILENO) ? tty : input;
+    for (int i = 1; i < argc; i++)
+        words[4 + i] = argv[i];
+    return resume(argc + 4, words, shell_help, true);
+}
