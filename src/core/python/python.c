@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/json_read.h"
 #include "core/python/interpreter.h"
+#include "core/python/python_guest.h"
 #include "core/python/python_report.h"
 #include "core/python/python_rules.h"
 #include "core/result/artifacts.h"
@@ -18,7 +19,6 @@
 #include "core/run/run.h"
 #include "core/state/state.h"
 #include "policy/policy.h"
-#include "python_guest.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

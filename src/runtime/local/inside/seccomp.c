@@ -3,8 +3,8 @@
 #include "runtime/local/inside/seccomp.h"
 #include "base/auto.h"
 #include "base/err.h"
+#include "runtime/local/inside/seccomp_program.h"
 #include "runtime/local/inside/seccomp_rules.h"
-#include "seccomp_program.h"
 #include <errno.h>
 #include <linux/fs.h>
 #include <linux/seccomp.h>
