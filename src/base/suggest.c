@@ -30,7 +30,7 @@ static size_t edits(const char *a, size_t a_len, const char *b, size_t b_len)
     return row[b_len];
 }
 
-void nearest_offer(
+void suggest_offer(
         const char *known, const char *word, size_t len, const char **best, size_t *distance)
 {
     size_t known_len = strlen(known);

@@ -6,5 +6,5 @@
  * Keeps `known` in *best when it is nearer to word[0..len) than what was offered before, and
  * near enough to be a slip. Start with *best = NULL, *distance = SIZE_MAX.
  */
-void nearest_offer(
+void suggest_offer(
         const char *known, const char *word, size_t len, const char **best, size_t *distance);

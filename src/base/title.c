@@ -27,7 +27,7 @@ int title_set(const char *name)
 
     if (prctl(PR_SET_NAME, name, 0, 0, 0) < 0)
         return -errno;
-    uintptr_t end = rest_has_stack() ? getauxval(AT_EXECFN) : 0;
+    uintptr_t end = trim_has_stack() ? getauxval(AT_EXECFN) : 0;
     if (end <= (uintptr_t)first || end - (uintptr_t)first > ARGUMENTS_MAX)
         return 0;
     explicit_bzero(first, end - (uintptr_t)first);
@@ -63,7 +63,7 @@ int title_move(const char *name)
     struct prctl_mm_map map = { .exe_fd = (uint32_t)-1 };
 
     int r = title_set(name);
-    if (r < 0 || !rest_has_stack() || !read_places(&map))
+    if (r < 0 || !trim_has_stack() || !read_places(&map))
         return r;
     const char *shown = strdup(name); /* as long as we live; the kernel takes no variable */
     if (!shown)

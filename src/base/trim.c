@@ -38,7 +38,7 @@ static void unmap(uintptr_t from, uintptr_t to)
  */
 static struct {
     bool has_main;     /* that of exec is there */
-    char *own;         /* that of rest_call(); NULL: none */
+    char *own;         /* that of trim_call(); NULL: none */
     uintptr_t outside; /* the last frame of the one that was left */
     int (*call)(void *arg);
     void *arg;
@@ -46,7 +46,7 @@ static struct {
     void (*next)(void);
 } stacks = { .has_main = true };
 
-bool rest_has_stack(void)
+bool trim_has_stack(void)
 {
     return stacks.has_main;
 }
@@ -139,7 +139,7 @@ static void call_inside(void)
     stacks.result = stacks.call(stacks.arg);
 }
 
-int rest_call(int (*call)(void *arg), void *arg)
+int trim_call(int (*call)(void *arg), void *arg)
 {
     const uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
     ucontext_t here;
@@ -161,7 +161,7 @@ int rest_call(int (*call)(void *arg), void *arg)
     return stacks.result;
 }
 
-void rest_leave_stack(void)
+void trim_leave_stack(void)
 {
     if (!is_own_stack((uintptr_t)__builtin_frame_address(0)))
         return;
@@ -179,7 +179,7 @@ static void trim_stack(uintptr_t from, uintptr_t frame)
         (void)madvise((void *)from, end - from, MADV_DONTNEED); /* ENOMEM: it was shorter */
 }
 
-void rest_trim(void)
+void trim_memory(void)
 {
     uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
 
@@ -190,13 +190,13 @@ void rest_trim(void)
         trim_stack(page_below(frame) - BELOW, frame);
 }
 
-void rest_trim_program(void)
+void trim_program(void)
 {
     if (has_heap_alone())
-        rest_trim();
+        trim_memory();
 }
 
-void rest_trim_own(char *stack, size_t size)
+void trim_own_stack(char *stack, size_t size)
 {
     uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
 
@@ -220,7 +220,7 @@ static void leave(void)
     _exit(1); /* it must not return: there is nothing to return to */
 }
 
-_Noreturn void rest_move(char *stack, size_t size, void (*next)(void))
+_Noreturn void trim_move_stack(char *stack, size_t size, void (*next)(void))
 {
     const uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
     ucontext_t there;

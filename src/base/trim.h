@@ -9,33 +9,33 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define REST_MS 500 /* with nothing to do, before it is worth the while */
+#define TRIM_AFTER_MS 500 /* with nothing to do, before it is worth the while */
 
 /*
  * Calls `call` on a stack of its own, so that it, or a copy of this process that it makes, can
- * give up the one that exec made: rest_leave_stack(). Once, and only in a static program
+ * give up the one that exec made: trim_leave_stack(). Once, and only in a static program
  * without threads; elsewhere, and without memory, it just calls.
  */
-int rest_call(int (*call)(void *arg), void *arg);
+int trim_call(int (*call)(void *arg), void *arg);
 
 /*
- * Inside rest_call(), which must not return then: the stack outside goes, and with it the
+ * Inside trim_call(), which must not return then: the stack outside goes, and with it the
  * arguments and the environment of the process, but for `environ` itself. So do the tables that
  * only commands read: cli/layout.ld says which.
  */
-void rest_leave_stack(void);
+void trim_leave_stack(void);
 
 /* Whether arguments and environment lie where exec put them. */
-bool rest_has_stack(void);
+bool trim_has_stack(void);
 
 /* Free memory of the heap, and the stack below the caller: its calls were deeper before. */
-void rest_trim(void);
+void trim_memory(void);
 
 /* The same in our own, static program. Whoever uses the library has a heap of its own. */
-void rest_trim_program(void);
+void trim_program(void);
 
 /* All of a stack of our own below the caller; nothing if it runs on another one. */
-void rest_trim_own(char *stack, size_t size);
+void trim_own_stack(char *stack, size_t size);
 
 /*
  * Goes on in `next`, which must not return, on `stack`, and gives up the stack so far, the
@@ -44,4 +44,4 @@ void rest_trim_own(char *stack, size_t size);
  * static program without threads, where nothing else can have its memory there; elsewhere just
  * `next` is called.
  */
-_Noreturn void rest_move(char *stack, size_t size, void (*next)(void));
+_Noreturn void trim_move_stack(char *stack, size_t size, void (*next)(void));

@@ -23,7 +23,7 @@ TEST(what_is_in_use_survives)
     memset(kept, 'a', 100);
     memset(here, 'b', 100);
     CHECK_EQ(go_deep(), 1U);
-    rest_trim();
+    trim_memory();
     CHECK_EQ(go_deep(), 1U);
     for (size_t i = 0; i < 100; i++)
         CHECK(kept[i] == 'a' && here[i] == 'b');
@@ -35,7 +35,7 @@ static int twice(void *arg)
     const int *n = arg;
 
     CHECK_EQ(go_deep(), 1U);
-    rest_trim();
+    trim_memory();
     return 2 * *n;
 }
 
@@ -43,10 +43,10 @@ TEST(a_call_gives_what_the_function_gives)
 {
     int n = 21;
 
-    CHECK_EQ(rest_call(twice, &n), 42);
-    CHECK(rest_has_stack());
-    rest_leave_stack(); /* outside of a call: nothing */
-    CHECK(rest_has_stack());
+    CHECK_EQ(trim_call(twice, &n), 42);
+    CHECK(trim_has_stack());
+    trim_leave_stack(); /* outside of a call: nothing */
+    CHECK(trim_has_stack());
 }
 
 static const int *seen;
@@ -65,7 +65,7 @@ TEST(it_goes_on_where_it_was_told_to)
     seen = &status;
     pid_t pid = fork();
     if (pid == 0)
-        rest_move(stack, sizeof(stack), next);
+        trim_move_stack(stack, sizeof(stack), next);
     CHECK(waitpid(pid, &result, 0) == pid);
     CHECK(WIFEXITED(result));
     CHECK_EQ(WEXITSTATUS(result), 7);

@@ -113,7 +113,7 @@ static int run_command(const char *name, int argc, char **argv)
         if (strcmp(commands[i].name, name) == 0)
             return commands[i].run(argc, argv);
         if (commands[i].help)
-            nearest_offer(commands[i].name, name, strlen(name), &best, &distance);
+            suggest_offer(commands[i].name, name, strlen(name), &best, &distance);
     }
     (void)str_escape(name, strlen(name), shown, sizeof(shown));
     if (best)

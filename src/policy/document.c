@@ -45,7 +45,7 @@ void document_offer_profiles(const struct document *document, const char *profil
     const struct node *node = document->profiles ? document->profiles->item : NULL;
 
     for (; node; node = node->next)
-        nearest_offer(node->key, profile, strlen(profile), best, distance);
+        suggest_offer(node->key, profile, strlen(profile), best, distance);
 }
 
 static int unknown_base(
@@ -54,7 +54,7 @@ static int unknown_base(
     const char *best = NULL;
     size_t distance = SIZE_MAX;
     char shown[64];
-    char nearest[64];
+    char suggest[64];
 
     document_offer_profiles(document, extends->text, &best, &distance);
     (void)str_escape(extends->text, strlen(extends->text), shown, sizeof(shown));
@@ -62,7 +62,7 @@ static int unknown_base(
         return err_set(err, -EINVAL,
                 "%s:%u:%u: extends: there is no profile '%s' (did you mean '%s'?)",
                 document->name, extends->line, extends->column, shown,
-                str_escape(best, strlen(best), nearest, sizeof(nearest)));
+                str_escape(best, strlen(best), suggest, sizeof(suggest)));
     return err_set(err, -EINVAL, "%s:%u:%u: extends: there is no profile '%s'", document->name,
             extends->line, extends->column, shown);
 }

@@ -22,7 +22,7 @@ bool document_has_profile(const struct document *document, const char *profile);
 /* The name of the profile that comes after this one; NULL before the first, after the last. */
 const char *document_next_profile(const struct document *document, const char *profile);
 
-/* Keeps the name in *best that is nearest to `profile`; as nearest_offer(). */
+/* Keeps the name in *best that is nearest to `profile`; as suggest_offer(). */
 void document_offer_profiles(const struct document *document, const char *profile,
         const char **best, size_t *distance);
 

@@ -85,13 +85,13 @@ static int unknown_key(struct taker *taker, const struct node *node, const char 
         n++;
     }
     for (size_t i = 0; i < n; i++) {
-        nearest_offer(parts[i], node->key, strlen(node->key), &best, &distance);
+        suggest_offer(parts[i], node->key, strlen(node->key), &best, &distance);
         if (at < sizeof(list))
             at += (size_t)snprintf(
                     list + at, sizeof(list) - at, "%s%s", i > 0 ? ", " : "", parts[i]);
     }
     if (!path[0]) {
-        nearest_offer(taker->skip, node->key, strlen(node->key), &best, &distance);
+        suggest_offer(taker->skip, node->key, strlen(node->key), &best, &distance);
         if (at < sizeof(list))
             (void)snprintf(list + at, sizeof(list) - at, ", %s", taker->skip);
     }

@@ -133,9 +133,9 @@ static bool is_there(const char *top, const char *rel)
 static int look_in(struct arena *arena, const char *top, bool *is_past_root, struct file *out,
         struct carrel_error *err)
 {
-    static const char nearest[] = "carrel.yaml";
+    static const char suggest[] = "carrel.yaml";
     static const char beside_root[] = "configs/profiles/default.yaml";
-    int r = is_there(top, nearest) ? read_repository(arena, top, nearest, out, err) : 0;
+    int r = is_there(top, suggest) ? read_repository(arena, top, suggest, out, err) : 0;
 
     if (r != 0 || *is_past_root || !is_there(top, ".git"))
         return r;

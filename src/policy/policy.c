@@ -117,7 +117,7 @@ static int check_profile(
     size_t distance = SIZE_MAX;
     size_t n = 0;
     char shown[64];
-    char nearest[64];
+    char suggest[64];
 
     for (size_t i = 0; i < sources->n; i++) {
         if (!gives_values(sources, i))
@@ -133,7 +133,7 @@ static int check_profile(
                 err, -ENOENT, "there is no profile '%s': no policy file gives values", shown);
     if (best)
         return err_set(err, -ENOENT, "there is no profile '%s' (did you mean '%s'?)", shown,
-                str_escape(best, strlen(best), nearest, sizeof(nearest)));
+                str_escape(best, strlen(best), suggest, sizeof(suggest)));
     return err_set(
             err, -ENOENT, "there is no profile '%s' in %s", shown, sources->documents[0].name);
 }

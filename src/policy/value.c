@@ -151,7 +151,7 @@ static int unknown_word(
     size_t distance = SIZE_MAX;
 
     for (size_t i = 0; words->known[i]; i++) {
-        nearest_offer(words->known[i], word, strlen(word), &best, &distance);
+        suggest_offer(words->known[i], word, strlen(word), &best, &distance);
         if (at < sizeof(list))
             at += (size_t)snprintf(
                     list + at, sizeof(list) - at, "%s%s", i > 0 ? " " : "", words->known[i]);

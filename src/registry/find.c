@@ -94,7 +94,7 @@ static int say_none(const struct registry *reg, const char *word, struct carrel_
     if (entry_names_read(reg->dir, "names", &names, NULL) == 0) {
         for (size_t i = 0; i < names.n; i++)
             if (strcmp(names.list[i], word) != 0) /* a dead one's, or just made */
-                nearest_offer(names.list[i], word, strlen(word), &best, &distance);
+                suggest_offer(names.list[i], word, strlen(word), &best, &distance);
     }
     if (best)
         return err_set(err, -ENOENT,

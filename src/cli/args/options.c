@@ -25,7 +25,7 @@ static int unknown(
     size_t len = strcspn(word + 2, "=");
 
     for (size_t i = 0; word[1] == '-' && i < n; i++)
-        nearest_offer(rows[i].name, word + 2, len, &best, &distance);
+        suggest_offer(rows[i].name, word + 2, len, &best, &distance);
     (void)str_escape(word, strcspn(word, "="), shown, sizeof(shown));
     if (best)
         return err_set(err, -EINVAL, "unknown option '%s' (did you mean '--%s'?)", shown, best);

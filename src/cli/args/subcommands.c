@@ -17,7 +17,7 @@ static int unknown(const struct subcommands *set, const char *word, bool is_json
     char shown[64];
 
     for (size_t i = 0; i < set->n; i++)
-        nearest_offer(set->name(i), word, strlen(word), &best, &distance);
+        suggest_offer(set->name(i), word, strlen(word), &best, &distance);
     (void)str_escape(word, strlen(word), shown, sizeof(shown));
     if (best)
         (void)err_set(&err, -EINVAL, "unknown subcommand '%s' (did you mean '%s %s'?)", shown,

@@ -141,5 +141,5 @@ int cmd_create(int argc, char **argv)
 {
     struct words given = { argc, argv };
 
-    return rest_call(create_from_words, &given);
+    return trim_call(create_from_words, &given);
 }

@@ -101,7 +101,7 @@ static int leave_words(const struct keeper *keeper, struct carrel_error *err)
     r = title_move(name);
     if (r < 0)
         return err_set_errno(err, r, "name the keeper");
-    rest_leave_stack();
+    trim_leave_stack();
     return 0;
 }
 

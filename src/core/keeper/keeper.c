@@ -56,7 +56,7 @@ static void publish_status(struct keeper *keeper)
     (void)registry_set_status(keeper->entry, &status, NULL); /* only what others see of us */
     keeper->is_changed = false;
     keeper->next_publish_ns = clock_ns() + PUBLISH_MS * NS_PER_MS;
-    keeper->rest_ns = clock_ns() + REST_MS * NS_PER_MS;
+    keeper->rest_ns = clock_ns() + TRIM_AFTER_MS * NS_PER_MS;
 }
 
 int keeper_take_event(struct keeper *keeper, struct carrel_error *err)
@@ -237,7 +237,7 @@ static int turn(struct keeper *keeper, struct carrel_error *err)
     if (keeper->is_changed && clock_ns() >= keeper->next_publish_ns)
         publish_status(keeper);
     if (clock_ns() >= keeper->rest_ns) {
-        rest_trim();
+        trim_memory();
         keeper->rest_ns = CLOCK_NEVER;
     }
     return 0;

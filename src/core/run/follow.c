@@ -140,7 +140,7 @@ enum { WATCH_STDIN, WATCH_STDOUT, WATCH_STDERR, WATCH_BOX, WATCH_SIGNAL, WATCHED
 static int follow_all(struct follow *f, struct carrel_error *err)
 {
     struct pollfd watch[WATCHED];
-    uint64_t rest_ns = clock_ns() + REST_MS * NS_PER_MS;
+    uint64_t rest_ns = clock_ns() + TRIM_AFTER_MS * NS_PER_MS;
 
     while (!f->is_over) {
         for (int i = 0; i < 3; i++)
@@ -169,7 +169,7 @@ static int follow_all(struct follow *f, struct carrel_error *err)
                 return r;
         }
         if (n == 0 && clock_ns() >= rest_ns) {
-            rest_trim_program(); /* once: what a run needs later is little */
+            trim_program(); /* once: what a run needs later is little */
             rest_ns = CLOCK_NEVER;
         }
         if (!f->is_over && clock_ns() >= f->deadline_ns) {

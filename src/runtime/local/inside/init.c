@@ -480,7 +480,7 @@ static _Noreturn void live(void);
 static _Noreturn void move_and_live(struct init *init)
 {
     init->has_moved = true;
-    rest_move(init->stack, sizeof(init->stack), live);
+    trim_move_stack(init->stack, sizeof(init->stack), live);
 }
 
 /* Nothing happened for a while, as most of the time. */
@@ -488,7 +488,7 @@ static void rest(struct init *init)
 {
     if (!init->has_moved)
         move_and_live(init);
-    rest_trim_own(init->launch_stack, sizeof(init->launch_stack) + INIT_STACK);
+    trim_own_stack(init->launch_stack, sizeof(init->launch_stack) + INIT_STACK);
 }
 
 static _Noreturn void run_loop(struct init *init)
@@ -505,7 +505,7 @@ static _Noreturn void run_loop(struct init *init)
         };
         const uint64_t kill_ns = programs_next_kill(&init->programs);
         int wait_ms = kill_ns != CLOCK_NEVER ? clock_poll_ms(kill_ns)
-                      : init->may_rest       ? REST_MS
+                      : init->may_rest       ? TRIM_AFTER_MS
                                              : -1;
         int n = poll(watch, ARRAY_LEN(watch), wait_ms);
         const bool has_kill = n >= 0 && kill_ns != CLOCK_NEVER && clock_ns() >= kill_ns;

@@ -16,7 +16,7 @@ _Static_assert(
         ARRAY_LEN(seccomp_program) <= BPF_MAXINSNS, "the kernel takes no longer program");
 
 /* The first part has looked at the architecture. */
-static const struct sock_filter rest_program[] = {
+static const struct sock_filter trim_program_words[] = {
     BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 3, 0),
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 4),
@@ -59,7 +59,7 @@ static const struct {
     size_t len;
 } programs[] = {
     [SECCOMP_INIT] = { seccomp_program, ARRAY_LEN(seccomp_program) },
-    [SECCOMP_REST] = { rest_program, ARRAY_LEN(rest_program) },
+    [SECCOMP_REST] = { trim_program_words, ARRAY_LEN(trim_program_words) },
     [SECCOMP_WATCHED] = { watched_program, ARRAY_LEN(watched_program) },
     [SECCOMP_CONFINED] = { confined_program, ARRAY_LEN(confined_program) },
 };
