@@ -103,7 +103,7 @@ static int check_profiles(
             return wrong(document, node, "profiles: there are too many", err);
         int r = find_chain(document, node, chain, &n, err);
         if (r == 0)
-            r = layer_take(&aside, arena, node, "extends", err);
+            r = document_values_take(&aside, arena, node, "extends", err);
         if (r < 0)
             return r;
     }
@@ -142,11 +142,11 @@ static int take_profile(const struct document *document, struct arena *arena,
 
     int r = find_chain(document, member(document->profiles, profile), chain, &n, err);
     for (; r == 0 && n > 0; n--)
-        r = layer_take(layer, arena, chain[n - 1], "extends", err);
+        r = document_values_take(layer, arena, chain[n - 1], "extends", err);
     return r;
 }
 
-int document_layer(const struct document *document, struct arena *arena,
+int document_read_values(const struct document *document, struct arena *arena,
         enum policy_authority authority, const char *profile, struct layer **out,
         struct carrel_error *err)
 {
@@ -156,7 +156,8 @@ int document_layer(const struct document *document, struct arena *arena,
         return err_set_errno(err, -ENOMEM, "read '%s'", document->name);
     layer->authority = authority;
     layer->name = document->name;
-    int r = document->root ? layer_take(layer, arena, document->root, "profiles", err) : 0;
+    int r = document->root ? document_values_take(layer, arena, document->root, "profiles", err)
+                           : 0;
     if (r == 0 && profile)
         r = take_profile(document, arena, profile, layer, err);
     if (r < 0)

@@ -27,6 +27,6 @@ void document_offer_profiles(const struct document *document, const char *profil
         const char **best, size_t *distance);
 
 /* What the file says with this profile, which must be in it; NULL: without one. */
-int document_layer(const struct document *document, struct arena *arena,
+int document_read_values(const struct document *document, struct arena *arena,
         enum policy_authority authority, const char *profile, struct layer **out,
         struct carrel_error *err);

@@ -31,9 +31,9 @@ static int wrong(struct taker *taker, const struct node *node, const char *key, 
             node->column, key);
 }
 
-static struct policy_place place_of(const struct taker *taker, const struct node *node)
+static struct policy_position place_of(const struct taker *taker, const struct node *node)
 {
-    return (struct policy_place){
+    return (struct policy_position){
         .authority = taker->layer->authority,
         .name = taker->layer->name,
         .line = node->line,
@@ -131,7 +131,7 @@ static int take_scalar(struct taker *taker, const struct node *node, enum policy
     int r = value_parse(key, node->text, out, taker->err);
     if (r < 0)
         return wrong(taker, node, key_row(key)->name, r);
-    out->place = place_of(taker, node);
+    out->position = place_of(taker, node);
     return 0;
 }
 
@@ -165,7 +165,7 @@ static const char **new_list(
         n++;
     const char **list = arena_alloc(taker->arena, (n + 1) * sizeof(*list));
     *out = (struct policy_value){
-        .is_set = true, .list = list, .place = place_of(taker, node)
+        .is_set = true, .list = list, .position = place_of(taker, node)
     };
     return list;
 }
@@ -266,7 +266,7 @@ static int take_section(struct taker *taker, const struct node *map, const char 
     return 0;
 }
 
-int layer_take(struct layer *layer, struct arena *arena, const struct node *map,
+int document_values_take(struct layer *layer, struct arena *arena, const struct node *map,
         const char *skip, struct carrel_error *err)
 {
     struct taker taker = { .layer = layer, .arena = arena, .skip = skip, .err = err };

@@ -17,5 +17,5 @@ struct layer {
  * that is somebody else's, and is named among those that were expected. Everything lives in
  * `arena`, and so must layer->name and the nodes.
  */
-int layer_take(struct layer *layer, struct arena *arena, const struct node *map,
+int document_values_take(struct layer *layer, struct arena *arena, const struct node *map,
         const char *skip, struct carrel_error *err);

@@ -111,8 +111,8 @@ static int take(struct policy *policy, size_t row, const char *text, struct carr
         r = value_parse(rows[row].key, kept, &value, err);
     if (r < 0)
         return r;
-    value.place =
-            (struct policy_place){ .authority = POLICY_OF_ENVIRONMENT, .name = rows[row].name };
+    value.position = (struct policy_position){ .authority = POLICY_OF_ENVIRONMENT,
+        .name = rows[row].name };
     return join_value(policy, rows[row].key, &value, err);
 }
 

@@ -23,16 +23,16 @@ static int passes_maximum(enum policy_key key, const struct policy_value *value,
     char there[JOIN_PLACE_MAX];
 
     return err_set(err, -EPERM, "%s: %s %s %s the %s %s of %s",
-            policy_place_text(&value->place, here, sizeof(here)), policy_key_name(key),
+            policy_position_text(&value->position, here, sizeof(here)), policy_key_name(key),
             value->text, looser_word(key),
             key_row(key)->bound == BOUND_VALUE ? "value" : "maximum", maximum->text,
-            policy_place_text(&maximum->place, there, sizeof(there)));
+            policy_position_text(&maximum->position, there, sizeof(there)));
 }
 
 /* From the highest authority down, so that of two equal maxima the higher one is named. */
 static int join_maxima(struct policy *policy, struct carrel_error *err)
 {
-    for (size_t i = policy->n_layers; i > 0; i--) {
+    for (size_t i = policy->n_documents; i > 0; i--) {
         const struct layer *layer = policy->layers[i - 1];
         for (enum policy_key key = 0; key < POLICY_KEYS; key++) {
             const struct policy_value *own = &layer->maxima[key];
@@ -51,17 +51,17 @@ static int join_maxima(struct policy *policy, struct carrel_error *err)
 /* Whether the bound of `maximum` refuses the value rather than lowering it. */
 static bool is_bound_by(const struct policy_value *value, const struct policy_value *maximum)
 {
-    enum policy_authority authority = value->place.authority;
+    enum policy_authority authority = value->position.authority;
 
     if (authority == POLICY_OF_ENVIRONMENT)
         return true;
-    return authority != POLICY_BUILT_IN && authority <= maximum->place.authority;
+    return authority != POLICY_BUILT_IN && authority <= maximum->position.authority;
 }
 
 static int hold_values(struct policy *policy, struct carrel_error *err)
 {
     for (enum policy_key key = 0; key < POLICY_KEYS; key++) {
-        for (size_t i = 0; i < policy->n_layers; i++) {
+        for (size_t i = 0; i < policy->n_documents; i++) {
             const struct policy_value *value = policy->values[key];
             const struct policy_value *maximum = &policy->layers[i]->maxima[key];
             if (!value->is_set || !maximum->is_set ||
@@ -85,7 +85,7 @@ static int hold_list(
     char here[JOIN_PLACE_MAX];
     char there[JOIN_PLACE_MAX];
 
-    for (size_t i = at + 1; i < policy->n_layers; i++) {
+    for (size_t i = at + 1; i < policy->n_documents; i++) {
         const struct policy_value *above = &policy->layers[i]->values[key];
         for (size_t j = 0; above->is_set && own->list[j]; j++) {
             bool is_covered = false;
@@ -93,9 +93,9 @@ static int hold_list(
                 is_covered = key_covers(key, above->list[k], own->list[j]);
             if (!is_covered)
                 return err_set(err, -EPERM, "%s: %s: '%s' is not in the list of %s",
-                        policy_place_text(&own->place, here, sizeof(here)),
+                        policy_position_text(&own->position, here, sizeof(here)),
                         policy_key_name(key), own->list[j],
-                        policy_place_text(&above->place, there, sizeof(there)));
+                        policy_position_text(&above->position, there, sizeof(there)));
         }
     }
     return 0;
@@ -131,8 +131,8 @@ int join_add(struct policy *policy, enum policy_key key, const struct policy_val
             joined[n++] = more->list[i];
     value.is_set = true;
     value.list = joined;
-    if (n > before || value.place.authority == POLICY_BUILT_IN)
-        value.place = more->place;
+    if (n > before || value.position.authority == POLICY_BUILT_IN)
+        value.position = more->position;
     return join_value(policy, key, &value, err);
 }
 
@@ -140,7 +140,7 @@ static int join_lists(struct policy *policy, struct carrel_error *err)
 {
     for (enum policy_key key = 0; key < POLICY_KEYS; key++) {
         enum key_bound bound = key_row(key)->bound;
-        for (size_t i = 0; i < policy->n_layers; i++) {
+        for (size_t i = 0; i < policy->n_documents; i++) {
             const struct policy_value *own = &policy->layers[i]->values[key];
             int r = 0;
             if (bound == BOUND_LIST && own->is_set)
@@ -163,8 +163,8 @@ static int does_not_fit(const struct policy_value *value, const char *what,
     char there[JOIN_PLACE_MAX];
 
     return err_set(err, -EPERM, "%s: %s, but %s (%s)",
-            policy_place_text(&value->place, here, sizeof(here)), what, with,
-            policy_place_text(&other->place, there, sizeof(there)));
+            policy_position_text(&value->position, here, sizeof(here)), what, with,
+            policy_position_text(&other->position, there, sizeof(there)));
 }
 
 /*
@@ -185,11 +185,11 @@ static int settle_isolation(struct policy *policy, struct carrel_error *err)
     (void)snprintf(with, sizeof(with), "sandbox.minimum_isolation is %s", minimum->text);
     if (policy_runtime_isolation(type->text) < (int)minimum->number) {
         const struct policy_value none = {
-            .is_set = true, .text = "none", .place = type->place
+            .is_set = true, .text = "none", .position = type->position
         };
         (void)snprintf(what, sizeof(what), "sandbox.type %s isolates less than the minimum",
                 type->text);
-        if (minimum->place.name)
+        if (minimum->position.name)
             return does_not_fit(type, what, minimum, with, err);
         int r = join_value(policy, key, &none, err);
         if (r < 0)
@@ -237,17 +237,17 @@ static int settle_environment(struct policy *policy, struct carrel_error *err)
             int r = policy_check_item(
                     policy, POLICY_ENV_ALLOW, name, false, policy_key_name(keys[i]), err);
             if (r < 0)
-                return err_wrap(
-                        err, r, "%s", policy_place_text(&value->place, here, sizeof(here)));
+                return err_wrap(err, r, "%s",
+                        policy_position_text(&value->position, here, sizeof(here)));
         }
     }
     return 0;
 }
 
-int join_layers(struct policy *policy, struct carrel_error *err)
+int join_documents(struct policy *policy, struct carrel_error *err)
 {
     static const struct policy_value unset;
-    const struct layer *lowest = policy->n_layers > 0 ? policy->layers[0] : NULL;
+    const struct layer *lowest = policy->n_documents > 0 ? policy->layers[0] : NULL;
 
     for (enum policy_key key = 0; key < POLICY_KEYS; key++) {
         const struct policy_value *own = policy->base ? &policy->base->values[key] : NULL;

@@ -11,21 +11,21 @@
 #include "base/sha256.h"
 #include "policy/document_values.h"
 
-#define JOIN_LAYERS_MAX 3
+#define JOIN_DOCUMENTS_MAX 3
 
 struct policy {
     struct arena arena;
     /* Each lies in a layer, in the table of keys, or in the arena. */
     const struct policy_value *values[POLICY_KEYS];
     const struct policy_value *maxima[POLICY_KEYS];
-    const struct layer *layers[JOIN_LAYERS_MAX]; /* the least authority first */
-    size_t n_layers;
+    const struct layer *layers[JOIN_DOCUMENTS_MAX]; /* the least authority first */
+    size_t n_documents;
     const struct layer *base; /* the one that gives values; NULL: what is built in */
     char hash[2 * SHA256_BYTES + 1];
 };
 
 /* Values and maxima from policy->layers and policy->base. */
-int join_layers(struct policy *policy, struct carrel_error *err);
+int join_documents(struct policy *policy, struct carrel_error *err);
 
 /* Puts a copy of `value`, which its caller asked for, over the one there is; the bounds stay.
  */

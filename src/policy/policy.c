@@ -17,8 +17,8 @@
 
 /* The files of one load, the least authority first. */
 struct sources {
-    struct document documents[JOIN_LAYERS_MAX];
-    enum policy_authority authority[JOIN_LAYERS_MAX];
+    struct document documents[JOIN_DOCUMENTS_MAX];
+    enum policy_authority authority[JOIN_DOCUMENTS_MAX];
     size_t n;
     int base; /* the one that gives values; -1: none */
 };
@@ -138,7 +138,7 @@ static int check_profile(
             err, -ENOENT, "there is no profile '%s' in %s", shown, sources->documents[0].name);
 }
 
-static int read_layers(struct policy *policy, const struct sources *sources,
+static int read_documents(struct policy *policy, const struct sources *sources,
         const char *profile, struct carrel_error *err)
 {
     int r = profile ? check_profile(sources, profile, err) : 0;
@@ -148,9 +148,9 @@ static int read_layers(struct policy *policy, const struct sources *sources,
         bool has_profile =
                 profile && gives_values(sources, i) && document_has_profile(document, profile);
         struct layer *layer = NULL;
-        r = document_layer(document, &policy->arena, sources->authority[i],
+        r = document_read_values(document, &policy->arena, sources->authority[i],
                 has_profile ? profile : NULL, &layer, err);
-        policy->layers[policy->n_layers++] = layer;
+        policy->layers[policy->n_documents++] = layer;
         if ((int)i == sources->base)
             policy->base = layer;
     }
@@ -167,9 +167,9 @@ int policy_load(
 
     int r = find_sources(policy, request, &sources, err);
     if (r == 0)
-        r = read_layers(policy, &sources, request->profile, err);
+        r = read_documents(policy, &sources, request->profile, err);
     if (r == 0)
-        r = join_layers(policy, err);
+        r = join_documents(policy, err);
     if (r == 0)
         r = environment_join(policy, request->environment, err);
     if (r == 0)
@@ -188,7 +188,7 @@ int policy_built_in(struct policy **out, struct carrel_error *err)
     if (!policy)
         return -ENOMEM;
 
-    int r = join_layers(policy, err);
+    int r = join_documents(policy, err);
     if (r == 0)
         r = join_hash(policy, err);
     if (r < 0)
@@ -207,11 +207,11 @@ static int check_with(const struct document *document, struct arena *arena, cons
     if (!policy)
         return -ENOMEM;
 
-    int r = document_layer(document, arena, POLICY_OF_USER, profile, &layer, err);
+    int r = document_read_values(document, arena, POLICY_OF_USER, profile, &layer, err);
     if (r < 0)
         return r;
-    policy->layers[policy->n_layers++] = policy->base = layer;
-    r = join_layers(policy, err);
+    policy->layers[policy->n_documents++] = policy->base = layer;
+    r = join_documents(policy, err);
     return r < 0 ? r : join_settle(policy, err);
 }
 
@@ -257,14 +257,16 @@ const char *policy_key_name(enum policy_key key)
     return key_row(key)->name;
 }
 
-const char *policy_place_text(const struct policy_place *place, char *text, size_t size)
+const char *policy_position_text(
+        const struct policy_position *position, char *text, size_t size)
 {
-    if (!place->name)
+    if (!position->name)
         (void)snprintf(text, size, "built in");
-    else if (place->authority == POLICY_OF_ENVIRONMENT)
-        (void)snprintf(text, size, "environment %s", place->name);
+    else if (position->authority == POLICY_OF_ENVIRONMENT)
+        (void)snprintf(text, size, "environment %s", position->name);
     else
-        (void)snprintf(text, size, "%s:%u:%u", place->name, place->line, place->column);
+        (void)snprintf(
+                text, size, "%s:%u:%u", position->name, position->line, position->column);
     return text;
 }
 
@@ -277,7 +279,7 @@ int policy_check_number(const struct policy *policy, enum policy_key key, uint64
 
     if (!maximum->is_set || !key_is_looser(key, number, maximum->number))
         return 0;
-    (void)policy_place_text(&maximum->place, there, sizeof(there));
+    (void)policy_position_text(&maximum->position, there, sizeof(there));
     if (row->kind == KEY_BOOL || row->bound == BOUND_VALUE)
         return err_set(err, -EPERM, "%s is not allowed: %s is %s in %s", flag,
                 key == POLICY_JOURNAL ? policy_key_name(POLICY_JOURNAL_REQUIRED) : row->name,
@@ -299,7 +301,7 @@ int policy_check_item(const struct policy *policy, enum policy_key key, const ch
     char there[JOIN_PLACE_MAX];
     char shown[128];
 
-    for (size_t i = 0; i < policy->n_layers; i++) {
+    for (size_t i = 0; i < policy->n_documents; i++) {
         const struct policy_value *list = &policy->layers[i]->values[key];
         bool is_allowed = !list->is_set;
         for (size_t j = 0; !is_allowed && list->list[j]; j++)
@@ -308,7 +310,7 @@ int policy_check_item(const struct policy *policy, enum policy_key key, const ch
             return err_set(err, -EPERM, "%s: %s does not allow '%s'%s (%s)", flag,
                     policy_key_name(key), str_escape(item, strlen(item), shown, sizeof(shown)),
                     key == POLICY_MOUNTS_ALLOW && is_writable ? " to be written" : "",
-                    policy_place_text(&list->place, there, sizeof(there)));
+                    policy_position_text(&list->position, there, sizeof(there)));
     }
     return 0;
 }

@@ -90,7 +90,7 @@ enum policy_authority {
 };
 
 /* Where a value was written. */
-struct policy_place {
+struct policy_position {
     enum policy_authority authority;
     const char *name; /* of the file or variable; NULL: built in */
     unsigned line;    /* from 1; 0: none */
@@ -102,7 +102,7 @@ struct policy_value {
     uint64_t number;         /* amounts, choices and booleans */
     const char *text;        /* text, and how a number was written */
     const char *const *list; /* NULL-terminated; NULL unless the key is a list */
-    struct policy_place place;
+    struct policy_position position;
 };
 
 struct policy;
@@ -155,7 +155,8 @@ int policy_runtime_isolation(const char *runtime);
 const char *policy_key_name(enum policy_key key); /* "sandbox.limits.memory" */
 
 /* "built in", "environment SANDBOX_TYPE", "/etc/carrel/policy.yaml:3:5". */
-const char *policy_place_text(const struct policy_place *place, char *text, size_t size);
+const char *policy_position_text(
+        const struct policy_position *position, char *text, size_t size);
 
 /* Whether value and bounds of the key are what is built in, wherever they were written. */
 bool policy_is_built_in(const struct policy *policy, enum policy_key key);

@@ -19,10 +19,10 @@ static int add(struct policy *policy, const char *text, size_t len, enum policy_
 
     int r = document_read(&policy->arena, text, len, "fuzz", &document, err);
     if (r == 0)
-        r = document_layer(&document, &policy->arena, whose, NULL, &layer, err);
+        r = document_read_values(&document, &policy->arena, whose, NULL, &layer, err);
     if (r < 0)
         return r;
-    policy->layers[policy->n_layers++] = layer;
+    policy->layers[policy->n_documents++] = layer;
     if (whose == POLICY_OF_USER)
         policy->base = layer;
     return 0;
@@ -41,7 +41,7 @@ static struct policy *join(
     if (r == 0)
         r = add(policy, user, user_len, POLICY_OF_USER, &err);
     if (r == 0)
-        r = join_layers(policy, &err);
+        r = join_documents(policy, &err);
     if (r == 0)
         r = join_settle(policy, &err);
     if (r == 0)

@@ -68,12 +68,12 @@ static void write_place(struct json *json, const char *name, const struct policy
     char text[JOIN_PLACE_MAX];
 
     json_str(json, name,
-            value->is_set ? policy_place_text(&value->place, text, sizeof(text)) : NULL);
+            value->is_set ? policy_position_text(&value->position, text, sizeof(text)) : NULL);
 }
 
 bool policy_file_at(const struct policy *policy, size_t index, struct policy_file *out)
 {
-    if (index >= policy->n_layers)
+    if (index >= policy->n_documents)
         return false;
     const struct layer *layer = policy->layers[index];
     *out = (struct policy_file){
@@ -140,7 +140,7 @@ bool policy_is_built_in(const struct policy *policy, enum policy_key key)
     const struct key_row *row = key_row(key);
     const struct policy_value *value = policy->values[key];
 
-    for (size_t i = 0; row->bound == BOUND_LIST && i < policy->n_layers; i++)
+    for (size_t i = 0; row->bound == BOUND_LIST && i < policy->n_documents; i++)
         if (policy->layers[i]->values[key].is_set)
             return false;
     return !policy->maxima[key]->is_set && value->is_set == row->built_in.is_set &&
@@ -165,7 +165,7 @@ static void write_canonical(const struct policy *policy, struct json *json)
         json_array(json, row->name);
         write_value(json, NULL, row->kind, policy->values[key]);
         write_value(json, NULL, row->kind, policy->maxima[key]);
-        for (size_t i = 0; row->bound == BOUND_LIST && i < policy->n_layers; i++)
+        for (size_t i = 0; row->bound == BOUND_LIST && i < policy->n_documents; i++)
             if (policy->layers[i]->values[key].is_set)
                 write_list(json, NULL, policy->layers[i]->values[key].list);
         json_end_array(json);

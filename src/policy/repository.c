@@ -17,8 +17,8 @@ static int refuse(enum policy_key key, const struct policy_value *value, const c
     char here[JOIN_PLACE_MAX];
 
     return err_set(err, -EPERM, "%s: %s %s: %s; %s",
-            policy_place_text(&value->place, here, sizeof(here)), policy_key_name(key), word,
-            why, REMEDY);
+            policy_position_text(&value->position, here, sizeof(here)), policy_key_name(key),
+            word, why, REMEDY);
 }
 
 /* As above, with the value that is tighter and where it is from. */
@@ -29,7 +29,7 @@ static int refuse_looser(enum policy_key key, const struct policy_value *value,
     char why[JOIN_PLACE_MAX + 64];
 
     (void)snprintf(why, sizeof(why), "is looser than %s (%s)", rest->text,
-            policy_place_text(&rest->place, there, sizeof(there)));
+            policy_position_text(&rest->position, there, sizeof(there)));
     return refuse(key, value, value->text, why, err);
 }
 
@@ -41,10 +41,10 @@ static int tighten(const struct policy *policy, enum policy_key key,
         const struct policy_value *value, struct carrel_error *err)
 {
     const struct policy_value *rest = policy->values[key];
-    const bool is_built_in = rest->place.authority == POLICY_BUILT_IN;
+    const bool is_built_in = rest->position.authority == POLICY_BUILT_IN;
     bool has_maximum = false;
 
-    for (size_t i = 1; i < policy->n_layers; i++) {
+    for (size_t i = 1; i < policy->n_documents; i++) {
         const struct layer *layer = policy->layers[i];
         if (layer->maxima[key].is_set && (is_built_in || layer == policy->base))
             has_maximum = true;
@@ -87,7 +87,7 @@ static int check_subset(const struct policy *policy, enum policy_key key,
         if (is_covered)
             continue;
         (void)snprintf(why, sizeof(why), "is not in the list that counts without it (%s)",
-                policy_place_text(&rest->place, there, sizeof(there)));
+                policy_position_text(&rest->position, there, sizeof(there)));
         return refuse(key, value, value->list[i], why, err);
     }
     return 0;
@@ -117,7 +117,7 @@ static int check_variables(const struct policy *policy, enum policy_key key,
         if (!other || strcmp(other, value->list[i]) == 0)
             continue;
         (void)snprintf(why, sizeof(why), "the variable has another value at %s",
-                policy_place_text(&rest->place, there, sizeof(there)));
+                policy_position_text(&rest->position, there, sizeof(there)));
         return refuse(key, value, value->list[i], why, err);
     }
     return 0;

@@ -27,12 +27,12 @@ static inline int add(struct policy *policy, const char *text, const char *name,
 
     int r = document_read(&policy->arena, text, strlen(text), name, &document, &err);
     if (r == 0)
-        r = document_layer(&document, &policy->arena, authority,
+        r = document_read_values(&document, &policy->arena, authority,
                 profile && document_has_profile(&document, profile) ? profile : NULL, &layer,
                 &err);
     if (r < 0)
         return r;
-    policy->layers[policy->n_layers++] = layer;
+    policy->layers[policy->n_documents++] = layer;
     if (authority != POLICY_OF_REPOSITORY && !policy->base)
         policy->base = layer;
     return 0;
@@ -53,7 +53,7 @@ static inline int join(const struct texts *texts, struct policy **out)
     if (r == 0 && texts->system)
         r = add(policy, texts->system, "system.yaml", POLICY_OF_SYSTEM, texts->profile);
     if (r == 0)
-        r = join_layers(policy, &err);
+        r = join_documents(policy, &err);
     if (r == 0)
         r = environment_join(policy, texts->environment, &err);
     if (r == 0)
@@ -95,5 +95,5 @@ static inline const char *place(const struct policy_value *value)
 {
     static char text[JOIN_PLACE_MAX];
 
-    return policy_place_text(&value->place, text, sizeof(text));
+    return policy_position_text(&value->position, text, sizeof(text));
 }

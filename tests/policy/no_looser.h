@@ -37,13 +37,13 @@ static inline bool is_no_looser(
             return true;
         if (above->is_set)
             return !key_is_looser(key, value->number, above->number);
-        return key_row(key)->repository == REPO_LIMIT && !rest->place.name;
+        return key_row(key)->repository == REPO_LIMIT && !rest->position.name;
     case REPO_SUBSET:
         return is_within(key, value->list, rest->list);
     case REPO_ADD:
         return is_within(key, rest->list, value->list);
     case REPO_NEVER:
-        return value->place.authority != POLICY_OF_REPOSITORY;
+        return value->position.authority != POLICY_OF_REPOSITORY;
     case REPO_FREE:
     case REPO_NAME:
         break;

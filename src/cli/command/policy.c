@@ -90,13 +90,13 @@ static size_t column_len(const char *text)
     return strlen(text) <= VALUE_WIDTH || fits == 0 ? strlen(text) : fits;
 }
 
-static void add_place(struct buf *out, const char *label, const struct policy_place *place)
+static void add_place(struct buf *out, const char *label, const struct policy_position *position)
 {
     char text[400];
     char shown[1600];
 
     buf_addf(out, "%s%s", label,
-            safe(policy_place_text(place, text, sizeof(text)), shown, sizeof(shown)));
+            safe(policy_position_text(position, text, sizeof(text)), shown, sizeof(shown)));
 }
 
 /* Where the value is from; and where the maximum, if that is another file. */
@@ -104,12 +104,12 @@ static void add_places(
         struct buf *out, const struct policy_value *value, const struct policy_value *maximum)
 {
     if (value->is_set)
-        add_place(out, "", &value->place);
+        add_place(out, "", &value->position);
     else
         buf_add_str(out, "-");
     if (maximum->is_set &&
-            (!value->place.name || strcmp(value->place.name, maximum->place.name) != 0))
-        add_place(out, "; maximum: ", &maximum->place);
+            (!value->position.name || strcmp(value->position.name, maximum->position.name) != 0))
+        add_place(out, "; maximum: ", &maximum->position);
 }
 
 static int print_key(const struct policy *policy, enum policy_key key)

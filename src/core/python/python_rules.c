@@ -77,7 +77,7 @@ void python_rules_write(
     json_str(json, "mode", mode_names[python_rules_mode(o, policy)]);
     json_array(json, "block");
     /* Whoever lists what is allowed has thought of more than the list that is built in. */
-    if (!has_allow || block->place.authority != POLICY_BUILT_IN)
+    if (!has_allow || block->position.authority != POLICY_BUILT_IN)
         write_list(json, block->list);
     write_list(json, o->block_imports);
     json_end_array(json);

@@ -12,7 +12,7 @@
 
 static bool is_written(const struct policy_value *value)
 {
-    return value->is_set && value->place.authority != POLICY_BUILT_IN;
+    return value->is_set && value->position.authority != POLICY_BUILT_IN;
 }
 
 /* What people call a limit, and where it is in the options. */
@@ -83,7 +83,7 @@ static int permit_runtime(
     const struct policy_value *type = policy_get(policy, POLICY_TYPE);
     const struct policy_value *minimum = policy_get(policy, POLICY_MINIMUM_ISOLATION);
     struct carrel_run_options *o = &permit->options;
-    char place[256];
+    char position[256];
 
     permit->least_isolation = (unsigned)minimum->number;
     if (o->runtime) {
@@ -91,7 +91,8 @@ static int permit_runtime(
         if (isolation >= 0 && is_written(minimum) && (uint64_t)isolation < minimum->number)
             return err_set(err, -EPERM,
                     "--runtime %s isolates less than sandbox.minimum_isolation of %s allows",
-                    o->runtime, policy_place_text(&minimum->place, place, sizeof(place)));
+                    o->runtime,
+                    policy_position_text(&minimum->position, position, sizeof(position)));
     } else {
         o->runtime = type->text;
         permit->fallback = policy_get(policy, POLICY_FALLBACK)->list;
@@ -101,7 +102,7 @@ static int permit_runtime(
         return err_set(err, -EPERM,
                 "sandbox.enabled is false (%s): nothing is run without a sandbox unless 'type: "
                 "process' is written too",
-                policy_place_text(&enabled->place, place, sizeof(place)));
+                policy_position_text(&enabled->position, position, sizeof(position)));
     return 0;
 }
 
@@ -164,7 +165,7 @@ static int check_best_effort(
         const char *given, const struct policy *policy, struct carrel_error *err)
 {
     const struct policy_value *allowed = policy_get(policy, POLICY_BEST_EFFORT);
-    char place[256];
+    char position[256];
 
     if (!is_written(allowed))
         return 0;
@@ -173,7 +174,7 @@ static int check_best_effort(
         if (!is_in(allowed->list, at, len))
             return err_set(err, -EPERM,
                     "--best-effort %.*s is not among sandbox.best_effort of %s", (int)len, at,
-                    policy_place_text(&allowed->place, place, sizeof(place)));
+                    policy_position_text(&allowed->position, position, sizeof(position)));
     }
     return 0;
 }
@@ -391,11 +392,11 @@ static int permit_evidence(
         [CARREL_STORE_ALWAYS] = "--store-code always",
     };
     const struct policy_value *required = policy_get(policy, POLICY_JOURNAL_REQUIRED);
-    char place[256];
+    char position[256];
 
     if (o->journal == CARREL_JOURNAL_OFF && required->number)
         return err_set(err, -EPERM, "--journal off: %s requires a record of every run",
-                policy_place_text(&required->place, place, sizeof(place)));
+                policy_position_text(&required->position, position, sizeof(position)));
     if (o->journal == CARREL_JOURNAL_DEFAULT)
         o->journal = policy_get(policy, POLICY_JOURNAL)->number || required->number
                              ? CARREL_JOURNAL_ON
