@@ -10,8 +10,8 @@
 #define NS_PER_MS 1000000
 
 struct walk {
-    const struct living_query *query;
-    struct living_list *list;
+    const struct registry_query *query;
+    struct registry_list *list;
     uint64_t now_ns;
     size_t n_dead;
     struct carrel_error *err;
@@ -33,7 +33,8 @@ static const char *take_text(struct arena *arena, struct json_value value)
     return arena_copy(arena, text.data, strlen(text.data));
 }
 
-static int take_labels(struct arena *arena, struct json_value labels, struct living_item *item)
+static int take_labels(
+        struct arena *arena, struct json_value labels, struct registry_item *item)
 {
     struct json_value key;
     struct json_value value;
@@ -44,7 +45,7 @@ static int take_labels(struct arena *arena, struct json_value labels, struct liv
         return 0;
     while (json_read_next(labels, &at, &key, &value))
         n++;
-    struct living_label *list = arena_alloc(arena, (n + 1) * sizeof(*list));
+    struct registry_label *list = arena_alloc(arena, (n + 1) * sizeof(*list));
     if (!list)
         return -ENOMEM;
     at = 0;
@@ -59,7 +60,8 @@ static int take_labels(struct arena *arena, struct json_value labels, struct liv
     return 0;
 }
 
-static int take_limits(struct arena *arena, struct json_value limits, struct living_item *item)
+static int take_limits(
+        struct arena *arena, struct json_value limits, struct registry_item *item)
 {
     if (json_read_kind(limits) == JSON_OBJECT)
         item->limits = arena_copy(arena, limits.text, limits.len);
@@ -68,7 +70,7 @@ static int take_limits(struct arena *arena, struct json_value limits, struct liv
 
 /* One pass: looking for each member anew would read a record ten times. */
 static int take_member(struct arena *arena, struct json_value key, struct json_value value,
-        struct living_item *item)
+        struct registry_item *item)
 {
     const struct {
         const char *key;
@@ -95,7 +97,7 @@ static int take_member(struct arena *arena, struct json_value key, struct json_v
 }
 
 static int take_record(
-        struct arena *arena, const struct registry_view *view, struct living_item *item)
+        struct arena *arena, const struct registry_view *view, struct registry_item *item)
 {
     struct json_value record;
     struct json_value key;
@@ -120,12 +122,12 @@ static uint64_t left_ms(uint64_t now_ns, uint64_t end_ns)
 }
 
 static void take_times(
-        const struct registry_view *view, uint64_t now_ns, struct living_item *item)
+        const struct registry_view *view, uint64_t now_ns, struct registry_item *item)
 {
     const struct registry_status *status = &view->status;
 
     item->age_ms = left_ms(view->began_ns, now_ns);
-    item->lease_left_ms = item->idle_left_ms = LIVING_NO_END;
+    item->lease_left_ms = item->idle_left_ms = REGISTRY_NO_END;
     if (status->lease_end_ns)
         item->lease_left_ms = left_ms(now_ns, status->lease_end_ns);
     if (status->idle_ms && status->idle_since_ns &&
@@ -134,12 +136,12 @@ static void take_times(
                 left_ms(now_ns, status->idle_since_ns + status->idle_ms * NS_PER_MS);
 }
 
-static bool has_label(const struct living_item *item, const char *wanted)
+static bool has_label(const struct registry_item *item, const char *wanted)
 {
     const size_t len = strcspn(wanted, "=");
 
     for (size_t i = 0; i < item->n_labels; i++) {
-        const struct living_label *label = &item->labels[i];
+        const struct registry_label *label = &item->labels[i];
         if (strlen(label->key) == len && memcmp(label->key, wanted, len) == 0 &&
                 (wanted[len] == '\0' || strcmp(label->value, wanted + len + 1) == 0))
             return true;
@@ -147,7 +149,7 @@ static bool has_label(const struct living_item *item, const char *wanted)
     return false;
 }
 
-static bool is_meant(const struct living_query *query, const struct living_item *item)
+static bool is_meant(const struct registry_query *query, const struct registry_item *item)
 {
     for (size_t i = 0; i < query->n_labels; i++)
         if (!has_label(item, query->labels[i]))
@@ -155,7 +157,7 @@ static bool is_meant(const struct living_query *query, const struct living_item 
     return true;
 }
 
-static int add(struct living_item **items, size_t *n, const struct living_item *item)
+static int add(struct registry_item **items, size_t *n, const struct registry_item *item)
 {
     if ((*n & (*n - 1)) == 0) { /* a power of two, or nothing yet: it is full */
         void *more = reallocarray(*items, *n ? 2 * *n : 1, sizeof(*item));
@@ -171,9 +173,9 @@ static int add(struct living_item **items, size_t *n, const struct living_item *
 static int visit(void *context, const struct registry_view *view)
 {
     struct walk *walk = context;
-    struct living_list *list = walk->list;
+    struct registry_list *list = walk->list;
     const bool is_waiting = view->is_alive && view->status.state == REGISTRY_WAITING;
-    struct living_item item = {
+    struct registry_item item = {
         .id = copy(&list->arena, view->id),
         .name = copy(&list->arena, view->name),
         .state = view->is_alive ? registry_state_name(view->status.state) : "dead",
@@ -195,10 +197,10 @@ static int visit(void *context, const struct registry_view *view)
     return r < 0 ? err_set_errno(walk->err, r, "list the living sandboxes") : 0;
 }
 
-int living_list_read(const struct registry *reg, const struct living_query *query,
-        struct living_list *out, struct carrel_error *err)
+int registry_list_read(const struct registry *reg, const struct registry_query *query,
+        struct registry_list *out, struct carrel_error *err)
 {
-    AUTO(living_list_finish) struct living_list list = { 0 };
+    AUTO(registry_list_finish) struct registry_list list = { 0 };
     struct walk walk = { .query = query, .list = &list, .now_ns = clock_boot_ns(), .err = err };
 
     int r = registry_each(reg, visit, &walk, err);
@@ -207,11 +209,11 @@ int living_list_read(const struct registry *reg, const struct living_query *quer
     if (walk.n_dead > 0 && !query->has_dead)
         (void)registry_sweep(reg, NULL); /* what cannot go now goes another time */
     *out = list;
-    list = (struct living_list){ 0 };
+    list = (struct registry_list){ 0 };
     return 0;
 }
 
-void living_list_finish(struct living_list list)
+void registry_list_finish(struct registry_list list)
 {
     free(list.items);
     free(list.waiting);
@@ -225,13 +227,13 @@ static void write_text(struct json *json, const char *key, const char *text)
 
 static void write_left(struct json *json, const char *key, uint64_t ms)
 {
-    if (ms == LIVING_NO_END)
+    if (ms == REGISTRY_NO_END)
         json_null(json, key);
     else
         json_u64(json, key, ms);
 }
 
-void living_item_write(const struct living_item *item, struct json *json)
+void registry_item_write(const struct registry_item *item, struct json *json)
 {
     json_str(json, "id", item->id);
     write_text(json, "name", item->name);
@@ -242,7 +244,7 @@ void living_item_write(const struct living_item *item, struct json *json)
     write_text(json, "created", item->created);
     json_u64(json, "age_ms", item->age_ms);
     write_left(json, "lease_ms", item->lease_left_ms);
-    write_left(json, "idle_ms", item->status.idle_ms ? item->status.idle_ms : LIVING_NO_END);
+    write_left(json, "idle_ms", item->status.idle_ms ? item->status.idle_ms : REGISTRY_NO_END);
     write_left(json, "idle_left_ms", item->idle_left_ms);
     json_u64(json, "processes", item->status.n_processes);
     json_u64(json, "clients", item->status.n_clients);
@@ -261,7 +263,7 @@ void living_item_write(const struct living_item *item, struct json *json)
     write_text(json, "policy_sha256", item->policy_sha256);
 }
 
-static void write_waiting(const struct living_item *item, size_t place, struct json *json)
+static void write_waiting(const struct registry_item *item, size_t place, struct json *json)
 {
     json_object(json, NULL);
     json_u64(json, "place", place);
@@ -272,13 +274,13 @@ static void write_waiting(const struct living_item *item, size_t place, struct j
     json_end_object(json);
 }
 
-void living_list_write_json(const struct living_list *list, struct json *json)
+void registry_list_write_json(const struct registry_list *list, struct json *json)
 {
     json_object(json, NULL);
     json_array(json, "sandboxes");
     for (size_t i = 0; i < list->n; i++) {
         json_object(json, NULL);
-        living_item_write(&list->items[i], json);
+        registry_item_write(&list->items[i], json);
         json_end_object(json);
     }
     json_end_array(json);

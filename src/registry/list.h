@@ -9,15 +9,15 @@
 
 struct carrel_error;
 
-#define LIVING_NO_END UINT64_MAX
+#define REGISTRY_NO_END UINT64_MAX
 
-struct living_label {
+struct registry_label {
     const char *key;
     const char *value;
 };
 
 /* Texts are as they were given: nothing is escaped. "" stands for what is not known. */
-struct living_item {
+struct registry_item {
     const char *id;
     const char *name;
     const char *state; /* "running", or "dead": its owner was killed */
@@ -28,38 +28,38 @@ struct living_item {
     const char *root;
     const char *workspace;
     const char *policy_sha256;
-    const struct living_label *labels;
+    const struct registry_label *labels;
     size_t n_labels;
     const char *limits; /* a JSON object; "": not known */
     uint64_t age_ms;
-    uint64_t lease_left_ms; /* LIVING_NO_END: it has none */
-    uint64_t idle_left_ms;  /* LIVING_NO_END: it is not idle, or may be for ever */
+    uint64_t lease_left_ms; /* REGISTRY_NO_END: it has none */
+    uint64_t idle_left_ms;  /* REGISTRY_NO_END: it is not idle, or may be for ever */
     struct registry_status status;
     bool is_alive;
 };
 
-struct living_query {
+struct registry_query {
     const char *const *labels; /* "KEY=VALUE", or "KEY" with any value; all of them must hold */
     size_t n_labels;
     bool has_dead; /* show the dead, too; else they are taken away */
 };
 
-struct living_list {
-    struct living_item *items; /* in the order in which they came */
+struct registry_list {
+    struct registry_item *items; /* in the order in which they came */
     size_t n;
-    struct living_item *waiting; /* the same for those in the queue: the next one first */
+    struct registry_item *waiting; /* the same for those in the queue: the next one first */
     size_t n_waiting;
     struct arena arena;
 };
 
 /* A record that cannot be read, or is not there yet, leaves its fields empty. */
-int living_list_read(const struct registry *reg, const struct living_query *query,
-        struct living_list *out, struct carrel_error *err);
-void living_list_finish(struct living_list list);
-DEFINE_AUTO(struct living_list, living_list_finish)
+int registry_list_read(const struct registry *reg, const struct registry_query *query,
+        struct registry_list *out, struct carrel_error *err);
+void registry_list_finish(struct registry_list list);
+DEFINE_AUTO(struct registry_list, registry_list_finish)
 
 /* {"sandboxes":[...],"queue":[...]} */
-void living_list_write_json(const struct living_list *list, struct json *json);
+void registry_list_write_json(const struct registry_list *list, struct json *json);
 
 /* The same of one sandbox: members of the object that is open. */
-void living_item_write(const struct living_item *item, struct json *json);
+void registry_item_write(const struct registry_item *item, struct json *json);

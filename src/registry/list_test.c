@@ -10,11 +10,11 @@ static void publish(struct registry_entry *entry, const char *record)
     CHECK_EQ(registry_publish(entry, record, strlen(record), &err), 0);
 }
 
-static struct living_list read_list(const struct living_query *query)
+static struct registry_list read_list(const struct registry_query *query)
 {
-    struct living_list list;
+    struct registry_list list;
 
-    CHECK_EQ(living_list_read(&reg, query, &list, &err), 0);
+    CHECK_EQ(registry_list_read(&reg, query, &list, &err), 0);
     return list;
 }
 
@@ -35,10 +35,11 @@ TEST(a_record_and_a_status_become_a_row)
         .n_clients = 2 };
     CHECK_EQ(registry_set_status(entry, &status, &err), 0);
 
-    AUTO(living_list_finish) struct living_list list = read_list(&(struct living_query){ 0 });
+    AUTO(registry_list_finish)
+    struct registry_list list = read_list(&(struct registry_query){ 0 });
     CHECK_EQ(list.n, 1);
     CHECK_EQ(list.n_waiting, 0);
-    const struct living_item *item = &list.items[0];
+    const struct registry_item *item = &list.items[0];
     CHECK_STR(item->id, "S-first");
     CHECK_STR(item->name, "site");
     CHECK_STR(item->state, "paused");
@@ -54,7 +55,7 @@ TEST(a_record_and_a_status_become_a_row)
 
     AUTO(buf_finish) struct buf text = BUF_INIT(1U << 20);
     struct json json = { .out = &text };
-    living_list_write_json(&list, &json);
+    registry_list_write_json(&list, &json);
     CHECK(strstr(text.data, "{\"sandboxes\":[{\"id\":\"S-first\",\"name\":\"site\","
                             "\"state\":\"paused\",\"alive\":true,\"run\":\"R-1\""));
     CHECK(strstr(text.data, "\"root\":null,\"workspace\":null,\"labels\":{\"team\":"
@@ -71,15 +72,15 @@ TEST(what_a_record_does_not_say_is_not_known)
     for (size_t i = 0; i < ARRAY_LEN(records); i++) {
         struct registry_entry *entry = claim("S-first", NULL);
         publish(entry, records[i]);
-        AUTO(living_list_finish)
-        struct living_list list = read_list(&(struct living_query){ 0 });
+        AUTO(registry_list_finish)
+        struct registry_list list = read_list(&(struct registry_query){ 0 });
         CHECK_EQ(list.n, 1);
         CHECK_STR(list.items[0].run, "");
         CHECK_STR(list.items[0].image, "");
         CHECK_STR(list.items[0].limits, "");
         CHECK_STR(list.items[0].state, "created");
-        CHECK_EQ(list.items[0].lease_left_ms, LIVING_NO_END);
-        CHECK_EQ(list.items[0].idle_left_ms, LIVING_NO_END);
+        CHECK_EQ(list.items[0].lease_left_ms, REGISTRY_NO_END);
+        CHECK_EQ(list.items[0].idle_left_ms, REGISTRY_NO_END);
         let_go(entry);
     }
 }
@@ -110,8 +111,9 @@ TEST(labels_choose)
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         char found[8] = "";
-        const struct living_query query = { .labels = cases[i].labels, .n_labels = cases[i].n };
-        AUTO(living_list_finish) struct living_list list = read_list(&query);
+        const struct registry_query query = { .labels = cases[i].labels,
+            .n_labels = cases[i].n };
+        AUTO(registry_list_finish) struct registry_list list = read_list(&query);
         for (size_t n = 0; n < list.n; n++)
             found[n] = list.items[n].id[2];
         CHECK_STR(found, cases[i].found);
@@ -120,20 +122,20 @@ TEST(labels_choose)
 
 TEST(the_dead_are_shown_to_who_asks_and_go_when_nobody_does)
 {
-    const struct living_query all = { .has_dead = true };
-    const struct living_query living = { 0 };
+    const struct registry_query all = { .has_dead = true };
+    const struct registry_query living = { 0 };
     open_registry();
     AUTO(registry_entry_free) struct registry_entry *a = claim("S-a", NULL);
     struct registry_entry *b = claim("S-b", "site");
 
     publish(b, "{\"run\":\"R-2\"}");
     registry_entry_free(b); /* killed */
-    AUTO(living_list_finish) struct living_list first = read_list(&all);
+    AUTO(registry_list_finish) struct registry_list first = read_list(&all);
     CHECK_EQ(first.n, 2);
     CHECK_STR(first.items[1].state, "dead");
     CHECK_STR(first.items[1].run, "R-2");
     CHECK_EQ(count_in("status"), 2);
-    AUTO(living_list_finish) struct living_list second = read_list(&living);
+    AUTO(registry_list_finish) struct registry_list second = read_list(&living);
     CHECK_EQ(second.n, 1);
     CHECK_EQ(count_in("status"), 1);
     CHECK_EQ(count_in("names"), 0);
@@ -145,7 +147,7 @@ TEST(the_queue_is_a_list_of_its_own)
         .id = "S-late", .name = "late", .max_living = 1, .max_queued = 1, .queue_ms = 600000
     };
     const char *const labels[] = { "team=red" };
-    const struct living_query query = { .labels = labels, .n_labels = 1 };
+    const struct registry_query query = { .labels = labels, .n_labels = 1 };
     open_registry();
     struct registry_entry *first = claim("S-first", NULL);
     pid_t pid = fork();
@@ -156,7 +158,7 @@ TEST(the_queue_is_a_list_of_its_own)
     }
     while (count_all().waiting == 0)
         CHECK_EQ(waitpid(pid, NULL, WNOHANG), 0);
-    AUTO(living_list_finish) struct living_list list = read_list(&query);
+    AUTO(registry_list_finish) struct registry_list list = read_list(&query);
     CHECK_EQ(list.n, 0);
     CHECK_EQ(list.n_waiting, 1);
     CHECK_STR(list.waiting[0].id, "S-late");
@@ -165,7 +167,7 @@ TEST(the_queue_is_a_list_of_its_own)
 
     AUTO(buf_finish) struct buf text = BUF_INIT(1U << 20);
     struct json json = { .out = &text };
-    living_list_write_json(&list, &json);
+    registry_list_write_json(&list, &json);
     CHECK(strstr(text.data, "{\"sandboxes\":[],\"queue\":[{\"place\":1,\"id\":\"S-late\","
                             "\"name\":\"late\",\"waiting_ms\":"));
     let_go(first);

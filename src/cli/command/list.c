@@ -71,7 +71,7 @@ static void put(char cell[static CELL_MAX], const char *text)
     (void)str_escape(text[0] ? text : "-", text[0] ? strlen(text) : 1, cell, CELL_MAX);
 }
 
-static void put_labels(const struct living_item *item, char cell[static CELL_MAX])
+static void put_labels(const struct registry_item *item, char cell[static CELL_MAX])
 {
     AUTO(buf_finish) struct buf text = BUF_INIT(1U << 20);
 
@@ -82,23 +82,23 @@ static void put_labels(const struct living_item *item, char cell[static CELL_MAX
 }
 
 /* What a lease and a time of idleness leave: whichever is shorter. */
-static void put_left(const struct living_item *item, char cell[static CELL_MAX])
+static void put_left(const struct registry_item *item, char cell[static CELL_MAX])
 {
     const uint64_t ms =
             item->lease_left_ms < item->idle_left_ms ? item->lease_left_ms : item->idle_left_ms;
     char span[SPAN_MAX];
 
-    put(cell, ms == LIVING_NO_END ? "" : span_text(ms / 1000, span));
+    put(cell, ms == REGISTRY_NO_END ? "" : span_text(ms / 1000, span));
 }
 
-static const char *root_of(const struct living_item *item)
+static const char *root_of(const struct registry_item *item)
 {
     if (item->image[0])
         return item->image;
     return item->root[0] ? item->root : "host";
 }
 
-static void fill(const struct living_item *item, cells row)
+static void fill(const struct registry_item *item, cells row)
 {
     char span[SPAN_MAX];
 
@@ -132,7 +132,7 @@ static void print_row(const cells row, const int widths[COLUMNS])
     printf("%s\n", row[COLUMNS - 1]);
 }
 
-static int print_sandboxes(const struct living_list *list, struct carrel_error *err)
+static int print_sandboxes(const struct registry_list *list, struct carrel_error *err)
 {
     static const cells head = { "ID", "NAME", "STATE", "AGE", "LEASE", "PROCS", "ROOT",
         "LABELS" };
@@ -156,7 +156,7 @@ static int print_sandboxes(const struct living_list *list, struct carrel_error *
     return 0;
 }
 
-static void print_queue(const struct living_list *list)
+static void print_queue(const struct registry_list *list)
 {
     char id[CELL_MAX];
     char name[CELL_MAX];
@@ -165,7 +165,7 @@ static void print_queue(const struct living_list *list)
     printf("%s%-5s  %-18s  %-7s  %-7s  %s\n", list->n > 0 ? "\n" : "", "QUEUE", "ID", "WAITING",
             "PID", "NAME");
     for (size_t i = 0; i < list->n_waiting; i++) {
-        const struct living_item *item = &list->waiting[i];
+        const struct registry_item *item = &list->waiting[i];
         put(id, item->id);
         put(name, item->name);
         printf("%-5zu  %-18s  %-7s  %-7d  %s\n", i + 1, id,
@@ -173,7 +173,7 @@ static void print_queue(const struct living_list *list)
     }
 }
 
-static int print_text(const struct living_list *list, struct carrel_error *err)
+static int print_text(const struct registry_list *list, struct carrel_error *err)
 {
     int r = list->n > 0 ? print_sandboxes(list, err) : 0;
 
@@ -184,22 +184,22 @@ static int print_text(const struct living_list *list, struct carrel_error *err)
 
 static int list_all(const struct list_args *args)
 {
-    const struct living_query query = {
+    const struct registry_query query = {
         .labels = args->labels, .n_labels = args->n_labels, .has_dead = args->has_dead
     };
     struct carrel_error err = { 0 };
     AUTO(registry_close) struct registry reg = REGISTRY_NONE;
-    AUTO(living_list_finish) struct living_list list = { 0 };
+    AUTO(registry_list_finish) struct registry_list list = { 0 };
     AUTO(buf_finish) struct buf text = BUF_INIT(SIZE_MAX / 4);
     struct json json = { .out = &text };
 
     int r = registry_open(&reg, &err);
     if (r == 0)
-        r = living_list_read(&reg, &query, &list, &err);
+        r = registry_list_read(&reg, &query, &list, &err);
     if (r == 0 && !args->has_dead)
         living_sweep_layers(&reg);
     if (r == 0 && args->report.is_json) {
-        living_list_write_json(&list, &json);
+        registry_list_write_json(&list, &json);
         return report_print_json(&text, 0);
     }
     if (r == 0)

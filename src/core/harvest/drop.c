@@ -64,11 +64,11 @@ static int drop(const char *state, struct workspace *ws, struct workplace *place
 /* The living sandbox that has the workspace "T/R"; false: none. */
 static bool find_sandbox(const char *name, char id[static REGISTRY_WORD_MAX + 1])
 {
-    const struct living_query query = { .has_dead = true };
+    const struct registry_query query = { .has_dead = true };
     AUTO(registry_close) struct registry reg = REGISTRY_NONE;
-    AUTO(living_list_finish) struct living_list list = { 0 };
+    AUTO(registry_list_finish) struct registry_list list = { 0 };
 
-    if (registry_open(&reg, NULL) < 0 || living_list_read(&reg, &query, &list, NULL) < 0)
+    if (registry_open(&reg, NULL) < 0 || registry_list_read(&reg, &query, &list, NULL) < 0)
         return false;
     for (size_t i = 0; i < list.n; i++) {
         char whose[2 * NAME_ID_MAX + 2];
