@@ -47,7 +47,7 @@ static int check_drop(const struct workspace *ws, struct carrel_error *err)
 static int drop(const char *state, struct workspace *ws, struct workplace *place,
         struct carrel_error *err)
 {
-    int r = afterwards_discard(ws, err);
+    int r = review_discard(ws, err);
     bool is_full = r == -ENOSPC || r == -EDQUOT;
 
     if (r < 0 && !is_full)
@@ -55,7 +55,7 @@ static int drop(const char *state, struct workspace *ws, struct workplace *place
     r = place ? workplace_discard(place, err) : restack_discard(state, ws, err);
     if (r < 0 || !is_full)
         return r;
-    r = afterwards_discard(ws, err);
+    r = review_discard(ws, err);
     return r < 0 ? err_wrap(err, r, "run '%s' is discarded, which its journal does not say",
                            ws->run)
                  : 0;

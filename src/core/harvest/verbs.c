@@ -240,18 +240,18 @@ int workspaces_commit(const char *name, const char *message, char commit[static 
 {
     AUTO(workplace_free) struct workplace *place = NULL;
 
-    AUTO(evidence_finish) struct evidence evidence = { 0 };
+    AUTO(recorder_finish) struct recorder recorder = { 0 };
 
     int r = workspaces_hold_place(name, &place, NULL, NULL, err);
     if (r == 0)
-        r = afterwards_begin(place->ws, "commit_asked", &evidence, err);
+        r = review_begin(place->ws, "commit_asked", &recorder, err);
     if (r == 0)
         r = workspaces_explain(place->repo, place->ws,
-                land_commit(place, message, evidence.seal, commit, err), err);
+                land_commit(place, message, recorder.seal, commit, err), err);
     if (r < 0)
         return r;
     *has_more = strcmp(place->ws->snapshot, place->ws->tip) != 0;
-    return afterwards_end(place->ws, "workspace_committed", &evidence, err);
+    return review_end(place->ws, "workspace_committed", &recorder, err);
 }
 
 int workspaces_apply(const char *name, enum apply_how how, const char *repo_dir,
@@ -265,23 +265,23 @@ int workspaces_apply(const char *name, enum apply_how how, const char *repo_dir,
         [APPLY_SQUASH] = "workspace_squashed",
         [APPLY_CHERRY_PICK] = "workspace_cherry_picked",
     };
-    AUTO(evidence_finish) struct evidence evidence = { 0 };
+    AUTO(recorder_finish) struct recorder recorder = { 0 };
 
     int r = workspaces_hold_place(name, &place, NULL, NULL, err);
     if (r == 0)
         r = target_choose(place, repo_dir, here, err);
     if (r == 0)
-        r = afterwards_begin(place->ws, "apply_asked", &evidence, err);
+        r = review_begin(place->ws, "apply_asked", &recorder, err);
     if (r == 0)
         r = workspaces_explain(
-                place->repo, place->ws, land_apply(place, how, evidence.seal, out, err), err);
+                place->repo, place->ws, land_apply(place, how, recorder.seal, out, err), err);
     if (r == 0 && place->ws->is_folder) { /* that of a repository that nobody sees */
         free(out->branch);
         out->branch = NULL;
     }
     if (r < 0 || out->n_conflicts > 0)
         return r;
-    return afterwards_end(place->ws, events[how], &evidence, err);
+    return review_end(place->ws, events[how], &recorder, err);
 }
 
 int workspaces_open(
@@ -295,14 +295,14 @@ int workspaces_open(
     if (place->ws->is_folder)
         return err_set(err, -ENOTSUP, "a folder without git cannot be opened; apply it");
     if (strcmp(place->ws->snapshot, place->ws->base) != 0) {
-        AUTO(evidence_finish) struct evidence evidence = { 0 };
+        AUTO(recorder_finish) struct recorder recorder = { 0 };
         char commit[OID_MAX];
-        r = afterwards_begin(place->ws, "commit_asked", &evidence, err);
+        r = review_begin(place->ws, "commit_asked", &recorder, err);
         if (r == 0)
             r = workspaces_explain(place->repo, place->ws,
-                    land_commit(place, NULL, evidence.seal, commit, err), err);
+                    land_commit(place, NULL, recorder.seal, commit, err), err);
         if (r == 0)
-            r = afterwards_end(place->ws, "workspace_committed", &evidence, err);
+            r = review_end(place->ws, "workspace_committed", &recorder, err);
     }
     if (r == 0)
         r = opened_open(place->ws, place->repo, place->checkout, at, path, size, err);

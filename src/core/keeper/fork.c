@@ -171,7 +171,7 @@ static int bear_all(struct keeper *keeper, const struct keeper_message *request,
         r = restack_origin(place->ws, sealed.place_copy.dir >= 0 ? &sealed.place_copy : NULL,
                 &origin, err);
     if (r == 0)
-        r = evidence_note(&keeper->stage.evidence, "sandbox_forked", NULL, err);
+        r = recorder_note(&keeper->stage.recorder, "sandbox_forked", NULL, err);
     if (r < 0)
         return r;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)

@@ -232,7 +232,7 @@ static int turn(struct keeper *keeper, struct carrel_error *err)
     keeper_enforce(keeper);
     if (clock_ns() >= keeper->stage.watch.next_ns)
         watch_disk(keeper);
-    if (keeper->stage.evidence.is_failed)
+    if (keeper->stage.recorder.is_failed)
         return err_set(err, -EIO, "the journal takes no more records");
     if (keeper->is_changed && clock_ns() >= keeper->next_publish_ns)
         publish_status(keeper);
@@ -301,11 +301,11 @@ static int finish(struct keeper *keeper, struct carrel_error *err)
     if (stage->box)
         keeper_add_usage(keeper, &result->usage);
     judge(keeper);
-    r = evidence_end(&stage->evidence, result, err);
+    r = recorder_end(&stage->recorder, result, err);
     if (r == 0)
         r = end_place(keeper, err);
     if (r == 0)
-        r = evidence_close(&stage->evidence, result, err);
+        r = recorder_close(&stage->recorder, result, err);
     return r;
 }
 
@@ -354,7 +354,7 @@ static int judge_failure(struct keeper *keeper, int r, struct carrel_error *why)
 {
     static const char text[] = "the sandbox is gone, but its journal has no end";
 
-    if (keeper->end != KEEPER_DESTROYED || !keeper->stage.evidence.is_failed)
+    if (keeper->end != KEEPER_DESTROYED || !keeper->stage.recorder.is_failed)
         return r;
     if (keeper->stage.place)
         return err_wrap(why, r, "%s", text);

@@ -270,7 +270,7 @@ static int start(struct keeper *keeper, size_t client, const struct keeper_messa
         const struct carrel_run_options *options, struct carrel_error *err)
 {
     struct keeper_process *process = find_free(keeper);
-    struct evidence *evidence = &keeper->stage.evidence;
+    struct recorder *recorder = &keeper->stage.recorder;
     uint64_t timeout_ms =
             options->timeout_ms ? options->timeout_ms : keeper->stage.result->timeout_ms;
     struct sandbox_usage usage;
@@ -291,12 +291,12 @@ static int start(struct keeper *keeper, size_t client, const struct keeper_messa
         .kept[1].file = -1,
         .program = strdup(options->argv[0]),
     };
-    int r = evidence_exec(evidence, process->number, options, process->is_detached, err);
+    int r = recorder_exec(recorder, process->number, options, process->is_detached, err);
     if (r == 0)
         r = launch(keeper, process, request, options, err);
     if (r < 0) {
-        if (!evidence->is_failed)
-            (void)evidence_exec_failed(evidence, process->number, err);
+        if (!recorder->is_failed)
+            (void)recorder_exec_failed(recorder, process->number, err);
         keeper_process_free(process);
         return r;
     }
@@ -445,7 +445,7 @@ int keeper_on_exit(
     p->deadline_ns = CLOCK_NEVER;
     keeper->is_changed = true;
     account(keeper, p);
-    int r = evidence_exec_ended(&keeper->stage.evidence, p->number, p->wait_status,
+    int r = recorder_exec_ended(&keeper->stage.recorder, p->number, p->wait_status,
             (p->ended_ns - p->begun_ns) / NS_PER_MS, p->is_over_time, err);
     if (event->is_with_all) {
         p->is_reported = true; /* its client sees that the sandbox has ended, which says more */

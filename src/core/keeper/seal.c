@@ -69,7 +69,7 @@ static int record(struct keeper *keeper, const char *name, const struct ground_b
         json_str(&json, NULL, base->ids[i]);
     json_end_array(&json);
     json_end_object(&json);
-    return evidence_note(&keeper->stage.evidence, "snapshot_made", detail.data, err);
+    return recorder_note(&keeper->stage.recorder, "snapshot_made", detail.data, err);
 }
 
 /* The snapshot of what was sealed, and its record. */

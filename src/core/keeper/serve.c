@@ -198,7 +198,7 @@ static int note(
 {
     keeper->is_changed = true;
     show(keeper);
-    return evidence_note(&keeper->stage.evidence, event, detail, err);
+    return recorder_note(&keeper->stage.recorder, event, detail, err);
 }
 
 static int renew(struct keeper *keeper, struct ask *ask, struct carrel_error *err)

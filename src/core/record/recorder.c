@@ -22,25 +22,25 @@
 #define NAMES_MAX 256U /* variables and mounts in a record */
 #define TEXT_MAX (4U << 10)
 
-void evidence_finish(struct evidence evidence)
+void recorder_finish(struct recorder recorder)
 {
-    journal_close(evidence.journal);
-    journal_key_free(evidence.key);
+    journal_close(recorder.journal);
+    journal_key_free(recorder.key);
 }
 
-struct json *evidence_record_begin(struct evidence *evidence, const char *event)
+struct json *recorder_line_begin(struct recorder *recorder, const char *event)
 {
-    if (!evidence->journal)
+    if (!recorder->journal)
         return NULL;
-    evidence->is_sealed_now = false;
-    return journal_begin(evidence->journal, event);
+    recorder->is_sealed_now = false;
+    return journal_begin(recorder->journal, event);
 }
 
-int evidence_record_add(struct evidence *evidence, struct carrel_error *err)
+int recorder_line_add(struct recorder *recorder, struct carrel_error *err)
 {
-    int r = journal_add(evidence->journal, err);
+    int r = journal_add(recorder->journal, err);
 
-    evidence->is_failed = r < 0;
+    recorder->is_failed = r < 0;
     return r < 0 ? err_wrap(err, r, "nothing is run unrecorded") : 0;
 }
 
@@ -80,7 +80,7 @@ static enum journal_fsync fsync_of(const char *name)
 }
 
 static int load_key(
-        struct evidence *evidence, const struct policy *policy, struct carrel_error *err)
+        struct recorder *recorder, const struct policy *policy, struct carrel_error *err)
 {
     const char *given = policy_get(policy, POLICY_JOURNAL_KEY)->text;
     char path[PATH_MAX];
@@ -88,10 +88,10 @@ static int load_key(
     if (!policy_get(policy, POLICY_JOURNAL_SIGN)->number)
         return 0;
     int r = given ? 0 : state_config_path("journal.key", path, sizeof(path), err);
-    return r < 0 ? r : journal_key_load(given ? given : path, &evidence->key, err);
+    return r < 0 ? r : journal_key_load(given ? given : path, &recorder->key, err);
 }
 
-static int open_journal(struct evidence *evidence, const char *task, const char *run,
+static int open_journal(struct recorder *recorder, const char *task, const char *run,
         const struct policy *policy, uint64_t max_bytes, struct carrel_error *err)
 {
     char state[PATH_MAX];
@@ -102,7 +102,7 @@ static int open_journal(struct evidence *evidence, const char *task, const char 
     if (r == 0)
         r = state_make(state, err);
     if (r == 0)
-        r = load_key(evidence, policy, err);
+        r = load_key(recorder, policy, err);
     if (r < 0)
         return r;
     (void)snprintf(runs, sizeof(runs), "%s/runs", state);
@@ -113,16 +113,16 @@ static int open_journal(struct evidence *evidence, const char *task, const char 
         .task = task[0] ? task : NULL,
         .fsync = fsync_of(policy_get(policy, POLICY_JOURNAL_FSYNC)->text),
         .max_bytes = max_bytes,
-        .key = evidence->key,
+        .key = recorder->key,
     };
-    return journal_open(&options, &evidence->journal, err);
+    return journal_open(&options, &recorder->journal, err);
 }
 
 /* Which way out there is: asked once a run, as there is no way or all of them. */
 static int record_egress(
-        struct evidence *evidence, const struct carrel_run_options *o, struct carrel_error *err)
+        struct recorder *recorder, const struct carrel_run_options *o, struct carrel_error *err)
 {
-    struct json *json = evidence_record_begin(evidence, "egress_decision");
+    struct json *json = recorder_line_begin(recorder, "egress_decision");
     bool is_host = o->network == CARREL_NETWORK_HOST ||
                    (o->network == CARREL_NETWORK_DEFAULT &&
                            policy_runtime_isolation(o->runtime) == POLICY_ISOLATION_NONE);
@@ -130,7 +130,7 @@ static int record_egress(
     json_str(json, "decision", is_host ? "allow" : "deny");
     json_str(json, "network", is_host ? "host" : "none");
     json_str(json, "destination", "*");
-    return evidence_record_add(evidence, err);
+    return recorder_line_add(recorder, err);
 }
 
 /* Code is named by its hash: the journal says which it was, artifacts hold it. */
@@ -147,7 +147,7 @@ static void write_code(struct json *json, const struct artifact_code *code)
     json_str(json, "code_sha256", hex);
 }
 
-int evidence_begin(struct evidence *evidence, const struct carrel_run_result *result,
+int recorder_begin(struct recorder *recorder, const struct carrel_run_result *result,
         const struct permit *permit, const struct policy *policy,
         const struct artifact_code *code, struct carrel_error *err)
 {
@@ -156,7 +156,7 @@ int evidence_begin(struct evidence *evidence, const struct carrel_run_result *re
 
     if (o->journal == CARREL_JOURNAL_OFF)
         return 0;
-    int r = open_journal(evidence, result->task, result->run, policy,
+    int r = open_journal(recorder, result->task, result->run, policy,
             policy_get(policy, POLICY_JOURNAL_MAX)->number, err);
     if (r == -EBUSY)
         return err_set(err, r, "run '%s' is in progress: try again when it has ended%s",
@@ -164,7 +164,7 @@ int evidence_begin(struct evidence *evidence, const struct carrel_run_result *re
     if (r < 0)
         return err_wrap(err, r, "nothing is run unrecorded");
     struct json *json =
-            evidence_record_begin(evidence, is_resumed ? "run_resumed" : "run_started");
+            recorder_line_begin(recorder, is_resumed ? "run_resumed" : "run_started");
     json_str(json, "carrel", CARREL_VERSION);
     json_str(json, "task", result->task[0] ? result->task : NULL);
     json_u64(json, "uid", geteuid());
@@ -190,49 +190,49 @@ int evidence_begin(struct evidence *evidence, const struct carrel_run_result *re
     json_str(json, "best_effort", o->best_effort);
     json_str(json, "ids", o->ids == CARREL_IDS_SUB ? "sub" : "own");
     json_end_object(json);
-    r = evidence_record_add(evidence, err);
-    return r < 0 ? r : record_egress(evidence, o, err);
+    r = recorder_line_add(recorder, err);
+    return r < 0 ? r : record_egress(recorder, o, err);
 }
 
-int evidence_reopen(struct evidence *evidence, const char *task, const char *run,
+int recorder_reopen(struct recorder *recorder, const char *task, const char *run,
         const struct policy *policy, struct carrel_error *err)
 {
-    int r = open_journal(evidence, task, run, policy, 0, err);
+    int r = open_journal(recorder, task, run, policy, 0, err);
     if (r < 0)
         return err_wrap(err, r, "the journal of run '%s'", run);
     return 0;
 }
 
-int evidence_landed(struct evidence *evidence, const char *event, const char *branch,
+int recorder_delivered(struct recorder *recorder, const char *event, const char *branch,
         const char *commit, struct carrel_error *err)
 {
-    struct json *json = evidence_record_begin(evidence, event);
+    struct json *json = recorder_line_begin(recorder, event);
 
     if (!json)
         return 0;
     json_str(json, "branch", branch);
     json_str(json, "commit", commit);
-    int r = evidence_record_add(evidence, err);
-    return r < 0 ? r : evidence_seal(evidence, event, err);
+    int r = recorder_line_add(recorder, err);
+    return r < 0 ? r : recorder_seal(recorder, event, err);
 }
 
-int evidence_fallback(struct evidence *evidence, const char *from, const char *to,
+int recorder_fallback(struct recorder *recorder, const char *from, const char *to,
         const char *why, struct carrel_error *err)
 {
-    struct json *json = evidence_record_begin(evidence, "fallback_taken");
+    struct json *json = recorder_line_begin(recorder, "fallback_taken");
 
     if (!json)
         return 0;
     json_str(json, "from", from);
     json_str(json, "to", to);
     json_str(json, "why", why);
-    return evidence_record_add(evidence, err);
+    return recorder_line_add(recorder, err);
 }
 
-int evidence_workspace(
-        struct evidence *evidence, const struct workplace *place, struct carrel_error *err)
+int recorder_workspace(
+        struct recorder *recorder, const struct workplace *place, struct carrel_error *err)
 {
-    struct json *json = evidence_record_begin(evidence, "workspace_made");
+    struct json *json = recorder_line_begin(recorder, "workspace_made");
     const struct workspace *ws = place->ws;
 
     if (!json)
@@ -242,13 +242,13 @@ int evidence_workspace(
     json_str(json, "branch", ws->branch[0] ? ws->branch : NULL);
     json_str(json, "base", ws->base);
     json_str(json, "tree", workspace_mode_name(ws->mode));
-    return evidence_record_add(evidence, err);
+    return recorder_line_add(recorder, err);
 }
 
-int evidence_sandbox(struct evidence *evidence, const struct carrel_run_result *result,
+int recorder_sandbox(struct recorder *recorder, const struct carrel_run_result *result,
         struct carrel_error *err)
 {
-    struct json *json = evidence_record_begin(evidence, "sandbox_made");
+    struct json *json = recorder_line_begin(recorder, "sandbox_made");
 
     if (!json)
         return 0;
@@ -256,17 +256,17 @@ int evidence_sandbox(struct evidence *evidence, const struct carrel_run_result *
     json_str(json, "isolation", isolation_name(result->isolation));
     result_write_protections(result, json);
     result_write_limits(result, json);
-    return evidence_record_add(evidence, err);
+    return recorder_line_add(recorder, err);
 }
 
-int evidence_start(struct evidence *evidence, const char *program, struct carrel_error *err)
+int recorder_start(struct recorder *recorder, const char *program, struct carrel_error *err)
 {
-    struct json *json = evidence_record_begin(evidence, "process_started");
+    struct json *json = recorder_line_begin(recorder, "process_started");
 
     if (!json)
         return 0;
     journal_text(json, "program", program, strlen(program), TEXT_MAX);
-    return evidence_record_add(evidence, err);
+    return recorder_line_add(recorder, err);
 }
 
 /* The limit that a reason speaks of; NULL: none. */
@@ -282,46 +282,46 @@ static const char *limit_of(enum carrel_reason reason)
     return reason < ARRAY_LEN(limits) ? limits[reason] : NULL;
 }
 
-int evidence_end(struct evidence *evidence, const struct carrel_run_result *result,
+int recorder_end(struct recorder *recorder, const struct carrel_run_result *result,
         struct carrel_error *err)
 {
     const char *limit = limit_of(result->reason);
     struct json *json;
 
-    if (!evidence->journal)
+    if (!recorder->journal)
         return 0;
     if (limit) {
-        json = evidence_record_begin(evidence, "limit_hit");
+        json = recorder_line_begin(recorder, "limit_hit");
         json_str(json, "limit", limit);
         json_str(json, "message", result->message);
-        int r = evidence_record_add(evidence, err);
+        int r = recorder_line_add(recorder, err);
         if (r < 0)
             return r;
     }
     if (result->warning[0]) {
-        json = evidence_record_begin(evidence, "threshold_passed");
+        json = recorder_line_begin(recorder, "threshold_passed");
         json_str(json, "warning", result->warning);
-        int r = evidence_record_add(evidence, err);
+        int r = recorder_line_add(recorder, err);
         if (r < 0)
             return r;
     }
-    json = evidence_record_begin(evidence, "process_ended");
+    json = recorder_line_begin(recorder, "process_ended");
     json_str(json, "reason", reason_name(result->reason));
     result_write_status(result, json);
     json_u64(json, "duration_ms", result->duration_ms);
     result_write_usage(result, json);
-    return evidence_record_add(evidence, err);
+    return recorder_line_add(recorder, err);
 }
 
-int evidence_outcome(
-        struct evidence *evidence, const struct outcome *outcome, struct carrel_error *err)
+int recorder_outcome(
+        struct recorder *recorder, const struct outcome *outcome, struct carrel_error *err)
 {
     char event[32];
 
-    if (!evidence->journal)
+    if (!recorder->journal)
         return 0;
     (void)snprintf(event, sizeof(event), "workspace_%s", outcome->state);
-    struct json *json = evidence_record_begin(evidence, event);
+    struct json *json = recorder_line_begin(recorder, event);
     json_str(json, "branch", outcome->branch[0] ? outcome->branch : NULL);
     json_str(json, "base", outcome->base);
     json_str(json, "snapshot", outcome->snapshot);
@@ -329,13 +329,13 @@ int evidence_outcome(
     outcome_write_count(outcome, json, "changed", outcome->summary.n_files);
     outcome_write_count(outcome, json, "commits", outcome->summary.n_commits);
     outcome_write_count(outcome, json, "sensitive", outcome->summary.n_sensitive);
-    return evidence_record_add(evidence, err);
+    return recorder_line_add(recorder, err);
 }
 
-int evidence_artifacts(struct evidence *evidence, const struct artifact *artifacts, size_t n,
+int recorder_artifacts(struct recorder *recorder, const struct artifact *artifacts, size_t n,
         struct carrel_error *err)
 {
-    struct json *json = n ? evidence_record_begin(evidence, "artifacts_stored") : NULL;
+    struct json *json = n ? recorder_line_begin(recorder, "artifacts_stored") : NULL;
 
     if (!json)
         return 0;
@@ -348,44 +348,43 @@ int evidence_artifacts(struct evidence *evidence, const struct artifact *artifac
         json_end_object(json);
     }
     json_end_array(json);
-    return evidence_record_add(evidence, err);
+    return recorder_line_add(recorder, err);
 }
 
-int evidence_seal(struct evidence *evidence, const char *reason, struct carrel_error *err)
+int recorder_seal(struct recorder *recorder, const char *reason, struct carrel_error *err)
 {
-    if (!evidence->journal || evidence->is_sealed_now)
+    if (!recorder->journal || recorder->is_sealed_now)
         return 0;
-    int r = journal_seal(evidence->journal, reason, evidence->seal, err);
-    evidence->is_failed = r < 0;
-    evidence->is_sealed_now = r == 0;
+    int r = journal_seal(recorder->journal, reason, recorder->seal, err);
+    recorder->is_failed = r < 0;
+    recorder->is_sealed_now = r == 0;
     return r < 0 ? err_wrap(err, r, "nothing is run unrecorded") : 0;
 }
 
-int evidence_close(struct evidence *evidence, const struct carrel_run_result *result,
+int recorder_close(struct recorder *recorder, const struct carrel_run_result *result,
         struct carrel_error *err)
 {
-    struct json *json = evidence_record_begin(evidence, "run_ended");
+    struct json *json = recorder_line_begin(recorder, "run_ended");
 
     if (!json)
         return 0;
     json_str(json, "reason", reason_name(result->reason));
     json_i64(json, "status", carrel_run_result_status(result));
     json_str(json, "message", result->message);
-    int r = evidence_record_add(evidence, err);
-    return r < 0 ? r : evidence_seal(evidence, reason_name(result->reason), err);
+    int r = recorder_line_add(recorder, err);
+    return r < 0 ? r : recorder_seal(recorder, reason_name(result->reason), err);
 }
 
-void evidence_abandon(struct evidence *evidence, const struct carrel_error *why)
+void recorder_abandon(struct recorder *recorder, const struct carrel_error *why)
 {
-    struct json *json =
-            evidence->is_failed ? NULL : evidence_record_begin(evidence, "run_ended");
+    struct json *json = recorder->is_failed ? NULL : recorder_line_begin(recorder, "run_ended");
 
     if (json) {
         json_str(json, "reason", reason_name(CARREL_INFRASTRUCTURE));
         json_null(json, "status");
         json_str(json, "message", why->message);
-        (void)evidence_record_add(evidence, NULL);
+        (void)recorder_line_add(recorder, NULL);
     }
     /* Also one that is full takes a seal; any other that failed stays unsealed, and is told. */
-    (void)evidence_seal(evidence, reason_name(CARREL_INFRASTRUCTURE), NULL);
+    (void)recorder_seal(recorder, reason_name(CARREL_INFRASTRUCTURE), NULL);
 }

@@ -21,71 +21,71 @@ struct permit;
 struct policy;
 struct workplace;
 
-struct evidence {
+struct recorder {
     struct journal *journal; /* NULL: off */
     struct journal_key *key; /* NULL: seals are not signed */
     char seal[JOURNAL_HASH]; /* of the last seal; empty: not sealed */
     bool is_sealed_now;      /* nothing was recorded since */
     bool is_failed;          /* a record could not be written */
 };
-void evidence_finish(struct evidence evidence);
-DEFINE_AUTO(struct evidence, evidence_finish)
+void recorder_finish(struct recorder recorder);
+DEFINE_AUTO(struct recorder, recorder_finish)
 
 /*
  * Opens the journal and says what was asked for and under which policy. `code`: what is run, if
  * that is more than the permit's argv; else NULL.
  */
-int evidence_begin(struct evidence *evidence, const struct carrel_run_result *result,
+int recorder_begin(struct recorder *recorder, const struct carrel_run_result *result,
         const struct permit *permit, const struct policy *policy,
         const struct artifact_code *code, struct carrel_error *err);
 
 /* Takes up the journal of a run that is over. Its size is bounded no more: that is against what
  * a run writes, and one that was stopped by it must not keep its user from the work. */
-int evidence_reopen(struct evidence *evidence, const char *task, const char *run,
+int recorder_reopen(struct recorder *recorder, const char *task, const char *run,
         const struct policy *policy, struct carrel_error *err);
 
 /* What then becomes of its workspace, sealed again: `seal` covers all that led to it. */
-int evidence_landed(struct evidence *evidence, const char *event, const char *branch,
+int recorder_delivered(struct recorder *recorder, const char *event, const char *branch,
         const char *commit, struct carrel_error *err);
 
-int evidence_fallback(struct evidence *evidence, const char *from, const char *to,
+int recorder_fallback(struct recorder *recorder, const char *from, const char *to,
         const char *why, struct carrel_error *err);
-int evidence_workspace(
-        struct evidence *evidence, const struct workplace *place, struct carrel_error *err);
-int evidence_sandbox(struct evidence *evidence, const struct carrel_run_result *result,
+int recorder_workspace(
+        struct recorder *recorder, const struct workplace *place, struct carrel_error *err);
+int recorder_sandbox(struct recorder *recorder, const struct carrel_run_result *result,
         struct carrel_error *err);
-int evidence_start(struct evidence *evidence, const char *program, struct carrel_error *err);
+int recorder_start(struct recorder *recorder, const char *program, struct carrel_error *err);
 
 /*
  * One of the programs of a sandbox that stays, counted from 1: before it starts, when it could
  * not, and when it has ended.
  */
-int evidence_exec(struct evidence *evidence, uint32_t number,
+int recorder_exec(struct recorder *recorder, uint32_t number,
         const struct carrel_run_options *options, bool is_detached, struct carrel_error *err);
-int evidence_exec_failed(
-        struct evidence *evidence, uint32_t number, const struct carrel_error *why);
-int evidence_exec_ended(struct evidence *evidence, uint32_t number, int wait_status,
+int recorder_exec_failed(
+        struct recorder *recorder, uint32_t number, const struct carrel_error *why);
+int recorder_exec_ended(struct recorder *recorder, uint32_t number, int wait_status,
         uint64_t duration_ms, bool is_timeout, struct carrel_error *err);
 
 /* Something was done to a sandbox that stays: "paused", "lease_renewed" ...; `detail` is JSON
  * text of an object, or NULL. */
-int evidence_note(struct evidence *evidence, const char *event, const char *detail,
+int recorder_note(struct recorder *recorder, const char *event, const char *detail,
         struct carrel_error *err);
 
 /* The program is gone: which limit it met, and how it ended. */
-int evidence_end(struct evidence *evidence, const struct carrel_run_result *result,
+int recorder_end(struct recorder *recorder, const struct carrel_run_result *result,
         struct carrel_error *err);
-int evidence_outcome(
-        struct evidence *evidence, const struct outcome *outcome, struct carrel_error *err);
-int evidence_artifacts(struct evidence *evidence, const struct artifact *artifacts, size_t n,
+int recorder_outcome(
+        struct recorder *recorder, const struct outcome *outcome, struct carrel_error *err);
+int recorder_artifacts(struct recorder *recorder, const struct artifact *artifacts, size_t n,
         struct carrel_error *err);
 
 /* Seals what there is so far, for a commit that will carry the seal. */
-int evidence_seal(struct evidence *evidence, const char *reason, struct carrel_error *err);
+int recorder_seal(struct recorder *recorder, const char *reason, struct carrel_error *err);
 
 /* The last record and the seal. */
-int evidence_close(struct evidence *evidence, const struct carrel_run_result *result,
+int recorder_close(struct recorder *recorder, const struct carrel_run_result *result,
         struct carrel_error *err);
 
 /* The same for a run that failed for `why`: as far as it can be written. */
-void evidence_abandon(struct evidence *evidence, const struct carrel_error *why);
+void recorder_abandon(struct recorder *recorder, const struct carrel_error *why);

@@ -6,10 +6,10 @@
 #include <carrel/run.h>
 #include <string.h>
 
-int evidence_exec(struct evidence *evidence, uint32_t number,
+int recorder_exec(struct recorder *recorder, uint32_t number,
         const struct carrel_run_options *options, bool is_detached, struct carrel_error *err)
 {
-    struct json *json = evidence_record_begin(evidence, "exec_started");
+    struct json *json = recorder_line_begin(recorder, "exec_started");
 
     if (!json)
         return 0;
@@ -17,25 +17,25 @@ int evidence_exec(struct evidence *evidence, uint32_t number,
     journal_words(json, "argv", options->argv, EVIDENCE_ARGV_MAX);
     json_str(json, "cwd", options->cwd);
     json_bool(json, "detached", is_detached);
-    return evidence_record_add(evidence, err);
+    return recorder_line_add(recorder, err);
 }
 
-int evidence_exec_failed(
-        struct evidence *evidence, uint32_t number, const struct carrel_error *why)
+int recorder_exec_failed(
+        struct recorder *recorder, uint32_t number, const struct carrel_error *why)
 {
-    struct json *json = evidence_record_begin(evidence, "exec_failed");
+    struct json *json = recorder_line_begin(recorder, "exec_failed");
 
     if (!json)
         return 0;
     json_u64(json, "exec", number);
     json_str(json, "message", why->message);
-    return evidence_record_add(evidence, NULL);
+    return recorder_line_add(recorder, NULL);
 }
 
-int evidence_exec_ended(struct evidence *evidence, uint32_t number, int wait_status,
+int recorder_exec_ended(struct recorder *recorder, uint32_t number, int wait_status,
         uint64_t duration_ms, bool is_timeout, struct carrel_error *err)
 {
-    struct json *json = evidence_record_begin(evidence, "exec_ended");
+    struct json *json = recorder_line_begin(recorder, "exec_ended");
 
     if (!json)
         return 0;
@@ -43,17 +43,17 @@ int evidence_exec_ended(struct evidence *evidence, uint32_t number, int wait_sta
     result_write_wait_status(wait_status, json);
     json_bool(json, "timeout", is_timeout);
     json_u64(json, "duration_ms", duration_ms);
-    return evidence_record_add(evidence, err);
+    return recorder_line_add(recorder, err);
 }
 
-int evidence_note(struct evidence *evidence, const char *event, const char *detail,
+int recorder_note(struct recorder *recorder, const char *event, const char *detail,
         struct carrel_error *err)
 {
-    struct json *json = evidence_record_begin(evidence, event);
+    struct json *json = recorder_line_begin(recorder, event);
 
     if (!json)
         return 0;
     if (detail)
         json_raw(json, "detail", detail, strlen(detail));
-    return evidence_record_add(evidence, err);
+    return recorder_line_add(recorder, err);
 }

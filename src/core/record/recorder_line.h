@@ -7,5 +7,5 @@ struct json;
 #define EVIDENCE_ARGV_MAX (32U << 10) /* bytes of the command line; the hash covers all */
 
 /* NULL where nothing is to be recorded. */
-struct json *evidence_record_begin(struct evidence *evidence, const char *event);
-int evidence_record_add(struct evidence *evidence, struct carrel_error *err);
+struct json *recorder_line_begin(struct recorder *recorder, const char *event);
+int recorder_line_add(struct recorder *recorder, struct carrel_error *err);

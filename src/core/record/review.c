@@ -34,7 +34,7 @@ static int has_journal(const struct workspace *ws, struct carrel_error *err)
     return known && !known->is_pruned;
 }
 
-int afterwards_begin(const struct workspace *ws, const char *event, struct evidence *evidence,
+int review_begin(const struct workspace *ws, const char *event, struct recorder *recorder,
         struct carrel_error *err)
 {
     /* How a journal is written is not a repository's to say: its file is not looked for, and
@@ -50,20 +50,20 @@ int afterwards_begin(const struct workspace *ws, const char *event, struct evide
         return r;
     r = policy_load(&request, &policy, err);
     if (r == 0)
-        r = evidence_reopen(evidence, ws->task, ws->run, policy, err);
-    return r < 0 ? r : afterwards_end(ws, event, evidence, err);
+        r = recorder_reopen(recorder, ws->task, ws->run, policy, err);
+    return r < 0 ? r : review_end(ws, event, recorder, err);
 }
 
-int afterwards_end(const struct workspace *ws, const char *event, struct evidence *evidence,
+int review_end(const struct workspace *ws, const char *event, struct recorder *recorder,
         struct carrel_error *err)
 {
-    return evidence_landed(
-            evidence, event, ws->branch[0] ? ws->branch : NULL, ws->snapshot, err);
+    return recorder_delivered(
+            recorder, event, ws->branch[0] ? ws->branch : NULL, ws->snapshot, err);
 }
 
-int afterwards_discard(const struct workspace *ws, struct carrel_error *err)
+int review_discard(const struct workspace *ws, struct carrel_error *err)
 {
-    AUTO(evidence_finish) struct evidence evidence = { 0 };
+    AUTO(recorder_finish) struct recorder recorder = { 0 };
 
-    return afterwards_begin(ws, "workspace_discarded", &evidence, err);
+    return review_begin(ws, "workspace_discarded", &recorder, err);
 }

@@ -6,16 +6,16 @@
 #pragma once
 
 struct carrel_error;
-struct evidence;
+struct recorder;
 struct workspace;
 
 /* It is asked for: one record and a seal, `evidence->seal`, for a commit to name. */
-int afterwards_begin(const struct workspace *ws, const char *event, struct evidence *evidence,
+int review_begin(const struct workspace *ws, const char *event, struct recorder *recorder,
         struct carrel_error *err);
 
 /* It was done: the same again. */
-int afterwards_end(const struct workspace *ws, const char *event, struct evidence *evidence,
+int review_end(const struct workspace *ws, const char *event, struct recorder *recorder,
         struct carrel_error *err);
 
 /* It will be discarded: the record comes first, or, where the disk is full, again after. */
-int afterwards_discard(const struct workspace *ws, struct carrel_error *err);
+int review_discard(const struct workspace *ws, struct carrel_error *err);

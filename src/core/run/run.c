@@ -64,7 +64,7 @@ static int start(struct run *run, struct carrel_error *err)
 
     int r = environment_make(run->stage.box, o->env, o->has_tty, &env, err);
     if (r == 0)
-        r = evidence_start(&run->stage.evidence, o->argv[0], err);
+        r = recorder_start(&run->stage.recorder, o->argv[0], err);
     if (r < 0)
         return stage_not_the_program(r, err);
     const struct process_spec spec = {
@@ -121,7 +121,7 @@ static int keep_artifacts(struct run *run, struct carrel_error *err)
             run->stage.request->code ? run->stage.request->code : &argv, result->json.data,
             kept, &n, err);
     if (r == 0)
-        r = evidence_artifacts(&run->stage.evidence, kept, n, err);
+        r = recorder_artifacts(&run->stage.recorder, kept, n, err);
     if (r == 0)
         runs_sweep_when_due(run->stage.request->policy);
     return r;
@@ -154,7 +154,7 @@ static int finish(struct run *run, uint64_t began_ns, struct carrel_error *err)
         run->guest->judge(run->guest->context, result);
     if (run->stage.request->policy)
         appraise(result, run->stage.request->policy);
-    r = evidence_end(&run->stage.evidence, result, err);
+    r = recorder_end(&run->stage.recorder, result, err);
     if (r == 0)
         r = stage_end_place(&run->stage, err);
     if (r < 0)
@@ -167,11 +167,11 @@ static int finish(struct run *run, uint64_t began_ns, struct carrel_error *err)
     if (r == 0 && is_kept)
         r = keep_artifacts(run, err);
     if (r == 0)
-        r = evidence_close(&run->stage.evidence, result, err);
+        r = recorder_close(&run->stage.recorder, result, err);
     if (r < 0)
         return r;
-    memcpy(result->seal, run->stage.evidence.seal, sizeof(result->seal));
-    if (run->stage.evidence.journal &&
+    memcpy(result->seal, run->stage.recorder.seal, sizeof(result->seal));
+    if (run->stage.recorder.journal &&
             asprintf(&result->journal, "%s/journal.jsonl", run->output.dir) < 0)
         result->journal = NULL;
     r = result_write_json(result);

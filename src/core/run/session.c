@@ -92,7 +92,7 @@ int stage_begin_evidence(struct stage *stage, struct carrel_error *err)
     if (stage->has_evidence || !stage->request->policy)
         return 0;
     stage->has_evidence = true;
-    return evidence_begin(&stage->evidence, stage->result, &stage->permit,
+    return recorder_begin(&stage->recorder, stage->result, &stage->permit,
             stage->request->policy, stage->request->code, err);
 }
 
@@ -158,7 +158,7 @@ static int create(struct stage *stage, struct carrel_error *err)
     if (r == 0 && stage->options->workspace)
         r = open_place(stage, &spec, err);
     if (r == 0 && stage->place)
-        r = evidence_workspace(&stage->evidence, stage->place, err);
+        r = recorder_workspace(&stage->recorder, stage->place, err);
     if (r == 0)
         r = make_sandbox(stage, &spec, err);
     stage->watch.box = stage->box;
@@ -179,7 +179,7 @@ static int create(struct stage *stage, struct carrel_error *err)
     result->workspace = strdup(stage->box->workspace);
     if (!result->workspace)
         return err_set_errno(err, -ENOMEM, "result");
-    return evidence_sandbox(&stage->evidence, result, err);
+    return recorder_sandbox(&stage->recorder, result, err);
 }
 
 /* It may not hold less than the first one, which the result speaks of. */
@@ -240,8 +240,8 @@ int stage_make(struct stage *stage, struct carrel_error *err)
             continue;
         (void)stage_drop(stage, r);
         struct carrel_error why = *err;
-        r = evidence_fallback(
-                &stage->evidence, stage->options->runtime, *next, why.message, err);
+        r = recorder_fallback(
+                &stage->recorder, stage->options->runtime, *next, why.message, err);
         if (r < 0)
             return r;
         stage->permit.options.runtime = *next;
@@ -262,16 +262,16 @@ int stage_end_place(struct stage *stage, struct carrel_error *err)
 
     /* What is committed carries the seal of all that led to it. */
     int r = action == CARREL_COMMIT
-                    ? evidence_seal(&stage->evidence, reason_name(result->reason), err)
+                    ? recorder_seal(&stage->recorder, reason_name(result->reason), err)
                     : 0;
     const struct outcome_bounds bounds = { result->limits, result->timeout_ms };
     if (r == 0)
-        r = outcome_reach(stage->place, stage->runtime, action, stage->evidence.seal, &bounds,
+        r = outcome_reach(stage->place, stage->runtime, action, stage->recorder.seal, &bounds,
                 &result->outcome, err);
     if (r < 0)
         return r;
     outcome_write_text(result->outcome, result->run, &result->summary);
-    return evidence_outcome(&stage->evidence, result->outcome, err);
+    return recorder_outcome(&stage->recorder, result->outcome, err);
 }
 
 static int take_id(const char *given, const char *what, char prefix, char id[static 20],
@@ -340,14 +340,14 @@ void stage_finish(struct stage *stage)
     ground_free(stage->ground);   /* after it, too: nothing writes there any more */
     image_root_free(stage->root);
     carrel_run_result_free(stage->result);
-    evidence_finish(stage->evidence);
+    recorder_finish(stage->recorder);
     permit_finish(stage->permit);
 }
 
 void stage_abandon(struct stage *stage, const struct carrel_error *why)
 {
     (void)stage_begin_evidence(stage, NULL);
-    evidence_abandon(&stage->evidence, why);
+    recorder_abandon(&stage->recorder, why);
 }
 
 int stage_not_the_program(int code, struct carrel_error *err)

@@ -23,7 +23,7 @@ struct stage {
     const struct carrel_run_options *options; /* of the permit */
     bool stays;                               /* many programs will be started in the sandbox */
     bool must_stand; /* the sandbox is needed before the program, or without one */
-    struct evidence evidence;
+    struct recorder recorder;
     bool has_evidence; /* it was begun */
     struct carrel_run_result *result;
     struct image_root *root;       /* the image that is the root; NULL: none */
