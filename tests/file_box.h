@@ -19,10 +19,10 @@
 static struct carrel_error err;
 static char inside[64] = "/tmp/files-test-in-XXXXXX";
 static char outside[64] = "/tmp/files-test-out-XXXXXX";
-static struct file_door door;
+static struct file_access box_access;
 static void (*meddle)(void); /* called once, after the next file was opened */
 
-static int ask(struct file_door *self, const struct file_request *request,
+static int ask(struct file_access *self, const struct file_request *request,
         struct file_answer *answer, struct carrel_error *e)
 {
     int base = request->dir >= 0 ? request->dir : self->fd;
@@ -40,16 +40,16 @@ static int ask(struct file_door *self, const struct file_request *request,
     return r;
 }
 
-static const struct file_door_ops test_ops = { .ask = ask };
+static const struct file_access_ops test_ops = { .ask = ask };
 
 static void begin(void)
 {
     CHECK(test_mkdtemp(inside));
     CHECK(test_mkdtemp(outside));
-    door = FILE_DOOR_INIT;
-    door.ops = &test_ops;
-    door.fd = open(inside, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    CHECK(door.fd >= 0);
+    box_access = FILE_ACCESS_INIT;
+    box_access.ops = &test_ops;
+    box_access.fd = open(inside, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    CHECK(box_access.fd >= 0);
     (void)umask(022);
 }
 

@@ -94,19 +94,19 @@ int files_command_run(const struct files_command *command, int argc, char **argv
     return command->run(&args, words, n);
 }
 
-int files_open(const struct files_args *args, const char *word, struct file_door *door,
+int files_open(const struct files_args *args, const char *word, struct file_access *access,
         const char **path, struct carrel_error *err)
 {
     struct file_place place;
 
     int r = file_place_inside(word, &place, err);
     if (r == 0)
-        r = living_door(place.id, door, err);
+        r = client_file_access(place.id, access, err);
     if (r < 0)
         return r;
-    door->has_user = args->has_user;
-    door->uid = args->uid;
-    door->gid = args->gid;
+    access->has_user = args->has_user;
+    access->uid = args->uid;
+    access->gid = args->gid;
     *path = place.path;
     return 0;
 }
@@ -117,12 +117,12 @@ int files_for_words(const struct files_args *args, char **words, int n, files_ve
     int status = 0;
 
     for (int i = 0; i < n; i++) {
-        struct file_door door = FILE_DOOR_INIT;
+        struct file_access access = FILE_ACCESS_INIT;
         const char *path = NULL;
-        int r = files_open(args, words[i], &door, &path, &err);
+        int r = files_open(args, words[i], &access, &path, &err);
         if (r == 0)
-            r = verb(args, &door, path, &err);
-        file_door_close(&door);
+            r = verb(args, &access, path, &err);
+        file_access_close(&access);
         if (r < 0)
             status = fail_with(STATUS_FAILED, &err);
     }

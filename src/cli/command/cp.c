@@ -31,21 +31,21 @@ static const struct option_row rows[] = {
 /* One of the two words. */
 struct end {
     struct file_place place;
-    struct file_door door;
+    struct file_access access;
     bool is_stream;
 };
 
 static int open_end(const struct files_args *args, const char *word, struct end *end,
         struct carrel_error *err)
 {
-    *end = (struct end){ .door = FILE_DOOR_INIT, .is_stream = strcmp(word, "-") == 0 };
+    *end = (struct end){ .access = FILE_ACCESS_INIT, .is_stream = strcmp(word, "-") == 0 };
     int r = file_place_parse(word, &end->place, err);
     if (r < 0 || !end->place.id[0])
         return r;
-    r = living_door(end->place.id, &end->door, err);
-    end->door.has_user = args->has_user;
-    end->door.uid = args->uid;
-    end->door.gid = args->gid;
+    r = client_file_access(end->place.id, &end->access, err);
+    end->access.has_user = args->has_user;
+    end->access.uid = args->uid;
+    end->access.gid = args->gid;
     return r;
 }
 
@@ -75,8 +75,9 @@ static int print(const struct files_count *count)
 static int copy(struct end *from, struct end *to, const struct files_args *args,
         struct files_count *count, struct carrel_error *err)
 {
-    const struct files_end source = { is_inside(from) ? &from->door : NULL, from->place.path };
-    const struct files_end target = { is_inside(to) ? &to->door : NULL, to->place.path };
+    const struct files_end source = { is_inside(from) ? &from->access : NULL,
+        from->place.path };
+    const struct files_end target = { is_inside(to) ? &to->access : NULL, to->place.path };
 
     if (!is_inside(from) && !is_inside(to))
         return err_set(err, -EINVAL,
@@ -85,7 +86,7 @@ static int copy(struct end *from, struct end *to, const struct files_args *args,
         return files_copy_stream(STDIN_FILENO, &target, &args->limits, count, err);
     if (to->is_stream)
         return files_read_whole(
-                &from->door, from->place.path, STDOUT_FILENO, &args->limits, err);
+                &from->access, from->place.path, STDOUT_FILENO, &args->limits, err);
     return files_copy(&source, &target, &args->limits, count, err);
 }
 
@@ -103,8 +104,8 @@ static int run(const struct files_args *args, char **words, int n)
     r = open_end(args, words[1], &to, &err);
     if (r == 0)
         r = copy(&from, &to, args, &count, &err);
-    file_door_close(&from.door);
-    file_door_close(&to.door);
+    file_access_close(&from.access);
+    file_access_close(&to.access);
     if (r < 0)
         return report_fail(args->is_json && !to.is_stream, &err);
     note(count.skipped, "entry that is neither file, directory nor link",

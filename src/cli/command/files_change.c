@@ -10,13 +10,13 @@
 
 /* --- write --- */
 
-static int write_one(const struct files_args *args, struct file_door *door, const char *path,
-        struct carrel_error *err)
+static int write_one(const struct files_args *args, struct file_access *access,
+        const char *path, struct carrel_error *err)
 {
     int flags = (args->is_append ? O_APPEND : O_TRUNC) | (args->no_replace ? O_EXCL : 0);
 
     return files_write(
-            door, path, STDIN_FILENO, flags, args->has_mode ? args->mode : 0644, err);
+            access, path, STDIN_FILENO, flags, args->has_mode ? args->mode : 0644, err);
 }
 
 static int run_write(const struct files_args *args, char **words, int n)
@@ -50,11 +50,11 @@ int cmd_write(int argc, char **argv)
 
 /* --- rm --- */
 
-static int remove_one(const struct files_args *args, struct file_door *door, const char *path,
-        struct carrel_error *err)
+static int remove_one(const struct files_args *args, struct file_access *access,
+        const char *path, struct carrel_error *err)
 {
-    int r = args->is_recursive ? files_remove_tree(door, path, err)
-                               : files_remove(door, path, err);
+    int r = args->is_recursive ? files_remove_tree(access, path, err)
+                               : files_remove(access, path, err);
 
     return r == -ENOENT && args->is_forced ? 0 : r;
 }
@@ -89,11 +89,11 @@ int cmd_rm(int argc, char **argv)
 
 /* --- mkdir --- */
 
-static int make_one(const struct files_args *args, struct file_door *door, const char *path,
+static int make_one(const struct files_args *args, struct file_access *access, const char *path,
         struct carrel_error *err)
 {
     return files_make_dir(
-            door, path, args->has_mode ? args->mode : 0755, args->with_parents, err);
+            access, path, args->has_mode ? args->mode : 0755, args->with_parents, err);
 }
 
 static int run_mkdir(const struct files_args *args, char **words, int n)
@@ -129,7 +129,7 @@ int cmd_mkdir(int argc, char **argv)
 static int run_mv(const struct files_args *args, char **words, int n)
 {
     struct carrel_error err = { 0 };
-    struct file_door door = FILE_DOOR_INIT;
+    struct file_access access = FILE_ACCESS_INIT;
     struct file_place from;
     struct file_place to;
     const char *path = NULL;
@@ -142,10 +142,10 @@ static int run_mv(const struct files_args *args, char **words, int n)
         r = err_set(&err, -EXDEV,
                 "the two are not in the same sandbox; 'carrel cp' goes from one to another");
     if (r == 0)
-        r = files_open(args, words[0], &door, &path, &err);
+        r = files_open(args, words[0], &access, &path, &err);
     if (r == 0)
-        r = files_move(&door, path, to.path, args->no_replace, &err);
-    file_door_close(&door);
+        r = files_move(&access, path, to.path, args->no_replace, &err);
+    file_access_close(&access);
     return r < 0 ? fail_with(STATUS_FAILED, &err) : 0;
 }
 

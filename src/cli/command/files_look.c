@@ -91,7 +91,7 @@ static int list_one(const struct files_entry *entry, void *context, struct carre
 static int run_ls(const struct files_args *args, char **words, int n)
 {
     struct carrel_error err = { 0 };
-    struct file_door door = FILE_DOOR_INIT;
+    struct file_access access = FILE_ACCESS_INIT;
     AUTO(buf_finish) struct buf text = BUF_INIT(SIZE_MAX / 4);
     struct listing listing = { .args = args, .json = { .out = &text } };
     const char *path = NULL;
@@ -99,10 +99,10 @@ static int run_ls(const struct files_args *args, char **words, int n)
     (void)n;
     json_object(&listing.json, NULL);
     json_array(&listing.json, "entries");
-    int r = files_open(args, words[0], &door, &path, &err);
+    int r = files_open(args, words[0], &access, &path, &err);
     if (r == 0)
-        r = files_list(&door, path, args->is_long || args->is_json, list_one, &listing, &err);
-    file_door_close(&door);
+        r = files_list(&access, path, args->is_long || args->is_json, list_one, &listing, &err);
+    file_access_close(&access);
     if (r < 0)
         return report_fail(args->is_json, &err);
     json_end_array(&listing.json);
@@ -136,11 +136,11 @@ int cmd_ls(int argc, char **argv)
 
 /* --- cat --- */
 
-static int read_one(const struct files_args *args, struct file_door *door, const char *path,
+static int read_one(const struct files_args *args, struct file_access *access, const char *path,
         struct carrel_error *err)
 {
     (void)args;
-    return files_read(door, path, STDOUT_FILENO, err);
+    return files_read(access, path, STDOUT_FILENO, err);
 }
 
 static int run_cat(const struct files_args *args, char **words, int n)
@@ -200,16 +200,16 @@ static int print_stat(const struct files_args *args, const char *path,
 static int run_stat(const struct files_args *args, char **words, int n)
 {
     struct carrel_error err = { 0 };
-    struct file_door door = FILE_DOOR_INIT;
+    struct file_access access = FILE_ACCESS_INIT;
     AUTO(buf_finish) struct buf target = BUF_INIT(PATH_MAX);
     struct file_stat stat = { 0 };
     const char *path = NULL;
 
     (void)n;
-    int r = files_open(args, words[0], &door, &path, &err);
+    int r = files_open(args, words[0], &access, &path, &err);
     if (r == 0)
-        r = files_stat(&door, path, args->follows, &stat, &target, &err);
-    file_door_close(&door);
+        r = files_stat(&access, path, args->follows, &stat, &target, &err);
+    file_access_close(&access);
     if (r < 0)
         return report_fail(args->is_json, &err);
     return print_stat(args, path, &stat, target.data);

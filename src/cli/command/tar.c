@@ -30,16 +30,16 @@ static int run_export(const struct files_args *args, char **words, int n)
 {
     struct carrel_error err = { 0 };
     struct files_count count = { 0 };
-    struct file_door door = FILE_DOOR_INIT;
+    struct file_access access = FILE_ACCESS_INIT;
     const char *path = NULL;
 
     (void)n;
     int r = isatty(STDOUT_FILENO)
                     ? err_set(&err, -EINVAL, "an archive is not for a terminal; use '>FILE'")
-                    : files_open(args, words[0], &door, &path, &err);
+                    : files_open(args, words[0], &access, &path, &err);
     if (r == 0)
-        r = files_export(&door, path, STDOUT_FILENO, &args->limits, &count, &err);
-    file_door_close(&door);
+        r = files_export(&access, path, STDOUT_FILENO, &args->limits, &count, &err);
+    file_access_close(&access);
     if (r < 0)
         return fail_with(STATUS_FAILED, &err);
     note_all(&count);
@@ -86,14 +86,14 @@ static int run_import(const struct files_args *args, char **words, int n)
 {
     struct carrel_error err = { 0 };
     struct files_count count = { 0 };
-    struct file_door door = FILE_DOOR_INIT;
+    struct file_access access = FILE_ACCESS_INIT;
     const char *path = NULL;
 
     (void)n;
-    int r = files_open(args, words[0], &door, &path, &err);
+    int r = files_open(args, words[0], &access, &path, &err);
     if (r == 0)
-        r = files_import(&door, path, STDIN_FILENO, &args->limits, &count, &err);
-    file_door_close(&door);
+        r = files_import(&access, path, STDIN_FILENO, &args->limits, &count, &err);
+    file_access_close(&access);
     if (r < 0)
         return report_fail(args->is_json, &err);
     note_all(&count);

@@ -62,14 +62,14 @@ static int run(const struct files_args *args, char **words, int n)
 {
     struct carrel_error err = { 0 };
     struct watching watching = { .args = args };
-    struct file_door door = FILE_DOOR_INIT;
+    struct file_access access = FILE_ACCESS_INIT;
     const char *path = NULL;
 
     (void)n;
-    int r = files_open(args, words[0], &door, &path, &err);
+    int r = files_open(args, words[0], &access, &path, &err);
     if (r == 0)
-        r = files_watch(&door, path, args->is_recursive, hear, &watching, &err);
-    file_door_close(&door);
+        r = files_watch(&access, path, args->is_recursive, hear, &watching, &err);
+    file_access_close(&access);
     return r < 0 ? fail_with(STATUS_FAILED, &err) : 0;
 }
 

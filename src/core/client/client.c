@@ -70,35 +70,35 @@ int living_open(const char *word, struct living **out, struct carrel_error *err)
     return 0;
 }
 
-static int door_ask(struct file_door *door, const struct file_request *request,
+static int access_ask(struct file_access *access, const struct file_request *request,
         struct file_answer *answer, struct carrel_error *err)
 {
-    return sandbox_file(door->box, request, answer, err);
+    return sandbox_file(access->box, request, answer, err);
 }
 
-static int door_check_room(struct file_door *door, struct carrel_error *err)
+static int door_check_room(struct file_access *access, struct carrel_error *err)
 {
-    return distant_check_room(door->box, err);
+    return distant_check_room(access->box, err);
 }
 
-static void door_close(struct file_door *door)
+static void access_close(struct file_access *access)
 {
-    sandbox_free(door->box);
+    sandbox_free(access->box);
 }
 
-int living_door(const char *word, struct file_door *door, struct carrel_error *err)
+int client_file_access(const char *word, struct file_access *access, struct carrel_error *err)
 {
-    static const struct file_door_ops ops = {
-        .ask = door_ask, .check_room = door_check_room, .close = door_close
+    static const struct file_access_ops ops = {
+        .ask = access_ask, .check_room = door_check_room, .close = access_close
     };
     AUTO(living_free) struct living *living = NULL;
 
     int r = living_open(word, &living, err);
     if (r < 0)
         return r;
-    *door = FILE_DOOR_INIT;
-    door->ops = &ops;
-    door->box = &ptr_steal(&living->box)->base;
+    *access = FILE_ACCESS_INIT;
+    access->ops = &ops;
+    access->box = &ptr_steal(&living->box)->base;
     return 0;
 }
 

@@ -16,7 +16,7 @@
 
 struct carrel_error;
 struct distant;
-struct file_door;
+struct file_access;
 
 struct living {
     struct registry_entry *entry;
@@ -29,7 +29,7 @@ DEFINE_AUTO(struct living *, living_free)
 int living_open(const char *word, struct living **out, struct carrel_error *err);
 
 /* The same for file verbs alone. */
-int living_door(const char *word, struct file_door *door, struct carrel_error *err);
+int client_file_access(const char *word, struct file_access *access, struct carrel_error *err);
 
 /* What a new one is to be. */
 struct living_request {

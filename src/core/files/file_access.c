@@ -2,45 +2,45 @@
 #include "core/files/file_access.h"
 #include "base/err.h"
 
-static int ask(struct file_door *door, const struct file_request *request,
+static int ask(struct file_access *access, const struct file_request *request,
         struct file_answer *answer, struct carrel_error *err)
 {
-    return sandbox_file(door->box, request, answer, err);
+    return sandbox_file(access->box, request, answer, err);
 }
 
-struct file_door file_door_of(struct sandbox *box)
+struct file_access file_access_of(struct sandbox *box)
 {
-    static const struct file_door_ops ops = { .ask = ask };
-    struct file_door door = FILE_DOOR_INIT;
+    static const struct file_access_ops ops = { .ask = ask };
+    struct file_access access = FILE_ACCESS_INIT;
 
-    door.ops = &ops;
-    door.box = box;
-    return door;
+    access.ops = &ops;
+    access.box = box;
+    return access;
 }
 
-int file_door_ask(struct file_door *door, const struct file_request *request,
+int file_access_ask(struct file_access *access, const struct file_request *request,
         struct file_answer *answer, struct carrel_error *err)
 {
     struct file_request as_user = *request;
 
-    if (!door->has_user)
-        return door->ops->ask(door, request, answer, err);
+    if (!access->has_user)
+        return access->ops->ask(access, request, answer, err);
     as_user.has_user = true;
-    as_user.uid = door->uid;
-    as_user.gid = door->gid;
-    return door->ops->ask(door, &as_user, answer, err);
+    as_user.uid = access->uid;
+    as_user.gid = access->gid;
+    return access->ops->ask(access, &as_user, answer, err);
 }
 
-int file_door_wrote(struct file_door *door, uint64_t bytes, struct carrel_error *err)
+int file_door_wrote(struct file_access *access, uint64_t bytes, struct carrel_error *err)
 {
-    door->unasked_bytes += bytes;
-    if (!door->ops->check_room || door->unasked_bytes < FILE_DOOR_BYTES)
+    access->unasked_bytes += bytes;
+    if (!access->ops->check_room || access->unasked_bytes < FILE_DOOR_BYTES)
         return 0;
-    door->unasked_bytes = 0;
-    return door->ops->check_room(door, err);
+    access->unasked_bytes = 0;
+    return access->ops->check_room(access, err);
 }
 
-int file_door_outcome(struct file_door *door, int r, struct carrel_error *err)
+int file_access_outcome(struct file_access *access, int r, struct carrel_error *err)
 {
     struct file_request request = FILE_REQUEST_INIT;
     struct file_answer answer = FILE_ANSWER_INIT;
@@ -48,7 +48,7 @@ int file_door_outcome(struct file_door *door, int r, struct carrel_error *err)
 
     request.op = FILE_STAT; /* nobody is refused this one */
     request.path = "/";
-    int alive = file_door_ask(door, &request, &answer, &own);
+    int alive = file_access_ask(access, &request, &answer, &own);
     if (alive == 0)
         return r;
     if (err)
@@ -56,9 +56,9 @@ int file_door_outcome(struct file_door *door, int r, struct carrel_error *err)
     return alive;
 }
 
-void file_door_close(struct file_door *door)
+void file_access_close(struct file_access *access)
 {
-    if (door->ops && door->ops->close)
-        door->ops->close(door);
-    *door = FILE_DOOR_INIT;
+    if (access->ops && access->ops->close)
+        access->ops->close(access);
+    *access = FILE_ACCESS_INIT;
 }

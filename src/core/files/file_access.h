@@ -2,25 +2,25 @@
  * file_access.h - the way to the files of a sandbox, whoever holds it.
  *
  * The verbs in files.h know a door, not a sandbox: whoever made the sandbox has one that asks
- * it (file_door_of()), and a client of its keeper one that asks through the keeper's socket.
+ * it (file_access_of()), and a client of its keeper one that asks through the keeper's socket.
  */
 #pragma once
 #include "runtime/files.h"
 
-struct file_door;
+struct file_access;
 
-struct file_door_ops {
+struct file_access_ops {
     /* As sandbox_file(): one request, one answer. */
-    int (*ask)(struct file_door *door, const struct file_request *request,
+    int (*ask)(struct file_access *access, const struct file_request *request,
             struct file_answer *answer, struct carrel_error *err);
     /* -ENOSPC: the sandbox has reached its disk limit. NULL: nobody would know. */
-    int (*check_room)(struct file_door *door, struct carrel_error *err);
-    void (*close)(struct file_door *door); /* NULL: nothing to close */
+    int (*check_room)(struct file_access *access, struct carrel_error *err);
+    void (*close)(struct file_access *access); /* NULL: nothing to close */
 };
 
 /* Plain data, the owner's to close. `box` and `fd` are for the ops alone. */
-struct file_door {
-    const struct file_door_ops *ops;
+struct file_access {
+    const struct file_access_ops *ops;
     struct sandbox *box;
     int fd;
     bool has_user; /* everything is asked for as this user */
@@ -28,16 +28,16 @@ struct file_door {
     gid_t gid;
     uint64_t unasked_bytes; /* written since we last asked whether there is room */
 };
-#define FILE_DOOR_INIT                                                                         \
-    (struct file_door)                                                                         \
+#define FILE_ACCESS_INIT                                                                       \
+    (struct file_access)                                                                       \
     {                                                                                          \
         .fd = -1                                                                               \
     }
 
 /* The door to a sandbox that this process made; `box` outlives it. */
-struct file_door file_door_of(struct sandbox *box);
+struct file_access file_access_of(struct sandbox *box);
 
-int file_door_ask(struct file_door *door, const struct file_request *request,
+int file_access_ask(struct file_access *access, const struct file_request *request,
         struct file_answer *answer, struct carrel_error *err);
 
 /*
@@ -46,13 +46,13 @@ int file_door_ask(struct file_door *door, const struct file_request *request,
  * FILE_DOOR_BYTES at most.
  */
 #define FILE_DOOR_BYTES (2U << 20)
-int file_door_wrote(struct file_door *door, uint64_t bytes, struct carrel_error *err);
+int file_door_wrote(struct file_access *access, uint64_t bytes, struct carrel_error *err);
 
 /*
  * How something that read through descriptors of the door has come out, `r`. They outlive the
  * sandbox while its files are being removed: what is missing then was not gone before. Returns
  * `r`, or that the sandbox has ended.
  */
-int file_door_outcome(struct file_door *door, int r, struct carrel_error *err);
+int file_access_outcome(struct file_access *access, int r, struct carrel_error *err);
 
-void file_door_close(struct file_door *door); /* one that was never opened is fine */
+void file_access_close(struct file_access *access); /* one that was never opened is fine */

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int ask(struct file_door *door, enum file_op op, const char *path, const char *other,
+static int ask(struct file_access *access, enum file_op op, const char *path, const char *other,
         int flags, struct file_answer *answer, struct carrel_error *err)
 {
     struct file_request request = FILE_REQUEST_INIT;
@@ -22,7 +22,7 @@ static int ask(struct file_door *door, enum file_op op, const char *path, const 
     request.path = path;
     request.other = other;
     request.flags = flags;
-    return file_door_ask(door, &request, answer ? answer : &unused, err);
+    return file_access_ask(access, &request, answer ? answer : &unused, err);
 }
 
 static int of_path(const char *path, int code, struct carrel_error *err)
@@ -34,11 +34,11 @@ static int of_path(const char *path, int code, struct carrel_error *err)
 
 /* Returns a descriptor of a file, and what it was when it was opened. */
 static int open_to_read(
-        struct file_door *door, const char *path, struct stat *st, struct carrel_error *err)
+        struct file_access *access, const char *path, struct stat *st, struct carrel_error *err)
 {
     struct file_answer answer = FILE_ANSWER_INIT;
 
-    int r = ask(door, FILE_OPEN, path, NULL, O_RDONLY, &answer, err);
+    int r = ask(access, FILE_OPEN, path, NULL, O_RDONLY, &answer, err);
     if (r < 0)
         return r;
     AUTO(fd_close) int fd = answer.fd;
@@ -48,19 +48,19 @@ static int open_to_read(
     return r < 0 ? of_path(path, r, err) : fd_steal(&fd);
 }
 
-int files_read(struct file_door *door, const char *path, int out, struct carrel_error *err)
+int files_read(struct file_access *access, const char *path, int out, struct carrel_error *err)
 {
     struct data_budget budget = { .max = UINT64_MAX };
     struct stat st;
 
-    AUTO(fd_close) int fd = open_to_read(door, path, &st, err);
+    AUTO(fd_close) int fd = open_to_read(access, path, &st, err);
     if (fd < 0)
         return fd;
     int r = data_pump(fd, out, &budget, err);
     return r < 0 ? of_path(path, r, err) : 0;
 }
 
-int files_read_whole(struct file_door *door, const char *path, int out,
+int files_read_whole(struct file_access *access, const char *path, int out,
         const struct files_limits *limits, struct carrel_error *err)
 {
     struct data_budget budget = {
@@ -69,7 +69,7 @@ int files_read_whole(struct file_door *door, const char *path, int out,
     struct data_budget expected = budget;
     struct stat st;
 
-    AUTO(fd_close) int fd = open_to_read(door, path, &st, err);
+    AUTO(fd_close) int fd = open_to_read(access, path, &st, err);
     if (fd < 0)
         return fd;
     int r = data_settle(fd, &st, err);
@@ -79,14 +79,14 @@ int files_read_whole(struct file_door *door, const char *path, int out,
         r = data_pump(fd, out, &budget, err);
     if (r == 0)
         r = data_check_same(fd, &st, err);
-    r = file_door_outcome(door, r, err);
+    r = file_access_outcome(access, r, err);
     return r < 0 ? of_path(path, r, err) : 0;
 }
 
-int files_write(struct file_door *door, const char *path, int in, int flags, mode_t mode,
+int files_write(struct file_access *access, const char *path, int in, int flags, mode_t mode,
         struct carrel_error *err)
 {
-    struct data_budget budget = { .max = FILES_MAX_BYTES, .door = door };
+    struct data_budget budget = { .max = FILES_MAX_BYTES, .access = access };
     struct file_request request = FILE_REQUEST_INIT;
     struct file_answer answer = FILE_ANSWER_INIT;
 
@@ -94,7 +94,7 @@ int files_write(struct file_door *door, const char *path, int in, int flags, mod
     request.path = path;
     request.flags = O_WRONLY | O_CREAT | flags;
     request.mode = mode;
-    int r = file_door_ask(door, &request, &answer, err);
+    int r = file_access_ask(access, &request, &answer, err);
     if (r < 0)
         return r;
     AUTO(fd_close) int fd = answer.fd;
@@ -102,12 +102,12 @@ int files_write(struct file_door *door, const char *path, int in, int flags, mod
     if (r == -ENOSPC && flags & O_TRUNC)
         (void)ftruncate(fd, 0); /* half of it is of no use, and takes the room */
     /* A file takes bytes also when it has gone with its sandbox. */
-    r = file_door_outcome(door, r, err);
+    r = file_access_outcome(access, r, err);
     return r < 0 ? of_path(path, r, err) : 0;
 }
 
 static int make_dir(
-        struct file_door *door, const char *path, mode_t mode, struct carrel_error *err)
+        struct file_access *access, const char *path, mode_t mode, struct carrel_error *err)
 {
     struct file_request request = FILE_REQUEST_INIT;
     struct file_answer answer = FILE_ANSWER_INIT;
@@ -115,33 +115,33 @@ static int make_dir(
     request.op = FILE_MAKE_DIR;
     request.path = path;
     request.mode = mode;
-    return file_door_ask(door, &request, &answer, err);
+    return file_access_ask(access, &request, &answer, err);
 }
 
 /* One that is there, if only by a link, is as good as made. */
 static int make_or_find(
-        struct file_door *door, const char *path, mode_t mode, struct carrel_error *err)
+        struct file_access *access, const char *path, mode_t mode, struct carrel_error *err)
 {
     struct file_answer answer = FILE_ANSWER_INIT;
 
-    int r = make_dir(door, path, mode, err);
+    int r = make_dir(access, path, mode, err);
     if (r != -EEXIST)
         return r;
-    r = ask(door, FILE_STAT, path, NULL, 0, &answer, err);
+    r = ask(access, FILE_STAT, path, NULL, 0, &answer, err);
     if (r == 0 && !S_ISDIR(answer.stat.mode))
         r = of_path(path, err_set(err, -EEXIST, "there is a file of this name"), err);
     return r;
 }
 
-int files_make_dir(struct file_door *door, const char *path, mode_t mode, bool with_parents,
+int files_make_dir(struct file_access *access, const char *path, mode_t mode, bool with_parents,
         struct carrel_error *err)
 {
     char part[PATH_MAX];
     size_t len = strlen(path);
 
     if (!with_parents)
-        return make_dir(door, path, mode, err);
-    int r = make_or_find(door, path, mode, err);
+        return make_dir(access, path, mode, err);
+    int r = make_or_find(access, path, mode, err);
     if (r != -ENOENT || len >= sizeof(part))
         return r;
     memcpy(part, path, len + 1);
@@ -152,7 +152,7 @@ int files_make_dir(struct file_door *door, const char *path, mode_t mode, bool w
             continue;
         char saved = part[i];
         part[i] = '\0';
-        r = make_or_find(door, part, saved ? 0755 : mode, err);
+        r = make_or_find(access, part, saved ? 0755 : mode, err);
         if (r < 0)
             return r;
         part[i] = saved;
@@ -160,18 +160,18 @@ int files_make_dir(struct file_door *door, const char *path, mode_t mode, bool w
     return 0;
 }
 
-int files_stat(struct file_door *door, const char *path, bool follow, struct file_stat *stat,
-        struct buf *target, struct carrel_error *err)
+int files_stat(struct file_access *access, const char *path, bool follow,
+        struct file_stat *stat, struct buf *target, struct carrel_error *err)
 {
     struct file_answer answer = FILE_ANSWER_INIT;
     struct file_answer link = FILE_ANSWER_INIT;
     char text[PATH_MAX];
 
-    int r = ask(door, FILE_STAT, path, NULL, follow ? 0 : FILE_NO_FOLLOW, &answer, err);
+    int r = ask(access, FILE_STAT, path, NULL, follow ? 0 : FILE_NO_FOLLOW, &answer, err);
     if (r < 0)
         return r;
     if (target && S_ISLNK(answer.stat.mode)) {
-        r = ask(door, FILE_READ_LINK, path, NULL, 0, &link, err);
+        r = ask(access, FILE_READ_LINK, path, NULL, 0, &link, err);
         int len = r < 0 ? r : file_read_link(link.fd, text, sizeof(text), err);
         fd_close(link.fd);
         if (len < 0)
@@ -220,28 +220,28 @@ static int join_name(
 }
 
 /* Another file system: what is there is copied and then removed. */
-static int move_by_copy(struct file_door *door, const char *from, const char *to,
+static int move_by_copy(struct file_access *access, const char *from, const char *to,
         bool no_replace, struct carrel_error *err)
 {
-    const struct files_end source = { .door = door, .path = from };
-    const struct files_end target = { .door = door, .path = to };
+    const struct files_end source = { .access = access, .path = from };
+    const struct files_end target = { .access = access, .path = to };
     AUTO(buf_finish) struct buf link = BUF_INIT(PATH_MAX);
     struct files_count count = { 0 };
     struct file_stat stat;
     struct file_stat there;
 
-    int r = files_stat(door, to, false, &there, NULL, NULL);
+    int r = files_stat(access, to, false, &there, NULL, NULL);
     if (r == 0 && (no_replace || S_ISDIR(there.mode)))
         return of_path(to, err_set_errno(err, -EEXIST, "move"), err);
     if (r == 0 && S_ISLNK(there.mode))
-        r = ask(door, FILE_REMOVE, to, NULL, 0, NULL, err);
+        r = ask(access, FILE_REMOVE, to, NULL, 0, NULL, err);
     if (r < 0 && r != -ENOENT)
         return r;
-    r = files_stat(door, from, false, &stat, &link, err);
+    r = files_stat(access, from, false, &stat, &link, err);
     if (r < 0)
         return r;
     if (S_ISLNK(stat.mode))
-        r = ask(door, FILE_SYMLINK, to, link.data, 0, NULL, err);
+        r = ask(access, FILE_SYMLINK, to, link.data, 0, NULL, err);
     else
         r = files_copy(&source, &target, NULL, &count, err);
     if (r == 0 && count.skipped > 0)
@@ -249,22 +249,22 @@ static int move_by_copy(struct file_door *door, const char *from, const char *to
                 err_set(err, -EXDEV,
                         "not all of it can be copied to another file system, and it stays"),
                 err);
-    return r < 0 ? r : files_remove_tree(door, from, err);
+    return r < 0 ? r : files_remove_tree(access, from, err);
 }
 
-int files_move(struct file_door *door, const char *from, const char *to, bool no_replace,
+int files_move(struct file_access *access, const char *from, const char *to, bool no_replace,
         struct carrel_error *err)
 {
     struct file_answer answer = FILE_ANSWER_INIT;
     char into[PATH_MAX];
 
-    int r = ask(door, FILE_STAT, to, NULL, 0, &answer, NULL);
+    int r = ask(access, FILE_STAT, to, NULL, 0, &answer, NULL);
     if (r == 0 && S_ISDIR(answer.stat.mode)) {
         r = join_name(from, to, into, err);
         if (r < 0)
             return r;
         to = into;
     }
-    r = ask(door, FILE_RENAME, from, to, no_replace ? FILE_NO_REPLACE : 0, NULL, err);
-    return r == -EXDEV ? move_by_copy(door, from, to, no_replace, err) : r;
+    r = ask(access, FILE_RENAME, from, to, no_replace ? FILE_NO_REPLACE : 0, NULL, err);
+    return r == -EXDEV ? move_by_copy(access, from, to, no_replace, err) : r;
 }

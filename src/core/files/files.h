@@ -32,7 +32,7 @@ struct files_count {
 
 /* One end of a copy. */
 struct files_end {
-    struct file_door *door; /* NULL: on the host */
+    struct file_access *access; /* NULL: on the host */
     const char *path;
 };
 
@@ -57,35 +57,35 @@ int files_copy_stream(int in, const struct files_end *to, const struct files_lim
         struct files_count *count, struct carrel_error *err);
 
 /* Writes a file's bytes to `out` (a pipe is fine), up to its end at that time. */
-int files_read(struct file_door *door, const char *path, int out, struct carrel_error *err);
+int files_read(struct file_access *access, const char *path, int out, struct carrel_error *err);
 
 /*
  * The same, and -EBUSY at the end when it changed meanwhile. A file that is over the limit is
  * refused before anything is written; its holes count.
  */
-int files_read_whole(struct file_door *door, const char *path, int out,
+int files_read_whole(struct file_access *access, const char *path, int out,
         const struct files_limits *limits, struct carrel_error *err);
 
 /* Writes what comes from `in`: `flags` O_APPEND or O_TRUNC, and O_EXCL. A link is followed. */
-int files_write(struct file_door *door, const char *path, int in, int flags, mode_t mode,
+int files_write(struct file_access *access, const char *path, int in, int flags, mode_t mode,
         struct carrel_error *err);
 
 /* With parents: those that are missing are made, and one that is there is fine. */
-int files_make_dir(struct file_door *door, const char *path, mode_t mode, bool with_parents,
+int files_make_dir(struct file_access *access, const char *path, mode_t mode, bool with_parents,
         struct carrel_error *err);
 
 /* A file, link, or empty directory. */
-int files_remove(struct file_door *door, const char *path, struct carrel_error *err);
+int files_remove(struct file_access *access, const char *path, struct carrel_error *err);
 /* A directory with all that is in it, too. No link is followed. */
-int files_remove_tree(struct file_door *door, const char *path, struct carrel_error *err);
+int files_remove_tree(struct file_access *access, const char *path, struct carrel_error *err);
 
 /* As mv(1): into `to` if that is a directory; copies where a rename cannot. */
-int files_move(struct file_door *door, const char *from, const char *to, bool no_replace,
+int files_move(struct file_access *access, const char *from, const char *to, bool no_replace,
         struct carrel_error *err);
 
 /* What a path is, a link itself unless `follow`; the text of a link is added to `target`. */
-int files_stat(struct file_door *door, const char *path, bool follow, struct file_stat *stat,
-        struct buf *target, struct carrel_error *err);
+int files_stat(struct file_access *access, const char *path, bool follow,
+        struct file_stat *stat, struct buf *target, struct carrel_error *err);
 
 struct files_entry {
     const char *name;
@@ -97,7 +97,7 @@ typedef int (*files_each)(
 
 /* The entries of a directory in the order of their bytes, or a file by the name it was given.
  */
-int files_list(struct file_door *door, const char *path, bool with_stat, files_each each,
+int files_list(struct file_access *access, const char *path, bool with_stat, files_each each,
         void *context, struct carrel_error *err);
 
 const char *files_type_name(uint32_t mode); /* "file" "directory" "link" ... */

@@ -44,14 +44,14 @@ static int open_end(
     struct file_request request = FILE_REQUEST_INIT;
     struct file_answer answer = FILE_ANSWER_INIT;
 
-    if (!end->door) {
+    if (!end->access) {
         int fd = open(path, flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
         return fd < 0 ? failed(end, -errno, "open", err) : fd;
     }
     request.op = FILE_OPEN;
     request.path = path;
     request.flags = flags;
-    int r = file_door_ask(end->door, &request, &answer, err);
+    int r = file_access_ask(end->access, &request, &answer, err);
     return r < 0 ? r : answer.fd;
 }
 
@@ -64,10 +64,10 @@ static int type_of(const struct files_end *end, mode_t *type, struct carrel_erro
     int r = 0;
 
     *type = 0;
-    if (end->door) {
+    if (end->access) {
         request.op = FILE_STAT;
         request.path = end->path;
-        r = file_door_ask(end->door, &request, &answer, err);
+        r = file_access_ask(end->access, &request, &answer, err);
         *type = r < 0 ? 0 : answer.stat.mode & S_IFMT;
         return r == -ENOENT ? 0 : r;
     }
@@ -150,7 +150,8 @@ static int find_place(const struct files_end *from, bool is_dir, const struct fi
         if (r < 0)
             return failed(from, r, "copy", err);
         place->dir = open_end(to, to->path,
-                O_RDONLY | O_DIRECTORY | (to->door || ends_in_slash(to->path) ? 0 : O_NOFOLLOW),
+                O_RDONLY | O_DIRECTORY |
+                        (to->access || ends_in_slash(to->path) ? 0 : O_NOFOLLOW),
                 err);
         return place->dir < 0 ? place->dir : 0;
     }
@@ -171,12 +172,12 @@ static int copy_to(const struct files_end *from, int fd, const struct files_end 
     struct tree_sink *sink = calloc(1, sizeof(*sink));
     if (!sink)
         return err_set_errno(err, -ENOMEM, "copy");
-    sink_to_door(sink, to->door, place->dir);
+    sink_to_door(sink, to->access, place->dir);
     AUTO(free) struct walk *walk = malloc(sizeof(*walk));
     int r = walk ? 0 : err_set_errno(err, -ENOMEM, "copy");
     if (walk) {
         *walk = walk_begin(&sink->base, count, limits);
-        walk->keeps_links_in = from->door && !to->door;
+        walk->keeps_links_in = from->access && !to->access;
         if (!place->name[0])
             sink_avoid(sink, place->dir);
         r = place->name[0] ? walk_one(walk, place->name, fd, err)
@@ -208,8 +209,8 @@ int files_copy(const struct files_end *from, const struct files_end *to,
     int r = find_place(from, S_ISDIR(st.st_mode), to, &place, err);
     if (r == 0)
         r = copy_to(from, fd, to, &place, limits, count ? count : &unused, err);
-    if (from->door)
-        r = file_door_outcome(from->door, r, err);
+    if (from->access)
+        r = file_access_outcome(from->access, r, err);
     return r < 0 ? err_wrap(err, r, "copy '%s'", shown) : 0;
 }
 
@@ -225,7 +226,7 @@ int files_copy_stream(int in, const struct files_end *to, const struct files_lim
     int r = find_place(NULL, false, to, &place, err);
     if (r < 0)
         return r;
-    sink_to_door(sink, to->door, place.dir);
+    sink_to_door(sink, to->access, place.dir);
     sink->base.data.max = limits && limits->bytes ? limits->bytes : FILES_MAX_BYTES;
     r = sink_stream(sink, place.name, in, err);
     if (r < 0)

@@ -28,7 +28,7 @@ int data_spend(struct data_budget *budget, uint64_t bytes, struct carrel_error *
 
 static int wrote(struct data_budget *budget, uint64_t bytes, struct carrel_error *err)
 {
-    return budget->door ? file_door_wrote(budget->door, bytes, err) : 0;
+    return budget->access ? file_door_wrote(budget->access, bytes, err) : 0;
 }
 
 int data_pump(int in, int out, struct data_budget *budget, struct carrel_error *err)

@@ -3,13 +3,13 @@
 #include <stdint.h>
 
 struct carrel_error;
-struct file_door;
+struct file_access;
 
 /* Counts down; what goes beyond is -EFBIG. */
 struct data_budget {
     uint64_t max;
     uint64_t used;
-    struct file_door *door; /* to the sandbox that is written to; NULL: to the host */
+    struct file_access *access; /* to the sandbox that is written to; NULL: to the host */
 };
 int data_spend(struct data_budget *budget, uint64_t bytes, struct carrel_error *err);
 

@@ -208,7 +208,7 @@ static int export_opened(struct tar_sink *sink, int fd, const char *path, struct
     return r < 0 ? r : walk_contents(walk, fd, err);
 }
 
-int files_export(struct file_door *door, const char *path, int out,
+int files_export(struct file_access *access, const char *path, int out,
         const struct files_limits *limits, struct files_count *count, struct carrel_error *err)
 {
     struct file_request request = FILE_REQUEST_INIT;
@@ -221,7 +221,7 @@ int files_export(struct file_door *door, const char *path, int out,
         return err_set_errno(err, -ENOMEM, "export");
     request.op = FILE_OPEN;
     request.path = path;
-    int r = file_door_ask(door, &request, &answer, err);
+    int r = file_access_ask(access, &request, &answer, err);
     if (r < 0)
         return r;
     AUTO(fd_close) int fd = answer.fd;
@@ -232,6 +232,6 @@ int files_export(struct file_door *door, const char *path, int out,
     sink->writer = writer;
     *walk = walk_begin(&sink->base, count, limits);
     walk->keeps_links_in = true;
-    r = file_door_outcome(door, export_opened(sink, fd, path, walk, err), err);
+    r = file_access_outcome(access, export_opened(sink, fd, path, walk, err), err);
     return r < 0 ? r : tar_writer_finish(writer, err);
 }

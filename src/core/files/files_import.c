@@ -27,7 +27,7 @@ struct made {
 };
 
 struct import {
-    struct file_door *door;
+    struct file_access *access;
     int top;
     struct tar_apart *tar;
     struct files_count *count;
@@ -47,7 +47,7 @@ static int ask(struct import *import, enum file_op op, const char *path, const c
     request.path = path;
     request.other = other;
     request.mode = 0755;
-    return file_door_ask(import->door, &request, &answer, err);
+    return file_access_ask(import->access, &request, &answer, err);
 }
 
 static int open_inside(struct import *import, const char *path, int flags, mode_t mode,
@@ -61,7 +61,7 @@ static int open_inside(struct import *import, const char *path, int flags, mode_
     request.path = path;
     request.flags = flags;
     request.mode = mode;
-    int r = file_door_ask(import->door, &request, &answer, err);
+    int r = file_access_ask(import->access, &request, &answer, err);
     return r < 0 ? r : answer.fd;
 }
 
@@ -142,7 +142,7 @@ static int fill(
             int r = fd_write_all(fd, import->chunk, (size_t)n);
             if (r < 0)
                 return err_set_errno(err, r, "write");
-            r = file_door_wrote(import->door, (uint64_t)n, err);
+            r = file_door_wrote(import->access, (uint64_t)n, err);
             if (r < 0)
                 return r;
         }
@@ -251,7 +251,7 @@ static int take_all(struct import *import, struct carrel_error *err)
     return r < 0 ? r : finish_dirs(import, err);
 }
 
-int files_import(struct file_door *door, const char *path, int in,
+int files_import(struct file_access *access, const char *path, int in,
         const struct files_limits *limits, struct files_count *count, struct carrel_error *err)
 {
     const struct tar_limits tar_limits = {
@@ -259,7 +259,7 @@ int files_import(struct file_door *door, const char *path, int in,
         .bytes = limits && limits->bytes ? limits->bytes : FILES_MAX_BYTES,
         .depth = FILES_MAX_DEPTH,
     };
-    struct import import = { .door = door, .top = -1, .count = count };
+    struct import import = { .access = access, .top = -1, .count = count };
     AUTO(tar_apart_free) struct tar_apart *tar = NULL;
     AUTO(free) char *chunk = malloc(CHUNK);
 
@@ -271,7 +271,7 @@ int files_import(struct file_door *door, const char *path, int in,
     request.op = FILE_OPEN;
     request.path = path;
     request.flags = O_RDONLY | O_DIRECTORY;
-    int r = file_door_ask(door, &request, &answer, err);
+    int r = file_access_ask(access, &request, &answer, err);
     if (r < 0)
         return r;
     top = answer.fd;

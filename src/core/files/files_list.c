@@ -13,8 +13,8 @@
 
 #define ATTEMPTS 3 /* to empty a directory that is being filled */
 
-static int ask(struct file_door *door, enum file_op op, int dir, const char *path, int flags,
-        struct file_answer *answer, struct carrel_error *err)
+static int ask(struct file_access *access, enum file_op op, int dir, const char *path,
+        int flags, struct file_answer *answer, struct carrel_error *err)
 {
     struct file_request request = FILE_REQUEST_INIT;
     struct file_answer unused = FILE_ANSWER_INIT;
@@ -23,15 +23,15 @@ static int ask(struct file_door *door, enum file_op op, int dir, const char *pat
     request.dir = dir;
     request.path = path;
     request.flags = flags;
-    return file_door_ask(door, &request, answer ? answer : &unused, err);
+    return file_access_ask(access, &request, answer ? answer : &unused, err);
 }
 
-static int open_dir(
-        struct file_door *door, int dir, const char *path, int flags, struct carrel_error *err)
+static int open_dir(struct file_access *access, int dir, const char *path, int flags,
+        struct carrel_error *err)
 {
     struct file_answer answer = FILE_ANSWER_INIT;
 
-    int r = ask(door, FILE_OPEN, dir, path, O_RDONLY | O_DIRECTORY | flags, &answer, err);
+    int r = ask(access, FILE_OPEN, dir, path, O_RDONLY | O_DIRECTORY | flags, &answer, err);
     return r < 0 ? r : answer.fd;
 }
 
@@ -76,12 +76,12 @@ static int compare(const void *a, const void *b)
     return strcmp(left, right);
 }
 
-static int read_target(struct file_door *door, int dir, const char *name,
+static int read_target(struct file_access *access, int dir, const char *name,
         char target[static PATH_MAX], struct carrel_error *err)
 {
     struct file_answer answer = FILE_ANSWER_INIT;
 
-    int r = ask(door, FILE_READ_LINK, dir, name, 0, &answer, err);
+    int r = ask(access, FILE_READ_LINK, dir, name, 0, &answer, err);
     if (r < 0)
         return r;
     r = file_read_link(answer.fd, target, PATH_MAX, err);
@@ -90,16 +90,16 @@ static int read_target(struct file_door *door, int dir, const char *name,
 }
 
 /* A link of the kernel's own has no text for others. */
-static int look_at(struct file_door *door, int dir, const char *name, files_each each,
+static int look_at(struct file_access *access, int dir, const char *name, files_each each,
         void *context, struct carrel_error *err)
 {
     struct file_answer answer = FILE_ANSWER_INIT;
     struct files_entry entry = { .name = name, .stat = &answer.stat };
     char target[PATH_MAX];
 
-    int r = ask(door, FILE_STAT, dir, name, FILE_NO_FOLLOW, &answer, err);
+    int r = ask(access, FILE_STAT, dir, name, FILE_NO_FOLLOW, &answer, err);
     if (r == 0 && S_ISLNK(answer.stat.mode)) {
-        r = read_target(door, dir, name, target, err);
+        r = read_target(access, dir, name, target, err);
         entry.target = r == 0 ? target : "";
         r = r == -ELOOP ? 0 : r;
     }
@@ -108,14 +108,14 @@ static int look_at(struct file_door *door, int dir, const char *name, files_each
     return r < 0 ? r : each(&entry, context, err);
 }
 
-int files_list(struct file_door *door, const char *path, bool with_stat, files_each each,
+int files_list(struct file_access *access, const char *path, bool with_stat, files_each each,
         void *context, struct carrel_error *err)
 {
     struct names names = NAMES_INIT;
 
-    AUTO(fd_close) int dir = open_dir(door, -1, path, 0, err);
+    AUTO(fd_close) int dir = open_dir(access, -1, path, 0, err);
     if (dir == -ENOTDIR)
-        return look_at(door, -1, path, each, context, err);
+        return look_at(access, -1, path, each, context, err);
     if (dir < 0)
         return dir;
     int r = read_names(dir, &names, err);
@@ -123,24 +123,24 @@ int files_list(struct file_door *door, const char *path, bool with_stat, files_e
         qsort(names.list, names.n, sizeof(*names.list), compare);
     for (size_t i = 0; r == 0 && i < names.n; i++) {
         const struct files_entry entry = { .name = names.list[i] };
-        r = with_stat ? look_at(door, dir, names.list[i], each, context, err)
+        r = with_stat ? look_at(access, dir, names.list[i], each, context, err)
                       : each(&entry, context, err);
     }
     names_finish(names);
-    return file_door_outcome(door, r, err);
+    return file_access_outcome(access, r, err);
 }
 
-int files_remove(struct file_door *door, const char *path, struct carrel_error *err)
+int files_remove(struct file_access *access, const char *path, struct carrel_error *err)
 {
-    int r = ask(door, FILE_REMOVE, -1, path, 0, NULL, err);
+    int r = ask(access, FILE_REMOVE, -1, path, 0, NULL, err);
 
-    return r == -EISDIR ? ask(door, FILE_REMOVE_DIR, -1, path, 0, NULL, err) : r;
+    return r == -EISDIR ? ask(access, FILE_REMOVE_DIR, -1, path, 0, NULL, err) : r;
 }
 
-static int empty(struct file_door *door, int dir, unsigned depth, struct carrel_error *err);
+static int empty(struct file_access *access, int dir, unsigned depth, struct carrel_error *err);
 
 /* A directory of this name in `dir`, or of this path. */
-static int remove_dir(struct file_door *door, int dir, const char *name, unsigned depth,
+static int remove_dir(struct file_access *access, int dir, const char *name, unsigned depth,
         struct carrel_error *err)
 {
     int r = -ENOTEMPTY;
@@ -148,34 +148,34 @@ static int remove_dir(struct file_door *door, int dir, const char *name, unsigne
     if (depth > FILES_MAX_DEPTH)
         return err_set(err, -ELOOP, "the tree is deeper than %d directories", FILES_MAX_DEPTH);
     for (int i = 0; i < ATTEMPTS && r == -ENOTEMPTY; i++) {
-        AUTO(fd_close) int fd = open_dir(door, dir, name, O_NOFOLLOW, err);
+        AUTO(fd_close) int fd = open_dir(access, dir, name, O_NOFOLLOW, err);
         if (fd < 0)
             return fd;
-        r = empty(door, fd, depth, err);
+        r = empty(access, fd, depth, err);
         if (r == 0)
-            r = ask(door, FILE_REMOVE_DIR, dir, name, 0, NULL, err);
+            r = ask(access, FILE_REMOVE_DIR, dir, name, 0, NULL, err);
     }
     return r;
 }
 
-static int empty(struct file_door *door, int dir, unsigned depth, struct carrel_error *err)
+static int empty(struct file_access *access, int dir, unsigned depth, struct carrel_error *err)
 {
     struct names names = NAMES_INIT;
 
     int r = read_names(dir, &names, err);
     for (size_t i = 0; r == 0 && i < names.n; i++) {
-        r = ask(door, FILE_REMOVE, dir, names.list[i], 0, NULL, err);
+        r = ask(access, FILE_REMOVE, dir, names.list[i], 0, NULL, err);
         if (r == -EISDIR)
-            r = remove_dir(door, dir, names.list[i], depth + 1, err);
+            r = remove_dir(access, dir, names.list[i], depth + 1, err);
         r = r == -ENOENT ? 0 : r; /* somebody was faster */
     }
     names_finish(names);
     return r;
 }
 
-int files_remove_tree(struct file_door *door, const char *path, struct carrel_error *err)
+int files_remove_tree(struct file_access *access, const char *path, struct carrel_error *err)
 {
-    int r = ask(door, FILE_REMOVE, -1, path, 0, NULL, err);
+    int r = ask(access, FILE_REMOVE, -1, path, 0, NULL, err);
 
-    return r == -EISDIR ? remove_dir(door, -1, path, 0, err) : r;
+    return r == -EISDIR ? remove_dir(access, -1, path, 0, err) : r;
 }

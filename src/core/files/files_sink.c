@@ -148,11 +148,11 @@ static int ask(struct tree_sink *sink, struct file_request request, enum file_op
     request.op = op;
     request.dir = dir;
     request.path = name;
-    int r = file_door_ask(sink->door, &request, &answer, err);
+    int r = file_access_ask(sink->access, &request, &answer, err);
     return r < 0 ? r : op == FILE_OPEN ? answer.fd : 0;
 }
 
-static int door_make_dir(
+static int access_make_dir(
         struct tree_sink *sink, int dir, const char *name, struct carrel_error *err)
 {
     struct file_request request = FILE_REQUEST_INIT;
@@ -161,7 +161,7 @@ static int door_make_dir(
     return ask(sink, request, FILE_MAKE_DIR, dir, name, err);
 }
 
-static int door_open_dir(
+static int access_open_dir(
         struct tree_sink *sink, int dir, const char *name, struct carrel_error *err)
 {
     struct file_request request = FILE_REQUEST_INIT;
@@ -170,7 +170,7 @@ static int door_open_dir(
     return ask(sink, request, FILE_OPEN, dir, name, err);
 }
 
-static int door_create(
+static int access_create(
         struct tree_sink *sink, int dir, const char *name, struct carrel_error *err)
 {
     struct file_request request = FILE_REQUEST_INIT;
@@ -180,7 +180,7 @@ static int door_create(
     return ask(sink, request, FILE_OPEN, dir, name, err);
 }
 
-static int door_symlink(struct tree_sink *sink, int dir, const char *name, const char *target,
+static int access_symlink(struct tree_sink *sink, int dir, const char *name, const char *target,
         struct carrel_error *err)
 {
     struct file_request request = FILE_REQUEST_INIT;
@@ -189,7 +189,7 @@ static int door_symlink(struct tree_sink *sink, int dir, const char *name, const
     return ask(sink, request, FILE_SYMLINK, dir, name, err);
 }
 
-static int door_set_times(struct tree_sink *sink, int dir, const char *name,
+static int access_set_times(struct tree_sink *sink, int dir, const char *name,
         const struct timespec times[2], struct carrel_error *err)
 {
     struct file_request request = FILE_REQUEST_INIT;
@@ -199,7 +199,7 @@ static int door_set_times(struct tree_sink *sink, int dir, const char *name,
     return ask(sink, request, FILE_SET_TIMES, dir, name, err);
 }
 
-static int door_replace(struct tree_sink *sink, int dir, const char *from, const char *to,
+static int access_replace(struct tree_sink *sink, int dir, const char *from, const char *to,
         struct carrel_error *err)
 {
     struct file_request request = FILE_REQUEST_INIT;
@@ -208,27 +208,27 @@ static int door_replace(struct tree_sink *sink, int dir, const char *from, const
     return ask(sink, request, FILE_RENAME, dir, from, err);
 }
 
-static int door_settle(struct tree_sink *sink, int dir, int fd, const char *from,
+static int access_settle(struct tree_sink *sink, int dir, int fd, const char *from,
         const char *to, struct carrel_error *err)
 {
     (void)fd;
-    return door_replace(sink, dir, from, to, err);
+    return access_replace(sink, dir, from, to, err);
 }
 
-static void door_remove(struct tree_sink *sink, int dir, const char *name)
+static void access_remove(struct tree_sink *sink, int dir, const char *name)
 {
     (void)ask(sink, FILE_REQUEST_INIT, FILE_REMOVE, dir, name, NULL); /* as on the host */
 }
 
-static const struct place_ops door_ops = {
-    .make_dir = door_make_dir,
-    .open_dir = door_open_dir,
-    .create = door_create,
-    .symlink = door_symlink,
-    .set_times = door_set_times,
-    .replace = door_replace,
-    .settle = door_settle,
-    .remove = door_remove,
+static const struct place_ops access_ops = {
+    .make_dir = access_make_dir,
+    .open_dir = access_open_dir,
+    .create = access_create,
+    .symlink = access_symlink,
+    .set_times = access_set_times,
+    .replace = access_replace,
+    .settle = access_settle,
+    .remove = access_remove,
 };
 
 /* --- the same for both --- */
@@ -240,7 +240,7 @@ static struct tree_sink *tree_of(struct sink *base)
 
 static const struct place_ops *place_of(const struct tree_sink *sink)
 {
-    return sink->door ? &door_ops : &host_ops;
+    return sink->access ? &access_ops : &host_ops;
 }
 
 static int top_of(const struct tree_sink *sink)
@@ -387,10 +387,10 @@ void sink_to_host(struct tree_sink *sink, int top)
     sink_to_door(sink, NULL, top);
 }
 
-void sink_to_door(struct tree_sink *sink, struct file_door *door, int top)
+void sink_to_door(struct tree_sink *sink, struct file_access *access, int top)
 {
-    sink->base = (struct sink){ .ops = &ops, .data.door = door };
-    sink->door = door;
+    sink->base = (struct sink){ .ops = &ops, .data.access = access };
+    sink->access = access;
     sink->depth = 0;
     sink->dirs[0] = top;
 }

@@ -5,7 +5,7 @@
 /* Everything goes below `top`, which stays the caller's. */
 struct tree_sink {
     struct sink base;
-    struct file_door *door; /* NULL: on the host */
+    struct file_access *access; /* NULL: on the host */
     unsigned depth;
     int dirs[FILES_MAX_DEPTH + 2]; /* dirs[0] is the top */
     bool is_new[FILES_MAX_DEPTH + 2];
@@ -16,7 +16,7 @@ struct tree_sink {
 void sink_to_host(struct tree_sink *sink, int top);
 
 /* In a sandbox: everything is made by it, under its user's rights. */
-void sink_to_door(struct tree_sink *sink, struct file_door *door, int top);
+void sink_to_door(struct tree_sink *sink, struct file_access *access, int top);
 
 /* All that comes from `in` becomes a file of this name, with permissions 644. */
 int sink_stream(struct tree_sink *sink, const char *name, int in, struct carrel_error *err);

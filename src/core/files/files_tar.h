@@ -10,7 +10,7 @@
  * file changed while it was read; what was written then is no whole archive, nor after any
  * other failure.
  */
-int files_export(struct file_door *door, const char *path, int out,
+int files_export(struct file_access *access, const char *path, int out,
         const struct files_limits *limits, struct files_count *count, struct carrel_error *err);
 
 /*
@@ -19,5 +19,5 @@ int files_export(struct file_door *door, const char *path, int out,
  * by the sandbox, under its user's rights, below that directory, through no link. Devices,
  * FIFOs and sockets are left out and counted.
  */
-int files_import(struct file_door *door, const char *path, int in,
+int files_import(struct file_access *access, const char *path, int in,
         const struct files_limits *limits, struct files_count *count, struct carrel_error *err);

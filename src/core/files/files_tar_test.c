@@ -16,7 +16,7 @@ static int export_with(const char *path, const struct files_limits *limits)
 
     CHECK(fd >= 0);
     count = (struct files_count){ 0 };
-    return files_export(&door, path, fd, limits, &count, &err);
+    return files_export(&box_access, path, fd, limits, &count, &err);
 }
 
 static int export(const char *path)
@@ -30,7 +30,7 @@ static int import_with(const char *path, const struct files_limits *limits)
 
     CHECK(fd >= 0);
     count = (struct files_count){ 0 };
-    return files_import(&door, path, fd, limits, &count, &err);
+    return files_import(&box_access, path, fd, limits, &count, &err);
 }
 
 static int import(const char *path)

@@ -12,7 +12,7 @@
 
 static int copy_out(const char *from, const char *name, struct files_count *count)
 {
-    const struct files_end source = { .door = &door, .path = from };
+    const struct files_end source = { .access = &box_access, .path = from };
     const struct files_end target = { .path = out_path(name) };
 
     return files_copy(&source, &target, NULL, count, &err);
@@ -21,7 +21,7 @@ static int copy_out(const char *from, const char *name, struct files_count *coun
 static int copy_in(const char *name, const char *to, struct files_count *count)
 {
     const struct files_end source = { .path = out_path(name) };
-    const struct files_end target = { .door = &door, .path = to };
+    const struct files_end target = { .access = &box_access, .path = to };
 
     return files_copy(&source, &target, NULL, count, &err);
 }
@@ -78,7 +78,7 @@ TEST(a_directory_is_copied_as_cp_and_docker_do)
 
 static int looks_left; /* until there is no more room */
 
-static int check_room(struct file_door *self, struct carrel_error *e)
+static int check_room(struct file_access *self, struct carrel_error *e)
 {
     (void)self;
     return --looks_left > 0 ? 0 : err_set(e, -ENOSPC, "full");
@@ -86,10 +86,10 @@ static int check_room(struct file_door *self, struct carrel_error *e)
 
 TEST(a_copy_ends_where_the_sandbox_has_no_more_room)
 {
-    const struct file_door_ops ops = { .ask = ask, .check_room = check_room };
+    const struct file_access_ops ops = { .ask = ask, .check_room = check_room };
 
     begin();
-    door.ops = &ops;
+    box_access.ops = &ops;
     (void)sh("cd $O; mkdir d; for i in 1 2 3 4; do head -c 3M /dev/urandom >d/$i; done;"
              "truncate -s 1G hole; cat d/* >all");
     looks_left = 3;
@@ -103,13 +103,13 @@ TEST(a_copy_ends_where_the_sandbox_has_no_more_room)
     CHECK_EQ(copy_in("hole", "/hole", NULL), 0); /* takes none */
     looks_left = 3;
     AUTO(fd_close) int in = open(out_path("all"), O_RDONLY | O_CLOEXEC);
-    CHECK_EQ(files_write(&door, "/all", in, O_TRUNC, 0644, &err), -ENOSPC);
+    CHECK_EQ(files_write(&box_access, "/all", in, O_TRUNC, 0644, &err), -ENOSPC);
     CHECK_STR(sh("cd $I; stat -c %s all"), "0\n");
 }
 
 static int asks_left; /* until the sandbox ends, and takes its files along */
 
-static int ask_dying(struct file_door *self, const struct file_request *request,
+static int ask_dying(struct file_access *self, const struct file_request *request,
         struct file_answer *answer, struct carrel_error *e)
 {
     if (asks_left > 0) {
@@ -131,22 +131,22 @@ static int see(const struct files_entry *entry, void *context, struct carrel_err
 
 TEST(what_went_with_the_sandbox_does_not_count_as_gone_before)
 {
-    const struct file_door_ops ops = { .ask = ask_dying };
+    const struct file_access_ops ops = { .ask = ask_dying };
     struct files_count count = { 0 };
 
     begin();
-    door.ops = &ops;
+    box_access.ops = &ops;
     (void)sh("cd $I; mkdir d; echo 1 >d/a; echo 2 >d/b");
     asks_left = 1;
     CHECK_EQ(copy_out("/d", "d", &count), -ESRCH);
     CHECK_STR(err.message, "copy '/d': the sandbox has ended");
     (void)sh("cd $I; mkdir d; echo 1 >d/a; echo 2 >d/b");
     asks_left = 1;
-    CHECK_EQ(files_list(&door, "/d", false, see, NULL, &err), -ESRCH);
+    CHECK_EQ(files_list(&box_access, "/d", false, see, NULL, &err), -ESRCH);
     asks_left = 1;
     (void)sh("cd $I; mkdir d; echo 1 >d/a");
     AUTO(fd_close) int out = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    CHECK_EQ(files_read_whole(&door, "/d/a", out, NULL, &err), -ESRCH);
+    CHECK_EQ(files_read_whole(&box_access, "/d/a", out, NULL, &err), -ESRCH);
 }
 
 TEST(links_that_lead_out_of_the_tree_do_not_reach_the_host)
@@ -258,7 +258,7 @@ TEST(a_file_that_changed_once_is_copied_again_and_one_that_goes_on_changing_is_r
     CHECK_EQ(copy_out("/file", "file", NULL), 0);
     CHECK_STR(sh("cat $O/file"), "one\nmore\n");
 
-    AUTO(fd_close) int fd = openat(door.fd, "big", O_RDWR | O_CLOEXEC);
+    AUTO(fd_close) int fd = openat(box_access.fd, "big", O_RDWR | O_CLOEXEC);
     fd_of_file = fd;
     CHECK_EQ(pthread_create(&writer, NULL, write_on, NULL), 0);
     CHECK_EQ(copy_out("/big", "big", NULL), -EBUSY);
@@ -270,7 +270,7 @@ TEST(a_file_that_changed_once_is_copied_again_and_one_that_goes_on_changing_is_r
 TEST(limits_are_kept)
 {
     const struct files_end target = { .path = outside };
-    const struct files_end source = { .door = &door, .path = "/d" };
+    const struct files_end source = { .access = &box_access, .path = "/d" };
 
     begin();
     (void)sh("cd $I; mkdir -p d; for i in 1 2 3 4 5; do echo 12345 >d/$i; done");
@@ -283,15 +283,15 @@ TEST(limits_are_kept)
             0);
     (void)sh("cd $I; p=deep; for i in $(seq 205); do p=$p/d; done; mkdir -p $p");
     CHECK_EQ(copy_out("/deep", "deep", NULL), -ELOOP);
-    CHECK_EQ(files_remove_tree(&door, "/deep", &err), -ELOOP);
+    CHECK_EQ(files_remove_tree(&box_access, "/deep", &err), -ELOOP);
     CHECK(strstr(err.message, "deeper than 200"));
 }
 
 TEST(a_copy_into_itself_ends)
 {
-    const struct files_end from = { .door = &door, .path = "/a" };
-    const struct files_end to = { .door = &door, .path = "/a/b" };
-    const struct files_end contents = { .door = &door, .path = "/a/." };
+    const struct files_end from = { .access = &box_access, .path = "/a" };
+    const struct files_end to = { .access = &box_access, .path = "/a/b" };
+    const struct files_end contents = { .access = &box_access, .path = "/a/." };
 
     begin();
     (void)sh("cd $I; mkdir -p a/x; echo >a/x/file");
@@ -318,14 +318,14 @@ TEST(names_of_any_bytes_come_along_and_messages_stay_harmless)
 TEST(directories_are_made_with_their_parents)
 {
     begin();
-    CHECK_EQ(files_make_dir(&door, "/a/b", 0700, false, &err), -ENOENT);
-    CHECK_EQ(files_make_dir(&door, "/a//b/c/", 0700, true, &err), 0);
-    CHECK_EQ(files_make_dir(&door, "a/b/c/d", 0700, true, &err), 0);
-    CHECK_EQ(files_make_dir(&door, "/a/b", 0700, true, &err), 0);
-    CHECK_EQ(files_make_dir(&door, "/a/b", 0700, false, &err), -EEXIST);
+    CHECK_EQ(files_make_dir(&box_access, "/a/b", 0700, false, &err), -ENOENT);
+    CHECK_EQ(files_make_dir(&box_access, "/a//b/c/", 0700, true, &err), 0);
+    CHECK_EQ(files_make_dir(&box_access, "a/b/c/d", 0700, true, &err), 0);
+    CHECK_EQ(files_make_dir(&box_access, "/a/b", 0700, true, &err), 0);
+    CHECK_EQ(files_make_dir(&box_access, "/a/b", 0700, false, &err), -EEXIST);
     CHECK_STR(sh("cd $I; stat -c '%n %a' a a/b a/b/c; touch f"), "a 755\na/b 755\na/b/c 700\n");
-    CHECK_EQ(files_make_dir(&door, "/f", 0700, true, &err), -EEXIST);
-    CHECK_EQ(files_make_dir(&door, "/f/x", 0700, true, &err), -ENOTDIR);
+    CHECK_EQ(files_make_dir(&box_access, "/f", 0700, true, &err), -EEXIST);
+    CHECK_EQ(files_make_dir(&box_access, "/f/x", 0700, true, &err), -ENOTDIR);
 }
 
 TEST(a_tree_is_removed_without_following_its_links)
@@ -333,12 +333,12 @@ TEST(a_tree_is_removed_without_following_its_links)
     begin();
     (void)sh("cd $I; mkdir -p d/e/f keep; echo >keep/it; ln -s ../keep d/link; echo >d/e/x;"
              "ln -s /keep l; ln -s d way");
-    CHECK_EQ(files_remove(&door, "/d", &err), -ENOTEMPTY);
-    CHECK_EQ(files_remove(&door, "/d/e/f", &err), 0);
-    CHECK_EQ(files_remove_tree(&door, "/d", &err), 0);
-    CHECK_EQ(files_remove_tree(&door, "/l", &err), 0);
-    CHECK_EQ(files_remove(&door, "/way", &err), 0);
-    CHECK_EQ(files_remove_tree(&door, "/none", &err), -ENOENT);
+    CHECK_EQ(files_remove(&box_access, "/d", &err), -ENOTEMPTY);
+    CHECK_EQ(files_remove(&box_access, "/d/e/f", &err), 0);
+    CHECK_EQ(files_remove_tree(&box_access, "/d", &err), 0);
+    CHECK_EQ(files_remove_tree(&box_access, "/l", &err), 0);
+    CHECK_EQ(files_remove(&box_access, "/way", &err), 0);
+    CHECK_EQ(files_remove_tree(&box_access, "/none", &err), -ENOENT);
     CHECK_STR(sh("cd $I; find . | sort"), ".\n./keep\n./keep/it\n");
 }
 
@@ -346,12 +346,12 @@ TEST(things_are_moved_into_directories_and_over_files)
 {
     begin();
     (void)sh("cd $I; mkdir d; echo 1 >one; echo 2 >two; echo 3 >three");
-    CHECK_EQ(files_move(&door, "/one", "/two", true, &err), -EEXIST);
-    CHECK_EQ(files_move(&door, "/one", "/two", false, &err), 0);
-    CHECK_EQ(files_move(&door, "/two", "/d", true, &err), 0);
-    CHECK_EQ(files_move(&door, "/three", "/d/", true, &err), 0);
-    CHECK_EQ(files_move(&door, "/none", "/d", true, &err), -ENOENT);
-    CHECK_EQ(files_move(&door, "/d", "/d/sub", false, &err), -EINVAL);
+    CHECK_EQ(files_move(&box_access, "/one", "/two", true, &err), -EEXIST);
+    CHECK_EQ(files_move(&box_access, "/one", "/two", false, &err), 0);
+    CHECK_EQ(files_move(&box_access, "/two", "/d", true, &err), 0);
+    CHECK_EQ(files_move(&box_access, "/three", "/d/", true, &err), 0);
+    CHECK_EQ(files_move(&box_access, "/none", "/d", true, &err), -ENOENT);
+    CHECK_EQ(files_move(&box_access, "/d", "/d/sub", false, &err), -EINVAL);
     CHECK_STR(sh("cd $I; cat d/two d/three; ls"), "1\n3\nd\n");
 }
 
@@ -360,17 +360,17 @@ TEST(a_file_is_read_written_and_appended_to)
     begin();
     (void)sh("printf 'some text' >$O/from");
     AUTO(fd_close) int in = open(out_path("from"), O_RDONLY | O_CLOEXEC);
-    CHECK_EQ(files_write(&door, "/new", in, O_TRUNC | O_EXCL, 0640, &err), 0);
-    CHECK_EQ(files_write(&door, "/new", in, O_TRUNC | O_EXCL, 0640, &err), -EEXIST);
+    CHECK_EQ(files_write(&box_access, "/new", in, O_TRUNC | O_EXCL, 0640, &err), 0);
+    CHECK_EQ(files_write(&box_access, "/new", in, O_TRUNC | O_EXCL, 0640, &err), -EEXIST);
     CHECK_EQ(lseek(in, 0, SEEK_SET), 0);
-    CHECK_EQ(files_write(&door, "/new", in, O_APPEND, 0640, &err), 0);
+    CHECK_EQ(files_write(&box_access, "/new", in, O_APPEND, 0640, &err), 0);
     CHECK_STR(sh("cat $I/new"), "some textsome text");
     AUTO(fd_close) int out = open(out_path("to"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    CHECK_EQ(files_read(&door, "/new", out, &err), 0);
-    CHECK_EQ(files_read_whole(&door, "new", out, NULL, &err), 0);
+    CHECK_EQ(files_read(&box_access, "/new", out, &err), 0);
+    CHECK_EQ(files_read_whole(&box_access, "new", out, NULL, &err), 0);
     CHECK_STR(sh("cat $O/to"), "some textsome textsome textsome text");
-    CHECK_EQ(files_read(&door, "/", out, &err), -EISDIR);
-    CHECK_EQ(files_read(&door, "/none", out, &err), -ENOENT);
+    CHECK_EQ(files_read(&box_access, "/", out, &err), -EISDIR);
+    CHECK_EQ(files_read(&box_access, "/none", out, &err), -ENOENT);
 }
 
 TEST(that_a_file_changed_is_found_out_afterwards)
@@ -379,7 +379,7 @@ TEST(that_a_file_changed_is_found_out_afterwards)
 
     begin();
     (void)sh("echo one >$I/file");
-    AUTO(fd_close) int fd = openat(door.fd, "file", O_RDONLY | O_CLOEXEC);
+    AUTO(fd_close) int fd = openat(box_access.fd, "file", O_RDONLY | O_CLOEXEC);
     CHECK_EQ(fstat(fd, &st), 0);
     CHECK_EQ(data_check_same(fd, &st, &err), 0);
     append();
@@ -401,16 +401,16 @@ TEST(a_directory_is_listed_in_order)
 
     begin();
     (void)sh("cd $I; mkdir d d/sub; echo >d/b; echo >d/a; ln -s /x d/c; mkfifo d/f");
-    CHECK_EQ(files_list(&door, "/d", true, note, &text, &err), 0);
+    CHECK_EQ(files_list(&box_access, "/d", true, note, &text, &err), 0);
     CHECK_STR(text.data, "a file -\nb file -\nc link /x\nf fifo -\nsub directory -\n");
     buf_clear(&text);
-    CHECK_EQ(files_list(&door, "/d", false, note, &text, &err), 0);
+    CHECK_EQ(files_list(&box_access, "/d", false, note, &text, &err), 0);
     CHECK_STR(text.data, "a ? -\nb ? -\nc ? -\nf ? -\nsub ? -\n");
     buf_clear(&text);
-    CHECK_EQ(files_list(&door, "/d/a", true, note, &text, &err), 0);
-    CHECK_EQ(files_list(&door, "/d/f", true, note, &text, &err), 0);
+    CHECK_EQ(files_list(&box_access, "/d/a", true, note, &text, &err), 0);
+    CHECK_EQ(files_list(&box_access, "/d/f", true, note, &text, &err), 0);
     CHECK_STR(text.data, "/d/a file -\n/d/f fifo -\n");
-    CHECK_EQ(files_list(&door, "/none", true, note, &text, &err), -ENOENT);
+    CHECK_EQ(files_list(&box_access, "/none", true, note, &text, &err), -ENOENT);
 }
 
 /* What was told so far, one line each, and what is done when the watch stands. */
@@ -439,7 +439,7 @@ static const char *watch(const char *path, bool is_deep, const char *line)
 
     buf_finish(told.text);
     told = (struct told){ .text = BUF_INIT(1 << 20), .line = line };
-    CHECK_EQ(files_watch(&door, path, is_deep, hear, &told, &err), 0);
+    CHECK_EQ(files_watch(&box_access, path, is_deep, hear, &told, &err), 0);
     return told.text.data;
 }
 
@@ -485,5 +485,5 @@ TEST(a_watch_ends_with_what_it_watches)
     CHECK_STR(watch("/d", true, "rmdir $I/d"), "remove /d/\n");
     CHECK_STR(watch("/file", true, "echo x >>$I/file; rm $I/file"),
             "write /file\nchmod /file\nremove /file\n");
-    CHECK_EQ(files_watch(&door, "/none", false, hear, NULL, &err), -ENOENT);
+    CHECK_EQ(files_watch(&box_access, "/none", false, hear, NULL, &err), -ENOENT);
 }

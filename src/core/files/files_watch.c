@@ -30,7 +30,7 @@ struct watched {
 };
 
 struct watcher {
-    struct file_door *door;
+    struct file_access *access;
     const char *path;
     bool is_deep;
     watch_each each;
@@ -151,7 +151,7 @@ static int add_watch(struct watcher *w, const char *below, struct carrel_error *
     request.flags = w->top < 0 ? 0 : FILE_NO_FOLLOW;
     request.watch = w->notes;
     request.events = EVENTS | (w->top < 0 ? 0U : IN_ONLYDIR);
-    int r = file_door_ask(w->door, &request, &answer, err);
+    int r = file_access_ask(w->access, &request, &answer, err);
     if (r == -ENOSPC)
         return err_set(err, r,
                 "more directories than this user may watch; see fs.inotify.max_user_watches");
@@ -216,7 +216,7 @@ static int look_into(struct watcher *w, const char *below, unsigned depth, enum 
         request.dir = w->top;
         request.path = below[0] ? below : ".";
         request.flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
-        r = file_door_ask(w->door, &request, &answer, err);
+        r = file_access_ask(w->access, &request, &answer, err);
     }
     if (depth > 0 && has_gone(r))
         return 0;
@@ -371,7 +371,7 @@ static int look_at_sandbox(struct watcher *w, struct carrel_error *err)
 {
     struct sandbox_event event;
 
-    int r = sandbox_next_event(w->door->box, &event, err);
+    int r = sandbox_next_event(w->access->box, &event, err);
     return r < 0 ? r : event.kind == EVENT_GONE;
 }
 
@@ -395,7 +395,7 @@ static int follow(struct watcher *w, struct carrel_error *err)
     while (r == 0) {
         struct pollfd watch[] = {
             { .fd = w->notes, .events = POLLIN },
-            { .fd = w->door->box ? w->door->box->event_fd : -1, .events = POLLIN },
+            { .fd = w->access->box ? w->access->box->event_fd : -1, .events = POLLIN },
         };
         int ready = poll(watch, ARRAY_LEN(watch), w->moved.path ? PAIR_MS : LOOK_MS);
         if (ready < 0 && errno != EINTR)
@@ -421,16 +421,16 @@ static int open_top(struct watcher *w, struct carrel_error *err)
     request.op = FILE_OPEN;
     request.path = w->path;
     request.flags = O_RDONLY | O_DIRECTORY;
-    int r = file_door_ask(w->door, &request, &answer, err);
+    int r = file_access_ask(w->access, &request, &answer, err);
     w->top = r < 0 ? -1 : answer.fd;
     return r == -ENOTDIR ? 0 : r;
 }
 
-int files_watch(struct file_door *door, const char *path, bool with_subdirectories,
+int files_watch(struct file_access *access, const char *path, bool with_subdirectories,
         watch_each each, void *context, struct carrel_error *err)
 {
     struct watcher w = {
-        .door = door,
+        .access = access,
         .path = path,
         .each = each,
         .context = context,

@@ -34,5 +34,5 @@ typedef int (*watch_each)(
  * itself is removed or the sandbox ends. With subdirectories: those too, and those that come;
  * what was made in a new one before it was looked at is told of as created, some of it twice.
  */
-int files_watch(struct file_door *door, const char *path, bool with_subdirectories,
+int files_watch(struct file_access *access, const char *path, bool with_subdirectories,
         watch_each each, void *context, struct carrel_error *err);
