@@ -57,24 +57,24 @@ static int measure(struct runtime *runtime, const char *repo, char *const *files
     char run[32];
 
     (void)snprintf(run, sizeof(run), "B-%d-%d", (int)getpid(), round);
-    const struct workplace_request request = {
+    const struct worktree_request request = {
         .options = &options, .runtime = runtime, .spec = &spec, .task = "bench", .run = run
     };
-    AUTO(workplace_free) struct workplace *place = NULL;
+    AUTO(worktree_free) struct worktree *worktree = NULL;
     uint64_t began = clock_ns();
-    if (workplace_open(&request, &place, &err) < 0)
+    if (worktree_open(&request, &worktree, &err) < 0)
         return fail("create");
     printf("create %" PRIu64 "\n", (clock_ns() - began) / 1000);
-    if (upper_usage(place->ws->dir, UINT64_MAX, &bytes, &inodes, &err) < 0)
+    if (upper_usage(worktree->ws->dir, UINT64_MAX, &bytes, &inodes, &err) < 0)
         return fail("disk");
     printf("disk %" PRIu64 "\n", bytes);
 
     for (; *files; files++)
-        if (change(place->ws, *files, round) < 0)
+        if (change(worktree->ws, *files, round) < 0)
             return fail("change");
     began = clock_ns();
     const struct picture_bounds bounds = { .max_bytes = UINT64_MAX, .disk_bytes = UINT64_MAX };
-    if (picture_take(place, runtime, &bounds, &picture, &err) < 0)
+    if (picture_take(worktree, runtime, &bounds, &picture, &err) < 0)
         return fail("commit");
     printf("commit %" PRIu64 "\n", (clock_ns() - began) / 1000);
     picture_finish(&picture);

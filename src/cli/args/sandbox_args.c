@@ -22,7 +22,7 @@ int living_take_name(void *target, const char *value, struct carrel_error *err)
     return 0;
 }
 
-int living_take_from(void *target, const char *value, struct carrel_error *err)
+int sandbox_take_from(void *target, const char *value, struct carrel_error *err)
 {
     (void)err;
     ((struct living_args *)target)->from = value;

@@ -48,7 +48,7 @@ int living_args_parse(struct living_args *args, const struct living_command *com
         char **argv, struct carrel_error *err);
 
 int living_take_name(void *target, const char *value, struct carrel_error *err);
-int living_take_from(void *target, const char *value, struct carrel_error *err);
+int sandbox_take_from(void *target, const char *value, struct carrel_error *err);
 int living_take_label(void *target, const char *value, struct carrel_error *err);
 int living_take_lease(void *target, const char *value, struct carrel_error *err);
 int living_take_idle(void *target, const char *value, struct carrel_error *err);

@@ -20,7 +20,7 @@ static const struct option_row rows[] = {
     { "name", "NAME", "what to call it besides its id; unique among the living",
             .take = living_take_name },
     { "label", "NAME=VALUE", "a label; may be given several times", .take = living_take_label },
-    { "from", "SNAPSHOT", "begin with the files of a snapshot", .take = living_take_from },
+    { "from", "SNAPSHOT", "begin with the files of a snapshot", .take = sandbox_take_from },
     { "lease", "TIME|none", "end it after this long, unless renewed: 1h (default)",
             .take = living_take_lease },
     { "idle", "TIME|none", "end it when nobody used it for this long: none (default)",

@@ -102,12 +102,12 @@ int living_create(const struct living_request *request, char id[static REGISTRY_
     static const char *const no_program[] = { NULL };
     struct carrel_run_options options = *request->options;
     AUTO(policy_free) struct policy *policy = NULL;
-    AUTO(beginning_free) struct beginning *beginning = NULL;
+    AUTO(from_snapshot_free) struct from_snapshot *beginning = NULL;
 
     options.argv = no_program;
     int r = check_request(request, err);
     if (r == 0 && request->from)
-        r = beginning_find(request->from, &options, &beginning, err);
+        r = from_snapshot_find(request->from, &options, &beginning, err);
     if (r == 0)
         r = run_load_policy(&options, &policy, err);
     if (r < 0)

@@ -22,9 +22,9 @@ struct place {
         .dir = -1                                                                              \
     }
 
-static void place_close(struct place place)
+static void place_close(struct place worktree)
 {
-    fd_close(place.dir);
+    fd_close(worktree.dir);
 }
 DEFINE_AUTO(struct place, place_close)
 
@@ -101,22 +101,22 @@ static int last_name(const char *path, char name[static NAME_MAX + 1], size_t *p
 }
 
 static int open_parent(
-        const struct files_end *to, struct place *place, struct carrel_error *err)
+        const struct files_end *to, struct place *worktree, struct carrel_error *err)
 {
     char parent[PATH_MAX];
     size_t len = 0;
 
-    int r = last_name(to->path, place->name, &len);
+    int r = last_name(to->path, worktree->name, &len);
     if (r == 0 && len >= sizeof(parent))
         r = -ENAMETOOLONG;
-    if (r == 0 && !place->name[0])
+    if (r == 0 && !worktree->name[0])
         r = -ENOENT;
     if (r < 0)
         return failed(to, r, "copy to", err);
     memcpy(parent, to->path, len);
     parent[len] = '\0';
-    place->dir = open_end(to, len > 0 ? parent : ".", O_RDONLY | O_DIRECTORY, err);
-    return place->dir < 0 ? place->dir : 0;
+    worktree->dir = open_end(to, len > 0 ? parent : ".", O_RDONLY | O_DIRECTORY, err);
+    return worktree->dir < 0 ? worktree->dir : 0;
 }
 
 static bool ends_in_slash(const char *path)
@@ -128,7 +128,7 @@ static bool ends_in_slash(const char *path)
 
 /* As cp and docker cp do it. `from` is NULL for a stream, which has no name of its own. */
 static int find_place(const struct files_end *from, bool is_dir, const struct files_end *to,
-        struct place *place, struct carrel_error *err)
+        struct place *worktree, struct carrel_error *err)
 {
     char shown[300];
     mode_t type = 0;
@@ -146,14 +146,14 @@ static int find_place(const struct files_end *from, bool is_dir, const struct fi
         return err_set(
                 err, -EISDIR, "'%s' is a directory; a stream needs the name of a file", shown);
     if (S_ISDIR(type)) {
-        r = last_name(from->path, place->name, &unused);
+        r = last_name(from->path, worktree->name, &unused);
         if (r < 0)
             return failed(from, r, "copy", err);
-        place->dir = open_end(to, to->path,
+        worktree->dir = open_end(to, to->path,
                 O_RDONLY | O_DIRECTORY |
                         (to->access || ends_in_slash(to->path) ? 0 : O_NOFOLLOW),
                 err);
-        return place->dir < 0 ? place->dir : 0;
+        return worktree->dir < 0 ? worktree->dir : 0;
     }
     if (type && is_dir)
         return err_set(
@@ -162,26 +162,26 @@ static int find_place(const struct files_end *from, bool is_dir, const struct fi
         return err_set(err, -EEXIST, "'%s' is there, and is neither file nor directory", shown);
     if (!is_dir && ends_in_slash(to->path))
         return err_set(err, -ENOENT, "there is no directory '%s'", shown);
-    return open_parent(to, place, err);
+    return open_parent(to, worktree, err);
 }
 
 static int copy_to(const struct files_end *from, int fd, const struct files_end *to,
-        const struct place *place, const struct files_limits *limits, struct files_count *count,
-        struct carrel_error *err)
+        const struct place *worktree, const struct files_limits *limits,
+        struct files_count *count, struct carrel_error *err)
 {
     struct tree_sink *sink = calloc(1, sizeof(*sink));
     if (!sink)
         return err_set_errno(err, -ENOMEM, "copy");
-    sink_to_door(sink, to->access, place->dir);
+    sink_to_door(sink, to->access, worktree->dir);
     AUTO(free) struct walk *walk = malloc(sizeof(*walk));
     int r = walk ? 0 : err_set_errno(err, -ENOMEM, "copy");
     if (walk) {
         *walk = walk_begin(&sink->base, count, limits);
         walk->keeps_links_in = from->access && !to->access;
-        if (!place->name[0])
-            sink_avoid(sink, place->dir);
-        r = place->name[0] ? walk_one(walk, place->name, fd, err)
-                           : walk_contents(walk, fd, err);
+        if (!worktree->name[0])
+            sink_avoid(sink, worktree->dir);
+        r = worktree->name[0] ? walk_one(walk, worktree->name, fd, err)
+                              : walk_contents(walk, fd, err);
     }
     sink_finish(sink);
     free(sink);
@@ -191,7 +191,7 @@ static int copy_to(const struct files_end *from, int fd, const struct files_end 
 int files_copy(const struct files_end *from, const struct files_end *to,
         const struct files_limits *limits, struct files_count *count, struct carrel_error *err)
 {
-    AUTO(place_close) struct place place = PLACE_INIT;
+    AUTO(place_close) struct place worktree = PLACE_INIT;
     struct files_count unused = { 0 };
     struct stat st;
     char shown[300];
@@ -206,9 +206,9 @@ int files_copy(const struct files_end *from, const struct files_end *to,
         return err_set(err, -EINVAL, "'%s' is neither a file nor a directory", shown);
     if (S_ISDIR(st.st_mode) && walk_is_made_up(fd))
         return err_set(err, -EINVAL, "'%s': the kernel makes up what is in it", shown);
-    int r = find_place(from, S_ISDIR(st.st_mode), to, &place, err);
+    int r = find_place(from, S_ISDIR(st.st_mode), to, &worktree, err);
     if (r == 0)
-        r = copy_to(from, fd, to, &place, limits, count ? count : &unused, err);
+        r = copy_to(from, fd, to, &worktree, limits, count ? count : &unused, err);
     if (from->access)
         r = file_access_outcome(from->access, r, err);
     return r < 0 ? err_wrap(err, r, "copy '%s'", shown) : 0;
@@ -217,18 +217,18 @@ int files_copy(const struct files_end *from, const struct files_end *to,
 int files_copy_stream(int in, const struct files_end *to, const struct files_limits *limits,
         struct files_count *count, struct carrel_error *err)
 {
-    AUTO(place_close) struct place place = PLACE_INIT;
+    AUTO(place_close) struct place worktree = PLACE_INIT;
     AUTO(free) struct tree_sink *sink = calloc(1, sizeof(*sink));
     char shown[300];
 
     if (!sink)
         return err_set_errno(err, -ENOMEM, "copy");
-    int r = find_place(NULL, false, to, &place, err);
+    int r = find_place(NULL, false, to, &worktree, err);
     if (r < 0)
         return r;
-    sink_to_door(sink, to->access, place.dir);
+    sink_to_door(sink, to->access, worktree.dir);
     sink->base.data.max = limits && limits->bytes ? limits->bytes : FILES_MAX_BYTES;
-    r = sink_stream(sink, place.name, in, err);
+    r = sink_stream(sink, worktree.name, in, err);
     if (r < 0)
         return err_wrap(
                 err, r, "'%s'", str_escape(to->path, strlen(to->path), shown, sizeof(shown)));

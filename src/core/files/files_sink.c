@@ -328,18 +328,18 @@ static int hide_temporary(const char *temporary, int code, struct carrel_error *
 static int put(struct tree_sink *sink, const char *name, int fd, const struct stat *st,
         struct carrel_error *err)
 {
-    const struct place_ops *place = place_of(sink);
+    const struct place_ops *worktree = place_of(sink);
     char temporary[32];
 
     sink_temporary_name(temporary);
-    AUTO(fd_close) int out = place->create(sink, top_of(sink), temporary, err);
+    AUTO(fd_close) int out = worktree->create(sink, top_of(sink), temporary, err);
     if (out < 0)
         return hide_temporary(temporary, out, err);
     int r = fill(sink, fd, out, st, err);
     if (r == 0)
-        r = place->settle(sink, top_of(sink), out, temporary, name, err);
+        r = worktree->settle(sink, top_of(sink), out, temporary, name, err);
     if (r < 0)
-        place->remove(sink, top_of(sink), temporary);
+        worktree->remove(sink, top_of(sink), temporary);
     return r;
 }
 
@@ -358,20 +358,20 @@ static int take_link(struct sink *base, const char *name, const char *target,
         const struct stat *st, struct carrel_error *err)
 {
     struct tree_sink *sink = tree_of(base);
-    const struct place_ops *place = place_of(sink);
+    const struct place_ops *worktree = place_of(sink);
     struct timespec times[2];
     char temporary[32];
 
     times_of(st, times);
     sink_temporary_name(temporary);
-    int r = place->symlink(sink, top_of(sink), temporary, target, err);
+    int r = worktree->symlink(sink, top_of(sink), temporary, target, err);
     if (r < 0)
         return hide_temporary(temporary, r, err);
-    r = place->set_times(sink, top_of(sink), temporary, times, err);
+    r = worktree->set_times(sink, top_of(sink), temporary, times, err);
     if (r == 0)
-        r = place->replace(sink, top_of(sink), temporary, name, err);
+        r = worktree->replace(sink, top_of(sink), temporary, name, err);
     if (r < 0)
-        place->remove(sink, top_of(sink), temporary);
+        worktree->remove(sink, top_of(sink), temporary);
     return r;
 }
 

@@ -15,25 +15,25 @@
  * Words for a commit that is on the branch already make another one of it. Whoever has the old
  * one in a branch of theirs would have the work twice then.
  */
-static int may_reword(const struct workplace *place, const char *branch, const char *message,
+static int may_reword(const struct worktree *worktree, const char *branch, const char *message,
         struct carrel_error *err)
 {
-    const struct workspace *ws = place->ws;
+    const struct workspace *ws = worktree->ws;
 
     if (!message || strcmp(ws->snapshot, ws->tip) == 0)
         return 0;
-    if (!ref_others_have(place->repo, branch, ws->snapshot))
+    if (!ref_others_have(worktree->repo, branch, ws->snapshot))
         return 1;
     return err_set(
             err, -EEXIST, "its work is committed and another branch has it: the message stays");
 }
 
 /* The snapshot again, with the caller's words and the seal of the run's journal. */
-static int reword(struct workplace *place, const char *quarantine, const char *message,
+static int reword(struct worktree *worktree, const char *quarantine, const char *message,
         const char *seal, struct carrel_error *err)
 {
-    struct workspace *ws = place->ws;
-    struct git git = harvest_git(place->repo, quarantine);
+    struct workspace *ws = worktree->ws;
+    struct git git = harvest_git(worktree->repo, quarantine);
     char tree[OID_MAX + 8];
     AUTO(buf_finish) struct buf out = BUF_INIT(OID_MAX + 1);
     AUTO(buf_finish) struct buf text = BUF_INIT(2U << 20);
@@ -86,22 +86,22 @@ static int check_branch(const struct workspace *ws, const char *at, struct carre
             ws->branch, at, ws->branch, ws->branch, left);
 }
 
-static int publish(struct workplace *place, const char *quarantine, const char *branch,
+static int publish(struct worktree *worktree, const char *quarantine, const char *branch,
         const char *old, struct carrel_error *err)
 {
-    struct workspace *ws = place->ws;
+    struct workspace *ws = worktree->ws;
 
     memcpy(ws->branch_to, ws->snapshot, sizeof(ws->branch_to));
     int r = workspace_save(ws, err); /* before: else we would not know our own work again */
     return r < 0 ? r
-                 : harvest_publish(place->repo, quarantine, branch, ws->base, ws->snapshot, old,
-                           "carrel: run", err);
+                 : harvest_publish(worktree->repo, quarantine, branch, ws->base, ws->snapshot,
+                           old, "carrel: run", err);
 }
 
-int land_commit(struct workplace *place, const char *message, const char *seal,
+int land_commit(struct worktree *worktree, const char *message, const char *seal,
         char commit[static OID_MAX], struct carrel_error *err)
 {
-    struct workspace *ws = place->ws;
+    struct workspace *ws = worktree->ws;
     char quarantine[PATH_MAX];
     char branch[NAME_BRANCH_MAX + 16];
     char old[OID_MAX];
@@ -112,9 +112,9 @@ int land_commit(struct workplace *place, const char *message, const char *seal,
                 "it",
                 ws->run);
     (void)snprintf(branch, sizeof(branch), "refs/heads/%s", ws->branch);
-    int r = quarantine_path(place, quarantine, err);
+    int r = quarantine_path(worktree, quarantine, err);
     if (r == 0)
-        r = ref_read(place->repo, branch, old, err);
+        r = ref_read(worktree->repo, branch, old, err);
     if (r == -ENOENT)
         r = err_set(err, r,
                 "branch '%s' was deleted; 'carrel workspace repair %s/%s' makes it anew",
@@ -125,11 +125,11 @@ int land_commit(struct workplace *place, const char *message, const char *seal,
         return err_wrap(err, r, "commit run '%s'", ws->run);
     bool is_there = strcmp(old, ws->snapshot) == 0;
     if (is_there)
-        r = may_reword(place, branch, message, err);
+        r = may_reword(worktree, branch, message, err);
     if (!is_there || r > 0) {
-        r = reword(place, quarantine, message, seal, err);
+        r = reword(worktree, quarantine, message, seal, err);
         if (r == 0)
-            r = publish(place, quarantine, branch, old, err);
+            r = publish(worktree, quarantine, branch, old, err);
     }
     if (r == 0) {
         memcpy(ws->branch_at, ws->snapshot, sizeof(ws->branch_at));
@@ -144,18 +144,18 @@ int land_commit(struct workplace *place, const char *message, const char *seal,
 }
 
 /* The files of the snapshot, whatever it is called. */
-static int find_tree(const struct workplace *place, char tree[static OID_MAX])
+static int find_tree(const struct worktree *worktree, char tree[static OID_MAX])
 {
     char quarantine[PATH_MAX];
     char name[OID_MAX + 8];
     AUTO(buf_finish) struct buf out = BUF_INIT(OID_MAX + 1);
     struct git_io io = GIT_IO_INIT;
 
-    int r = quarantine_path(place, quarantine, NULL);
+    int r = quarantine_path(worktree, quarantine, NULL);
     if (r < 0)
         return r;
-    struct git git = harvest_git(place->repo, quarantine);
-    (void)snprintf(name, sizeof(name), "%s^{tree}", place->ws->snapshot);
+    struct git git = harvest_git(worktree->repo, quarantine);
+    (void)snprintf(name, sizeof(name), "%s^{tree}", worktree->ws->snapshot);
     io.output = &out;
     r = git_expect(&git, GIT_ARGS("rev-parse", "--verify", "-q", name), &io, NULL);
     if (r < 0)
@@ -167,52 +167,52 @@ static int find_tree(const struct workplace *place, char tree[static OID_MAX])
 }
 
 /* What fails here only makes carrel more careful: the work counts as nowhere else. */
-static void note_applied(struct workplace *place)
+static void note_applied(struct worktree *worktree)
 {
-    struct workspace *ws = place->ws;
+    struct workspace *ws = worktree->ws;
 
-    if (find_tree(place, ws->applied_tree) < 0)
+    if (find_tree(worktree, ws->applied_tree) < 0)
         return;
     memcpy(ws->applied, ws->snapshot, sizeof(ws->applied));
     (void)workspace_save(ws, NULL);
 }
 
-void land_recognise(struct workplace *place)
+void land_recognise(struct worktree *worktree)
 {
-    struct workspace *ws = place->ws;
+    struct workspace *ws = worktree->ws;
     char tree[OID_MAX];
 
     if (!ws->applied[0] || !ws->snapshot[0] || strcmp(ws->applied, ws->snapshot) == 0 ||
-            find_tree(place, tree) < 0 || strcmp(tree, ws->applied_tree) != 0)
+            find_tree(worktree, tree) < 0 || strcmp(tree, ws->applied_tree) != 0)
         return;
     memcpy(ws->applied, ws->snapshot, sizeof(ws->applied));
     (void)workspace_save(ws, NULL); /* as above */
 }
 
-int land_apply(struct workplace *place, enum apply_how how, const char *seal,
+int land_apply(struct worktree *worktree, enum apply_how how, const char *seal,
         struct apply_outcome *out, struct carrel_error *err)
 {
-    struct workspace *ws = place->ws;
+    struct workspace *ws = worktree->ws;
     char quarantine[PATH_MAX];
     char commit[OID_MAX];
     AUTO(repo_free) struct repo *now = NULL;
     const struct repo *target;
 
-    int r = target_find(place, &target, err);
+    int r = target_find(worktree, &target, err);
     if (r < 0)
         return r;
-    r = quarantine_path(place, quarantine, err);
+    r = quarantine_path(worktree, quarantine, err);
     if (r == 0 && how != APPLY_FILES)
-        r = land_commit(place, NULL, seal, commit, err);
+        r = land_commit(worktree, NULL, seal, commit, err);
     if (r == 0 &&
             ws->is_folder) /* as it is now: only what changed since the run is in the way */
-        r = folder_snapshot(place->state, ws->top, &now, commit, err);
+        r = folder_snapshot(worktree->state, ws->top, &now, commit, err);
     if (r == 0)
         r = apply_result(target, how == APPLY_FILES ? quarantine : NULL, ws->base, ws->snapshot,
                 how, out, err);
     if (r < 0)
         return err_wrap(err, r, "apply run '%s'", ws->run);
     if (how == APPLY_FILES && out->n_conflicts == 0)
-        note_applied(place);
+        note_applied(worktree);
     return 0;
 }

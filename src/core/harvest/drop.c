@@ -44,7 +44,7 @@ static int check_drop(const struct workspace *ws, struct carrel_error *err)
  * The record comes first, so that nobody finds it gone without a word; but where there is no
  * room for one, this is what makes room. `place` may be NULL.
  */
-static int drop(const char *state, struct workspace *ws, struct workplace *place,
+static int drop(const char *state, struct workspace *ws, struct worktree *worktree,
         struct carrel_error *err)
 {
     int r = review_discard(ws, err);
@@ -52,7 +52,7 @@ static int drop(const char *state, struct workspace *ws, struct workplace *place
 
     if (r < 0 && !is_full)
         return r;
-    r = place ? workplace_discard(place, err) : restack_discard(state, ws, err);
+    r = worktree ? worktree_discard(worktree, err) : restack_discard(state, ws, err);
     if (r < 0 || !is_full)
         return r;
     r = review_discard(ws, err);
@@ -99,18 +99,18 @@ int workspaces_discard(const char *name, bool force, struct carrel_error *err)
 {
     char state[PATH_MAX];
     AUTO(workspace_free) struct workspace *ws = NULL;
-    AUTO(workplace_free) struct workplace *place = NULL;
+    AUTO(worktree_free) struct worktree *worktree = NULL;
 
     int r = state_path(state, sizeof(state), err);
     if (r == 0 && !force) {
-        r = workspaces_hold_place(name, &place, NULL, NULL, err);
+        r = workspaces_hold_place(name, &worktree, NULL, NULL, err);
         if (r == -EBUSY)
             return say_how_to_end(name, r, err);
         if (r < 0)
             return err_wrap(
                     err, r, "what run '%s' changed is not known (--force discards it)", name);
-        r = check_drop(place->ws, err);
-        return r < 0 ? r : drop(state, place->ws, place, err);
+        r = check_drop(worktree->ws, err);
+        return r < 0 ? r : drop(state, worktree->ws, worktree, err);
     }
     if (r == 0)
         r = workspaces_hold(name, &ws, err);

@@ -34,7 +34,7 @@
 #define ODDITIES_MAX (2 * PATHS_MAX_BYTES) /* with their kinds */
 
 struct taking {
-    struct workplace *place;
+    struct worktree *worktree;
     struct runtime *runtime;
     char quarantine[PATH_MAX];
     struct harvest_limits limits;
@@ -133,7 +133,7 @@ static int note_repository(struct taking *t, const char *path, struct carrel_err
         .all = t->changes, .limits = &limits, .oddities_room = t->changes.n_oddities
     };
 
-    if (t->place->ws->mode == WORKSPACE_OVERLAY)
+    if (t->worktree->ws->mode == WORKSPACE_OVERLAY)
         return 0;
     int r = changes_add_oddity(&list, path, ODDITY_REPOSITORY, err);
     t->changes = list.all;
@@ -141,13 +141,13 @@ static int note_repository(struct taking *t, const char *path, struct carrel_err
 }
 
 /* Lines of the run's making: what they are good for is checked by whoever uses them. */
-static int read_answer(struct taking *t, struct inner *inner, char *line, size_t size,
+static int read_answer(struct taking *t, struct helper *helper, char *line, size_t size,
         struct carrel_error *err)
 {
     char shown[256];
     int r;
 
-    while ((r = inner_read_line(inner, line, size, err)) == 0) {
+    while ((r = helper_read_line(helper, line, size, err)) == 0) {
         if (strncmp(line, REPOSITORY, strlen(REPOSITORY)) == 0)
             r = note_repository(t, line + strlen(REPOSITORY), err);
         else if (strncmp(line, ASIDE, strlen(ASIDE)) == 0)
@@ -168,11 +168,11 @@ static int read_answer(struct taking *t, struct inner *inner, char *line, size_t
 }
 
 /* Reads an answer to its end, the line "tip snapshot". */
-static int read_ids(struct taking *t, struct inner *inner, struct carrel_error *err)
+static int read_ids(struct taking *t, struct helper *helper, struct carrel_error *err)
 {
     char line[PATH_MAX + sizeof(REPOSITORY)];
 
-    int r = read_answer(t, inner, line, sizeof(line), err);
+    int r = read_answer(t, helper, line, sizeof(line), err);
     if (r < 0)
         return r;
     char *space = strchr(line, ' ');
@@ -211,29 +211,29 @@ static struct inside inside_of(const struct workspace *ws)
 /* When it has answered it is over, and with it whatever the run's filters started. */
 static int commit_inside(struct taking *t, struct carrel_error *err)
 {
-    const struct inside inside = inside_of(t->place->ws);
-    AUTO(inner_finish) struct inner inner = INNER_INIT;
+    const struct inside inside = inside_of(t->worktree->ws);
+    AUTO(helper_finish) struct helper helper = INNER_INIT;
     static const char message[] = "message=" HARVEST_MESSAGE;
     const char *const env[] = { QUIET_GIT, inside.branch, inside.base, message,
         "GIT_AUTHOR_NAME=carrel", "GIT_AUTHOR_EMAIL=carrel@localhost",
         "GIT_COMMITTER_NAME=carrel", "GIT_COMMITTER_EMAIL=carrel@localhost", NULL };
-    const struct inner_spec spec = {
+    const struct helper_spec spec = {
         .runtime = t->runtime,
-        .mounts = t->place->mounts,
-        .n_mounts = t->place->n_mounts,
+        .mounts = t->worktree->mounts,
+        .n_mounts = t->worktree->n_mounts,
         .line = commit_line,
         .env = env,
         .limits = t->bounds->limits,
-        .watched = t->place->ws->dir,
+        .watched = t->worktree->ws->dir,
         .has_watch = true,
         .max_bytes = t->bounds->disk_bytes,
     };
 
-    int r = inner_start(&spec, inside_ms(t->bounds), &inner, err);
+    int r = helper_start(&spec, inside_ms(t->bounds), &helper, err);
     if (r == 0)
-        r = read_ids(t, &inner, err);
+        r = read_ids(t, &helper, err);
     if (r == 0)
-        r = inner_wait(&inner, err);
+        r = helper_wait(&helper, err);
     return r > 0 ? err_set(err, -EIO, "git in the sandbox ended with status %d", r) : r;
 }
 
@@ -241,58 +241,58 @@ static int commit_inside(struct taking *t, struct carrel_error *err)
  */
 static int take_pack(struct taking *t, bool has_ids, struct carrel_error *err)
 {
-    const struct workspace *ws = t->place->ws;
+    const struct workspace *ws = t->worktree->ws;
     const struct inside inside = inside_of(ws);
-    AUTO(inner_finish) struct inner inner = INNER_INIT;
+    AUTO(helper_finish) struct helper helper = INNER_INIT;
     AUTO(free)
-    struct sandbox_mount *mounts = calloc(t->place->n_mounts, sizeof(*mounts));
+    struct sandbox_mount *mounts = calloc(t->worktree->n_mounts, sizeof(*mounts));
     char tip[OID_MAX + 8];
     char snapshot[OID_MAX + 16];
 
     if (!mounts)
         return err_set_errno(err, -ENOMEM, "mounts");
-    for (size_t i = 0; i < t->place->n_mounts; i++) {
-        mounts[i] = t->place->mounts[i];
+    for (size_t i = 0; i < t->worktree->n_mounts; i++) {
+        mounts[i] = t->worktree->mounts[i];
         mounts[i].access = ACCESS_READ_ONLY;
     }
     (void)snprintf(tip, sizeof(tip), "tip=%s", has_ids ? t->tip : "");
     (void)snprintf(snapshot, sizeof(snapshot), "snapshot=%s", has_ids ? t->snapshot : "");
     const char *const env[] = { QUIET_GIT, inside.branch, inside.base, tip, snapshot, NULL };
-    const struct inner_spec spec = {
+    const struct helper_spec spec = {
         .runtime = t->runtime,
         .mounts = mounts,
-        .n_mounts = t->place->n_mounts,
+        .n_mounts = t->worktree->n_mounts,
         .line = pack_line,
         .env = env,
         .limits = t->bounds->limits,
     };
-    int r = inner_start(&spec, inside_ms(t->bounds), &inner, err);
+    int r = helper_start(&spec, inside_ms(t->bounds), &helper, err);
     if (r == 0)
-        r = read_ids(t, &inner, err);
+        r = read_ids(t, &helper, err);
     if (r == 0)
-        r = harvest_take_pack(t->place->repo, t->quarantine, inner.process.stdout_fd,
+        r = harvest_take_pack(t->worktree->repo, t->quarantine, helper.process.stdout_fd,
                 t->snapshot, ws->base, &t->limits, err);
     return r;
 }
 
 static int look_from_inside(struct taking *t, bool has_all, struct carrel_error *err)
 {
-    int r = workspace_renew(t->place->ws, err); /* we may have looked before */
+    int r = workspace_renew(t->worktree->ws, err); /* we may have looked before */
 
     if (r == 0 && has_all)
         r = commit_inside(t, err);
     if (r == 0 && has_all)
-        r = workspace_renew(t->place->ws, err);
+        r = workspace_renew(t->worktree->ws, err);
     if (r == 0)
         r = take_pack(t, has_all, err);
-    return r < 0 ? r : carry_leave_out(t->place, t->quarantine, t->tip, t->snapshot, err);
+    return r < 0 ? r : included_leave_out(t->worktree, t->quarantine, t->tip, t->snapshot, err);
 }
 
 /* What the run's own commits added is tracked, also where an ignore rule matches it. */
 static int list_added(struct taking *t, struct names *names, struct carrel_error *err)
 {
-    const struct workspace *ws = t->place->ws;
-    struct git git = harvest_git(t->place->repo, t->quarantine);
+    const struct workspace *ws = t->worktree->ws;
+    struct git git = harvest_git(t->worktree->repo, t->quarantine);
     struct git_io io = GIT_IO_INIT;
 
     if (strcmp(t->tip, ws->base) == 0)
@@ -308,8 +308,8 @@ static int list_added(struct taking *t, struct names *names, struct carrel_error
 /* Where it lies on layers, all of them count: a directory of links shows them as one. */
 static int open_changes(struct taking *t, struct carrel_error *err)
 {
-    const struct workplace *place = t->place;
-    const struct workspace *ws = place->ws;
+    const struct worktree *worktree = t->worktree;
+    const struct workspace *ws = worktree->ws;
     const char *name = ws->layers ? FLAT : "upper";
     char ids[STACK_MAX][STACK_ID_MAX];
     const char *trees[STACK_MAX + 2];
@@ -324,8 +324,8 @@ static int open_changes(struct taking *t, struct carrel_error *err)
         if (snprintf(own, sizeof(own), "%s/upper", ws->path) >= (int)sizeof(own))
             return err_set_errno(err, -ENAMETOOLONG, "'%s'", ws->path);
         trees[0] = own;
-        memcpy(trees + 1, place->lower, (size_t)n * sizeof(trees[0]));
-        r = layer_flatten(trees, (size_t)n + 1, place->lower + n, ws->dir, FLAT, err);
+        memcpy(trees + 1, worktree->lower, (size_t)n * sizeof(trees[0]));
+        r = layer_flatten(trees, (size_t)n + 1, worktree->lower + n, ws->dir, FLAT, err);
         if (r < 0)
             return r;
     }
@@ -336,14 +336,14 @@ static int open_changes(struct taking *t, struct carrel_error *err)
 static void close_changes(struct taking *t)
 {
     fd_close(fd_steal(&t->upper));
-    if (t->place->ws->layers)
-        (void)tree_remove(t->place->ws->dir, FLAT, NULL); /* else the next one does */
+    if (t->worktree->ws->layers)
+        (void)tree_remove(t->worktree->ws->dir, FLAT, NULL); /* else the next one does */
 }
 
 static int walk(struct taking *t, struct carrel_error *err)
 {
     const struct upper_limits limits = UPPER_LIMITS_INIT;
-    const struct checkout *checkout = t->place->checkout;
+    const struct checkout *checkout = t->worktree->checkout;
     AUTO(names_finish) struct names added = NAMES_INIT;
     AUTO(names_finish) struct names carried = NAMES_INIT;
     AUTO(buf_finish) struct buf exclude = BUF_INIT(MAX_EXCLUDE);
@@ -353,9 +353,9 @@ static int walk(struct taking *t, struct carrel_error *err)
     while (checkout->gitlinks && checkout->gitlinks[n_gitlinks])
         n_gitlinks++;
     (void)snprintf(path, sizeof(path), "%s/info/exclude", checkout->git);
-    int r = t->place->ws->is_folder ? 0 : fd_add_file(AT_FDCWD, path, &exclude, err);
+    int r = t->worktree->ws->is_folder ? 0 : fd_add_file(AT_FDCWD, path, &exclude, err);
     if (r == 0)
-        r = carry_read(t->place, &carried, err);
+        r = included_read(t->worktree, &carried, err);
     if (r == 0)
         r = list_added(t, &added, err);
     if (r < 0)
@@ -369,7 +369,7 @@ static int walk(struct taking *t, struct carrel_error *err)
         .n_carried = carried.n,
         .gitlinks = (const char *const *)checkout->gitlinks,
         .n_gitlinks = n_gitlinks,
-        .has_no_rules = t->place->ws->is_folder,
+        .has_no_rules = t->worktree->ws->is_folder,
     };
     return upper_walk(t->upper, &base, &limits, &t->changes, err);
 }
@@ -381,8 +381,8 @@ static int walk(struct taking *t, struct carrel_error *err)
  */
 static bool needs_git(const struct taking *t)
 {
-    const struct checkout *checkout = t->place->checkout;
-    bool has_moved = checkout->has_gitlinks && strcmp(t->tip, t->place->ws->base) != 0;
+    const struct checkout *checkout = t->worktree->checkout;
+    bool has_moved = checkout->has_gitlinks && strcmp(t->tip, t->worktree->ws->base) != 0;
     bool is_converted = checkout->has_filters ||
                         (checkout->has_line_ends && t->changes.has_cr) ||
                         t->changes.has_attributes;
@@ -403,17 +403,17 @@ static int commit_outside(struct taking *t, struct carrel_error *err)
                 "its changes have %" PRIu64 " bytes, and with as many of git objects it would "
                 "pass --disk",
                 t->changes.bytes);
-    if (t->changes.n == 0 && strcmp(t->tip, t->place->ws->base) == 0) {
+    if (t->changes.n == 0 && strcmp(t->tip, t->worktree->ws->base) == 0) {
         (void)snprintf(t->snapshot, sizeof(t->snapshot), "%s", t->tip);
         return 0;
     }
-    return harvest_commit_changes(t->place->repo, t->quarantine, t->upper, &t->changes,
-            t->place->checkout->tree, t->tip, HARVEST_MESSAGE, &author, t->snapshot, err);
+    return harvest_commit_changes(t->worktree->repo, t->quarantine, t->upper, &t->changes,
+            t->worktree->checkout->tree, t->tip, HARVEST_MESSAGE, &author, t->snapshot, err);
 }
 
 static int take_overlay(struct taking *t, struct carrel_error *err)
 {
-    const struct workspace *ws = t->place->ws;
+    const struct workspace *ws = t->worktree->ws;
     int r = 0;
 
     (void)snprintf(t->tip, sizeof(t->tip), "%s", ws->base);
@@ -443,8 +443,8 @@ static int take_overlay(struct taking *t, struct carrel_error *err)
  */
 static bool is_on_branch(const struct taking *t)
 {
-    const struct workspace *ws = t->place->ws;
-    struct git git = harvest_git(t->place->repo, t->quarantine);
+    const struct workspace *ws = t->worktree->ws;
+    struct git git = harvest_git(t->worktree->repo, t->quarantine);
 
     if (!ws->is_published || strcmp(t->tip, ws->tip) != 0)
         return false;
@@ -452,7 +452,7 @@ static bool is_on_branch(const struct taking *t)
             git_run(&git, GIT_ARGS("diff-tree", "--quiet", ws->snapshot, t->snapshot), NULL,
                     NULL) != 0)
         return false;
-    return harvest_join(t->place->repo, t->quarantine, ws->base, ws->snapshot, NULL) == 0;
+    return harvest_join(t->worktree->repo, t->quarantine, ws->base, ws->snapshot, NULL) == 0;
 }
 
 /* Each its kind and its path, with a NUL behind. */
@@ -468,28 +468,30 @@ static int write_oddities(const struct taking *t, struct carrel_error *err)
     }
     if (text.is_short)
         return err_set_errno(err, -ENOMEM, "what was left out");
-    if (snprintf(path, sizeof(path), "%s/" ODDITIES, t->place->ws->path) >= (int)sizeof(path))
-        return err_set_errno(err, -ENAMETOOLONG, "'%s'", t->place->ws->path);
+    if (snprintf(path, sizeof(path), "%s/" ODDITIES, t->worktree->ws->path) >=
+            (int)sizeof(path))
+        return err_set_errno(err, -ENAMETOOLONG, "'%s'", t->worktree->ws->path);
     return fd_replace_file(path, text.data ? text.data : "", text.len, 0600, err);
 }
 
 int picture_oddities(
-        const struct workplace *place, struct picture *out, struct carrel_error *err)
+        const struct worktree *worktree, struct picture *out, struct carrel_error *err)
 {
     const struct upper_limits limits = UPPER_LIMITS_INIT;
     struct change_list list = { .limits = &limits };
     AUTO(buf_finish) struct buf text = BUF_INIT(ODDITIES_MAX);
     struct stat st;
 
-    *out = (struct picture){ .is_changed = strcmp(place->ws->snapshot, place->ws->base) != 0 };
-    if (fstatat(place->ws->dir, ODDITIES, &st, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)
+    *out = (struct picture){ .is_changed =
+                                     strcmp(worktree->ws->snapshot, worktree->ws->base) != 0 };
+    if (fstatat(worktree->ws->dir, ODDITIES, &st, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)
         return 0; /* of an older carrel */
-    int r = fd_add_file(place->ws->dir, ODDITIES, &text, err);
+    int r = fd_add_file(worktree->ws->dir, ODDITIES, &text, err);
     for (size_t at = 0; r == 0 && at < text.len;) {
         char *path;
         unsigned long kind = strtoul(text.data + at, &path, 10);
         if (kind > ODDITY_UNREADABLE || *path != ' ') {
-            r = err_set(err, -EBADMSG, "'%s/" ODDITIES "' is damaged", place->ws->path);
+            r = err_set(err, -EBADMSG, "'%s/" ODDITIES "' is damaged", worktree->ws->path);
             break;
         }
         r = changes_add_oddity(&list, path + 1, (enum oddity_kind)kind, err);
@@ -500,18 +502,18 @@ int picture_oddities(
     return r;
 }
 
-int picture_take(struct workplace *place, struct runtime *runtime,
+int picture_take(struct worktree *worktree, struct runtime *runtime,
         const struct picture_bounds *bounds, struct picture *out, struct carrel_error *err)
 {
-    struct workspace *ws = place->ws;
+    struct workspace *ws = worktree->ws;
     struct taking t = {
-        .place = place, .runtime = runtime, .limits = HARVEST_LIMITS_INIT, .upper = -1
+        .worktree = worktree, .runtime = runtime, .limits = HARVEST_LIMITS_INIT, .upper = -1
     };
 
     if (t.limits.max_pack_bytes > bounds->max_bytes)
         t.limits.max_pack_bytes = bounds->max_bytes;
     t.bounds = bounds;
-    int r = quarantine_path(place, t.quarantine, err);
+    int r = quarantine_path(worktree, t.quarantine, err);
     if (r < 0)
         return r;
     r = harvest_open(t.quarantine, err);

@@ -14,7 +14,7 @@
 
 struct carrel_error;
 struct runtime;
-struct workplace;
+struct worktree;
 struct workspace;
 
 struct picture {
@@ -39,7 +39,7 @@ struct picture_bounds {
  * Once after each run: where git speaks inside, filters of the run's choice can change the very
  * files. Whoever looked at one picture must not be given another one when they take the work.
  */
-int picture_take(struct workplace *place, struct runtime *runtime,
+int picture_take(struct worktree *worktree, struct runtime *runtime,
         const struct picture_bounds *bounds, struct picture *out, struct carrel_error *err);
 
 /* Says of which run the picture was that could not be taken. Returns `code`. */
@@ -47,4 +47,4 @@ int picture_wrap(const struct workspace *ws, int code, struct carrel_error *err)
 
 /* What was beside the last picture. The caller finishes *out, also after a failure. */
 int picture_oddities(
-        const struct workplace *place, struct picture *out, struct carrel_error *err);
+        const struct worktree *worktree, struct picture *out, struct carrel_error *err);

@@ -66,27 +66,27 @@ int workspaces_explain(
 }
 
 /* Nobody knows the limits of the run any more; git in a sandbox gets some room all the same. */
-static int look_later(struct workplace *place, struct runtime *runtime, struct picture *out,
+static int look_later(struct worktree *worktree, struct runtime *runtime, struct picture *out,
         struct carrel_error *err)
 {
     struct picture_bounds bounds = { .max_bytes = UINT64_MAX };
     uint64_t inodes;
 
-    int r = upper_usage(place->ws->dir, UINT64_MAX, &bounds.disk_bytes, &inodes, err);
+    int r = upper_usage(worktree->ws->dir, UINT64_MAX, &bounds.disk_bytes, &inodes, err);
     bounds.disk_bytes += LATER_DISK;
     if (r < 0)
         return r;
-    r = picture_take(place, runtime, &bounds, out, err);
+    r = picture_take(worktree, runtime, &bounds, out, err);
     if (r < 0)
-        (void)picture_wrap(place->ws, r, err);
-    return workspaces_explain(place->repo, place->ws, r, err);
+        (void)picture_wrap(worktree->ws, r, err);
+    return workspaces_explain(worktree->repo, worktree->ws, r, err);
 }
 
-int workspaces_hold_place(const char *name, struct workplace **out, struct oddity **oddities,
+int workspaces_hold_place(const char *name, struct worktree **out, struct oddity **oddities,
         size_t *n_oddities, struct carrel_error *err)
 {
     AUTO(workspace_free) struct workspace *ws = NULL;
-    AUTO(workplace_free) struct workplace *place = NULL;
+    AUTO(worktree_free) struct worktree *worktree = NULL;
     struct picture picture = { 0 };
     struct runtime *runtime;
 
@@ -99,20 +99,20 @@ int workspaces_hold_place(const char *name, struct workplace **out, struct oddit
         ws->phase = WORKSPACE_READY; /* its files have it still: taken anew */
     }
     if (r == 0)
-        r = workplace_reopen(ptr_steal(&ws), &place, err);
+        r = worktree_reopen(ptr_steal(&ws), &worktree, err);
     if (r == 0)
         r = runtime_find("local", &runtime, err);
-    const bool is_whole = r == 0 && !place->ws->is_opened && !place->ws->is_ahead;
-    if (is_whole && oddities && place->ws->phase == WORKSPACE_FINISHED)
-        r = picture_oddities(place, &picture, err);
-    if (is_whole && place->ws->phase != WORKSPACE_FINISHED) {
-        r = workspace_renew(place->ws, err);
+    const bool is_whole = r == 0 && !worktree->ws->is_opened && !worktree->ws->is_ahead;
+    if (is_whole && oddities && worktree->ws->phase == WORKSPACE_FINISHED)
+        r = picture_oddities(worktree, &picture, err);
+    if (is_whole && worktree->ws->phase != WORKSPACE_FINISHED) {
+        r = workspace_renew(worktree->ws, err);
         if (r == 0)
-            r = look_later(place, runtime, &picture, err);
+            r = look_later(worktree, runtime, &picture, err);
         if (r == 0)
-            r = workspace_end_use(place->ws, false, err);
+            r = workspace_end_use(worktree->ws, false, err);
         if (r == 0)
-            land_recognise(place);
+            land_recognise(worktree);
     }
     if (r == 0 && oddities) {
         *oddities = ptr_steal(&picture.oddities);
@@ -122,6 +122,6 @@ int workspaces_hold_place(const char *name, struct workplace **out, struct oddit
     picture_finish(&picture);
     if (r < 0)
         return r;
-    *out = ptr_steal(&place);
+    *out = ptr_steal(&worktree);
     return 0;
 }

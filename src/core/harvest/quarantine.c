@@ -6,14 +6,14 @@
 #include <stdio.h>
 
 int quarantine_path(
-        const struct workplace *place, char path[static PATH_MAX], struct carrel_error *err)
+        const struct worktree *place, char path[static PATH_MAX], struct carrel_error *err)
 {
     int n = snprintf(path, PATH_MAX, "%s/objects", place->ws->path);
 
     return n < PATH_MAX ? 0 : err_set_errno(err, -ENAMETOOLONG, "'%s'", place->ws->path);
 }
 
-int quarantine_sum_up(const struct workplace *place, const char *from, const char *to,
+int quarantine_sum_up(const struct worktree *place, const char *from, const char *to,
         struct harvest_summary *out, struct carrel_error *err)
 {
     const struct harvest_limits limits = HARVEST_LIMITS_INIT;

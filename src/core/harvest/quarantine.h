@@ -7,12 +7,12 @@
 #include <limits.h>
 
 struct carrel_error;
-struct workplace;
+struct worktree;
 
 /* Where they are. */
 int quarantine_path(
-        const struct workplace *place, char path[static PATH_MAX], struct carrel_error *err);
+        const struct worktree *place, char path[static PATH_MAX], struct carrel_error *err);
 
 /* What is between two commits; nothing is written to *out when they are one. */
-int quarantine_sum_up(const struct workplace *place, const char *from, const char *to,
+int quarantine_sum_up(const struct worktree *place, const char *from, const char *to,
         struct harvest_summary *out, struct carrel_error *err);

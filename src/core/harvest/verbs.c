@@ -141,23 +141,23 @@ void workspace_report_free(struct workspace_report *report)
 
 int workspaces_report(const char *name, struct workspace_report **out, struct carrel_error *err)
 {
-    AUTO(workplace_free) struct workplace *place = NULL;
+    AUTO(worktree_free) struct worktree *worktree = NULL;
     AUTO(workspace_report_free)
     struct workspace_report *report = calloc(1, sizeof(*report));
     uint64_t inodes;
 
     if (!report)
         return err_set_errno(err, -ENOMEM, "report");
-    int r = workspaces_hold_place(name, &place, &report->oddities, &report->n_oddities, err);
+    int r = workspaces_hold_place(name, &worktree, &report->oddities, &report->n_oddities, err);
     if (r < 0)
         return r;
-    const struct workspace *ws = place->ws;
-    r = quarantine_sum_up(place, ws->base, ws->tip, &report->committed, err);
+    const struct workspace *ws = worktree->ws;
+    r = quarantine_sum_up(worktree, ws->base, ws->tip, &report->committed, err);
     if (r == 0)
-        r = quarantine_sum_up(place, ws->base, ws->snapshot, &report->total, err);
+        r = quarantine_sum_up(worktree, ws->base, ws->snapshot, &report->total, err);
     if (r == 0)
-        r = quarantine_sum_up(place, ws->tip, ws->snapshot, &report->uncommitted, err);
-    r = workspaces_explain(place->repo, ws, r, err);
+        r = quarantine_sum_up(worktree, ws->tip, ws->snapshot, &report->uncommitted, err);
+    r = workspaces_explain(worktree->repo, ws, r, err);
     report->uncommitted.n_commits = 0; /* the one between them is ours, not the run's */
     report->total.n_commits = report->committed.n_commits;
     if (r == 0)
@@ -165,9 +165,9 @@ int workspaces_report(const char *name, struct workspace_report **out, struct ca
     if (r < 0)
         return r;
     char opened[PATH_MAX]; /* what is not known is not told; the rest is */
-    if (ws->is_opened && opened_find(ws, place->repo, opened, sizeof(opened), NULL) == 0)
+    if (ws->is_opened && opened_find(ws, worktree->repo, opened, sizeof(opened), NULL) == 0)
         report->opened = strdup(opened);
-    report->ws = ptr_steal(&place->ws);
+    report->ws = ptr_steal(&worktree->ws);
     *out = ptr_steal(&report);
     return 0;
 }
@@ -176,19 +176,19 @@ int workspaces_report(const char *name, struct workspace_report **out, struct ca
 static int show(const char *name, const char *const *args, size_t n, bool is_range,
         bool is_uncommitted, int fd, struct carrel_error *err)
 {
-    AUTO(workplace_free) struct workplace *place = NULL;
+    AUTO(worktree_free) struct worktree *worktree = NULL;
     const char *all[24];
     char range[2 * OID_MAX + 4];
     char path[PATH_MAX];
     const struct harvest_limits limits = HARVEST_LIMITS_INIT;
     struct git_io io = GIT_IO_INIT;
 
-    int r = workspaces_hold_place(name, &place, NULL, NULL, err);
+    int r = workspaces_hold_place(name, &worktree, NULL, NULL, err);
     if (r < 0)
         return r;
-    const struct workspace *ws = place->ws;
+    const struct workspace *ws = worktree->ws;
     const char *from = is_uncommitted ? ws->tip : ws->base;
-    r = quarantine_path(place, path, err);
+    r = quarantine_path(worktree, path, err);
     if (r < 0)
         return r;
     memcpy(all, args, n * sizeof(*args));
@@ -201,10 +201,10 @@ static int show(const char *name, const char *const *args, size_t n, bool is_ran
     }
     all[n++] = "--";
     all[n] = NULL;
-    struct git git = harvest_git(place->repo, path);
+    struct git git = harvest_git(worktree->repo, path);
     io.output_fd = fd;
     io.max_memory_bytes = limits.max_memory_bytes; /* the run chose what is compared */
-    return workspaces_explain(place->repo, ws, git_expect(&git, all, &io, err), err);
+    return workspaces_explain(worktree->repo, ws, git_expect(&git, all, &io, err), err);
 }
 
 int workspaces_diff(
@@ -238,26 +238,26 @@ int workspaces_patch(const char *name, int fd, struct carrel_error *err)
 int workspaces_commit(const char *name, const char *message, char commit[static OID_MAX],
         bool *has_more, struct carrel_error *err)
 {
-    AUTO(workplace_free) struct workplace *place = NULL;
+    AUTO(worktree_free) struct worktree *worktree = NULL;
 
     AUTO(recorder_finish) struct recorder recorder = { 0 };
 
-    int r = workspaces_hold_place(name, &place, NULL, NULL, err);
+    int r = workspaces_hold_place(name, &worktree, NULL, NULL, err);
     if (r == 0)
-        r = review_begin(place->ws, "commit_asked", &recorder, err);
+        r = review_begin(worktree->ws, "commit_asked", &recorder, err);
     if (r == 0)
-        r = workspaces_explain(place->repo, place->ws,
-                land_commit(place, message, recorder.seal, commit, err), err);
+        r = workspaces_explain(worktree->repo, worktree->ws,
+                land_commit(worktree, message, recorder.seal, commit, err), err);
     if (r < 0)
         return r;
-    *has_more = strcmp(place->ws->snapshot, place->ws->tip) != 0;
-    return review_end(place->ws, "workspace_committed", &recorder, err);
+    *has_more = strcmp(worktree->ws->snapshot, worktree->ws->tip) != 0;
+    return review_end(worktree->ws, "workspace_committed", &recorder, err);
 }
 
 int workspaces_apply(const char *name, enum apply_how how, const char *repo_dir,
         const char *here, struct apply_outcome *out, struct carrel_error *err)
 {
-    AUTO(workplace_free) struct workplace *place = NULL;
+    AUTO(worktree_free) struct worktree *worktree = NULL;
 
     static const char *const events[] = {
         [APPLY_FILES] = "workspace_applied",
@@ -267,45 +267,45 @@ int workspaces_apply(const char *name, enum apply_how how, const char *repo_dir,
     };
     AUTO(recorder_finish) struct recorder recorder = { 0 };
 
-    int r = workspaces_hold_place(name, &place, NULL, NULL, err);
+    int r = workspaces_hold_place(name, &worktree, NULL, NULL, err);
     if (r == 0)
-        r = target_choose(place, repo_dir, here, err);
+        r = target_choose(worktree, repo_dir, here, err);
     if (r == 0)
-        r = review_begin(place->ws, "apply_asked", &recorder, err);
+        r = review_begin(worktree->ws, "apply_asked", &recorder, err);
     if (r == 0)
-        r = workspaces_explain(
-                place->repo, place->ws, land_apply(place, how, recorder.seal, out, err), err);
-    if (r == 0 && place->ws->is_folder) { /* that of a repository that nobody sees */
+        r = workspaces_explain(worktree->repo, worktree->ws,
+                land_apply(worktree, how, recorder.seal, out, err), err);
+    if (r == 0 && worktree->ws->is_folder) { /* that of a repository that nobody sees */
         free(out->branch);
         out->branch = NULL;
     }
     if (r < 0 || out->n_conflicts > 0)
         return r;
-    return review_end(place->ws, events[how], &recorder, err);
+    return review_end(worktree->ws, events[how], &recorder, err);
 }
 
 int workspaces_open(
         const char *name, const char *at, char *path, size_t size, struct carrel_error *err)
 {
-    AUTO(workplace_free) struct workplace *place = NULL;
+    AUTO(worktree_free) struct worktree *worktree = NULL;
 
-    int r = workspaces_hold_place(name, &place, NULL, NULL, err);
+    int r = workspaces_hold_place(name, &worktree, NULL, NULL, err);
     if (r < 0)
         return r;
-    if (place->ws->is_folder)
+    if (worktree->ws->is_folder)
         return err_set(err, -ENOTSUP, "a folder without git cannot be opened; apply it");
-    if (strcmp(place->ws->snapshot, place->ws->base) != 0) {
+    if (strcmp(worktree->ws->snapshot, worktree->ws->base) != 0) {
         AUTO(recorder_finish) struct recorder recorder = { 0 };
         char commit[OID_MAX];
-        r = review_begin(place->ws, "commit_asked", &recorder, err);
+        r = review_begin(worktree->ws, "commit_asked", &recorder, err);
         if (r == 0)
-            r = workspaces_explain(place->repo, place->ws,
-                    land_commit(place, NULL, recorder.seal, commit, err), err);
+            r = workspaces_explain(worktree->repo, worktree->ws,
+                    land_commit(worktree, NULL, recorder.seal, commit, err), err);
         if (r == 0)
-            r = review_end(place->ws, "workspace_committed", &recorder, err);
+            r = review_end(worktree->ws, "workspace_committed", &recorder, err);
     }
     if (r == 0)
-        r = opened_open(place->ws, place->repo, place->checkout, at, path, size, err);
+        r = opened_open(worktree->ws, worktree->repo, worktree->checkout, at, path, size, err);
     return r;
 }
 

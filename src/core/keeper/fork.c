@@ -61,7 +61,7 @@ static int conceive(struct keeper *child, const struct birth *birth, struct keep
         struct carrel_error *err)
 {
     const struct keeper *parent = birth->parent;
-    const struct living_place place = {
+    const struct living_place worktree = {
         .policy = parent->stage.request->policy,
         .asker = &birth->report,
     };
@@ -74,7 +74,7 @@ static int conceive(struct keeper *child, const struct birth *birth, struct keep
     child->base = &birth->sealed->base;
     int r = stage_permit(&child->stage, err);
     if (r == 0)
-        r = living_claim(&place, born->id, &child->entry, err);
+        r = living_claim(&worktree, born->id, &child->entry, err);
     return r;
 }
 
@@ -85,7 +85,7 @@ static size_t list_loans(const struct birth *birth, int loans[static MAX_LOANS])
     size_t n = 0;
 
     loans[n++] = birth->sealed->copy.lock;
-    loans[n++] = birth->sealed->place_copy.lock;
+    loans[n++] = birth->sealed->worktree_copy.lock;
     for (size_t i = 0; i < ground->n_below; i++)
         loans[n++] = ground->below[i].lock;
     return n;
@@ -160,16 +160,16 @@ static int bear_all(struct keeper *keeper, const struct keeper_message *request,
 {
     AUTO(keeper_sealed_finish) struct keeper_sealed sealed = KEEPER_SEALED_INIT;
     AUTO(restack_origin_finish) struct restack_origin origin = { 0 };
-    const struct workplace *place = keeper->stage.place;
+    const struct worktree *worktree = keeper->stage.worktree;
     int ends[2];
 
     if (request->value < 1 || request->value > MAX_FORKS)
         return err_set(err, -EINVAL, "1 to %d forks at a time", MAX_FORKS);
     int r = keeper_seal(keeper, &sealed, err);
-    *has_copy = sealed.copy.dir >= 0 || sealed.place_copy.dir >= 0;
-    if (r == 0 && place)
-        r = restack_origin(place->ws, sealed.place_copy.dir >= 0 ? &sealed.place_copy : NULL,
-                &origin, err);
+    *has_copy = sealed.copy.dir >= 0 || sealed.worktree_copy.dir >= 0;
+    if (r == 0 && worktree)
+        r = restack_origin(worktree->ws,
+                sealed.worktree_copy.dir >= 0 ? &sealed.worktree_copy : NULL, &origin, err);
     if (r == 0)
         r = recorder_note(&keeper->stage.recorder, "sandbox_forked", NULL, err);
     if (r < 0)
@@ -183,7 +183,7 @@ static int bear_all(struct keeper *keeper, const struct keeper_message *request,
     const struct birth birth = {
         .parent = keeper,
         .sealed = &sealed,
-        .origin = place ? &origin : NULL,
+        .origin = worktree ? &origin : NULL,
         .labels = labels,
         .inherits_env = request->flags & KEEPER_INHERIT,
         .report = ends[1],

@@ -335,14 +335,14 @@ static void return_loans(struct keeper *keeper)
 }
 
 /* Layers that nobody else has go with us. */
-static void let_go_of_ground(struct keeper *keeper)
+static void drop_layers(struct keeper *keeper)
 {
     struct ground *ground = ptr_steal(&keeper->stage.ground);
-    bool had_others = keeper->base || (ground && ground->n_below > 0);
+    bool had_sealed = keeper->base || (ground && ground->n_below > 0);
 
     ground_free(ground);
     return_loans(keeper);
-    if (had_others)
+    if (had_sealed)
         sweep_own_layers();
 }
 
@@ -356,7 +356,7 @@ static int judge_failure(struct keeper *keeper, int r, struct carrel_error *why)
 
     if (keeper->end != KEEPER_DESTROYED || !keeper->stage.recorder.is_failed)
         return r;
-    if (keeper->stage.place)
+    if (keeper->stage.worktree)
         return err_wrap(why, r, "%s", text);
     buf_addf(&keeper->stage.result->summary, "carrel: note: %s: %s\n", text, why->message);
     return 0;
@@ -378,7 +378,7 @@ static NO_INLINE void end(struct keeper *keeper, struct carrel_error *why)
             (void)sandbox_stop(keeper->stage.box, NULL, NULL);
         stage_abandon(&keeper->stage, why);
     }
-    let_go_of_ground(keeper);
+    drop_layers(keeper);
     (void)registry_remove(keeper->entry, NULL); /* else swept */
     tell_end(keeper, r, why);
 }
@@ -455,7 +455,7 @@ static NO_INLINE int begin(struct keeper *keeper, const char *id, int report)
         (void)stage_drop(&keeper->stage, r);
         stage_abandon(&keeper->stage, &born.error);
         sandbox_free(ptr_steal(&keeper->stage.box));
-        let_go_of_ground(keeper);
+        drop_layers(keeper);
         (void)registry_remove(keeper->entry, NULL); /* else swept */
     }
     if (r == 0)

@@ -185,16 +185,16 @@ void keeper_take_output(struct keeper *keeper, const struct pollfd *watch, size_
 
 /* What a sandbox had written at one moment. */
 struct keeper_sealed {
-    struct ground_base base; /* of the places of its own */
-    struct layer copy;       /* the topmost of them, where it is a copy */
-    struct layer place_copy; /* the same of its workspace */
-    bool is_used;            /* something lies on them, or names them */
+    struct ground_base base;    /* of the places of its own */
+    struct layer copy;          /* the topmost of them, where it is a copy */
+    struct layer worktree_copy; /* the same of its workspace */
+    bool is_used;               /* something lies on them, or names them */
 };
 void keeper_sealed_finish(struct keeper_sealed sealed);
 DEFINE_AUTO(struct keeper_sealed, keeper_sealed_finish)
 #define KEEPER_SEALED_INIT                                                                     \
     {                                                                                          \
-        .copy = LAYER_INIT, .place_copy = LAYER_INIT                                           \
+        .copy = LAYER_INIT, .worktree_copy = LAYER_INIT                                        \
     }
 
 /*

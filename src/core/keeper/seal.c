@@ -35,11 +35,11 @@ void keeper_sealed_finish(struct keeper_sealed sealed)
 {
     if (sealed.is_used) {
         layer_close(sealed.copy);
-        layer_close(sealed.place_copy);
+        layer_close(sealed.worktree_copy);
         return;
     }
     drop(&sealed.copy);
-    drop(&sealed.place_copy);
+    drop(&sealed.worktree_copy);
 }
 
 /* After the sandbox was stopped; where this fails there is none any more. */
@@ -79,15 +79,16 @@ static int name_sealed(struct keeper *keeper, const char *name, struct keeper_se
     struct snapshot snapshot = { .from = keeper->entry->id };
     AUTO(restack_origin_finish) struct restack_origin origin = { 0 };
     const struct ground_base *base = &sealed->base;
-    const struct workplace *place = keeper->stage.place;
+    const struct worktree *worktree = keeper->stage.worktree;
     char workspace[2 * NAME_ID_MAX + 2];
 
-    if (place) {
-        int r = restack_origin(place->ws,
-                sealed->place_copy.dir >= 0 ? &sealed->place_copy : NULL, &origin, err);
+    if (worktree) {
+        int r = restack_origin(worktree->ws,
+                sealed->worktree_copy.dir >= 0 ? &sealed->worktree_copy : NULL, &origin, err);
         if (r < 0)
             return r;
-        (void)snprintf(workspace, sizeof(workspace), "%s/%s", place->ws->task, place->ws->run);
+        (void)snprintf(
+                workspace, sizeof(workspace), "%s/%s", worktree->ws->task, worktree->ws->run);
         snapshot.workspace = workspace;
         snapshot.workspace_layers = origin.layers;
     }
@@ -117,31 +118,31 @@ static int save_lost(struct keeper *keeper)
 static int lose(struct keeper *keeper, bool is_sealed, const struct carrel_error *why,
         struct carrel_error *err)
 {
-    const struct workplace *place = keeper->stage.place;
+    const struct worktree *worktree = keeper->stage.worktree;
 
     keeper->end = KEEPER_LOST;
     bool is_saved = is_sealed && save_lost(keeper) == 0;
     return err_set(err, why->code, "make the sandbox again: %s%s%s%s%s", why->message,
             is_saved ? "; its files are kept as snapshot lost-" : "",
-            is_saved ? keeper->entry->id : "", place ? "; its work is in workspace " : "",
-            place ? place->ws->run : "");
+            is_saved ? keeper->entry->id : "", worktree ? "; its work is in workspace " : "",
+            worktree ? worktree->ws->run : "");
 }
 
 static int seal_all(struct keeper *keeper, bool *is_sealed, struct carrel_error *err)
 {
-    struct workplace *place = keeper->stage.place;
+    struct worktree *worktree = keeper->stage.worktree;
 
-    int r = place ? workspace_end_use(place->ws, false, err) : 0; /* the disk can wait */
+    int r = worktree ? workspace_end_use(worktree->ws, false, err) : 0; /* the disk can wait */
     if (r == 0)
         r = ground_seal(keeper->stage.ground, err);
     *is_sealed = r == 0;
-    return r == 0 && place ? restack_seal(place, err) : r;
+    return r == 0 && worktree ? worktree_seal(worktree, err) : r;
 }
 
 static int stack_up(struct keeper *keeper, struct carrel_error *err)
 {
     struct carrel_error why = { 0 };
-    struct workplace *place = keeper->stage.place;
+    struct worktree *worktree = keeper->stage.worktree;
     struct sandbox_usage usage = USAGE_INIT;
     bool is_sealed = false;
 
@@ -158,7 +159,7 @@ static int stack_up(struct keeper *keeper, struct carrel_error *err)
         /* It is used again as it is, and an overlay takes no work directory twice. What the
          * workspace lies on by now its record tells: without that, work would be hidden. */
         (void)layer_renew(&keeper->stage.ground->top, NULL);
-        again = place ? workplace_remount(place, &why) : 0;
+        again = worktree ? worktree_remount(worktree, &why) : 0;
     }
     if (again == 0)
         again = stand_again(keeper, &why);
@@ -171,8 +172,8 @@ static int copy_layers(
     const struct ground *ground = keeper->stage.ground;
 
     int r = layer_copy(ground->state, &ground->top, &out->copy, err);
-    if (r == 0 && keeper->stage.place)
-        r = restack_copy(keeper->stage.place, &out->place_copy, err);
+    if (r == 0 && keeper->stage.worktree)
+        r = restack_copy(keeper->stage.worktree, &out->worktree_copy, err);
     return r;
 }
 
@@ -259,7 +260,7 @@ static int check_root(struct keeper *keeper, struct carrel_error *err)
 
 int keeper_seal(struct keeper *keeper, struct keeper_sealed *out, struct carrel_error *err)
 {
-    int r = keeper->stage.place ? restack_check(keeper->stage.place->ws, err) : 0;
+    int r = keeper->stage.worktree ? restack_check(keeper->stage.worktree->ws, err) : 0;
     if (r == 0)
         r = check_root(keeper, err);
     if (r < 0)

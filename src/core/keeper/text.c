@@ -50,7 +50,7 @@ static void write_facts(const struct keeper *keeper, struct json *json)
     json_str(json, "image", stage->options->image);
     json_str(json, "runtime", result->runtime);
     json_str(json, "isolation", isolation_name(result->isolation));
-    json_str(json, "workspace", stage->place ? stage->place->ws->path : NULL);
+    json_str(json, "workspace", stage->worktree ? stage->worktree->ws->path : NULL);
     json_str(json, "policy_sha256",
             stage->request->policy ? policy_hash(stage->request->policy) : NULL);
     result_write_protections(result, json);

@@ -230,7 +230,7 @@ int recorder_fallback(struct recorder *recorder, const char *from, const char *t
 }
 
 int recorder_workspace(
-        struct recorder *recorder, const struct workplace *place, struct carrel_error *err)
+        struct recorder *recorder, const struct worktree *place, struct carrel_error *err)
 {
     struct json *json = recorder_line_begin(recorder, "workspace_made");
     const struct workspace *ws = place->ws;

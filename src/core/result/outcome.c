@@ -40,7 +40,7 @@ void outcome_write_count(
         json_u64(json, key, n);
 }
 
-static int sum_up(struct workplace *place, struct outcome *outcome, struct carrel_error *err)
+static int sum_up(struct worktree *place, struct outcome *outcome, struct carrel_error *err)
 {
     const struct workspace *ws = place->ws;
 
@@ -53,7 +53,7 @@ static int sum_up(struct workplace *place, struct outcome *outcome, struct carre
     return r;
 }
 
-static int act(struct workplace *place, enum carrel_outcome_action action, const char *seal,
+static int act(struct worktree *place, enum carrel_outcome_action action, const char *seal,
         struct outcome *outcome, struct carrel_error *err)
 {
     char commit[OID_MAX];
@@ -66,7 +66,7 @@ static int act(struct workplace *place, enum carrel_outcome_action action, const
     case CARREL_KEEP:
         return 0;
     case CARREL_DISCARD:
-        r = workplace_discard(place, err);
+        r = worktree_discard(place, err);
         outcome->state = "discarded";
         return r;
     case CARREL_COMMIT:
@@ -91,7 +91,7 @@ static bool is_kept_unread(int code)
     return code == -EDQUOT || code == -EFBIG || code == -EACCES;
 }
 
-static int take_picture(struct workplace *place, struct runtime *runtime, uint64_t used,
+static int take_picture(struct worktree *place, struct runtime *runtime, uint64_t used,
         const struct outcome_bounds *bounds, struct picture *out, struct carrel_error *err)
 {
     const uint64_t disk_bytes = bounds->limits[LIMIT_DISK];
@@ -106,7 +106,7 @@ static int take_picture(struct workplace *place, struct runtime *runtime, uint64
     return r < 0 && !is_kept_unread(r) ? picture_wrap(place->ws, r, err) : r;
 }
 
-int outcome_reach(struct workplace *place, struct runtime *runtime,
+int outcome_reach(struct worktree *place, struct runtime *runtime,
         enum carrel_outcome_action action, const char *seal,
         const struct outcome_bounds *bounds, struct outcome **out, struct carrel_error *err)
 {

@@ -10,7 +10,7 @@
 
 struct carrel_error;
 struct runtime;
-struct workplace;
+struct worktree;
 
 struct outcome {
     char task[NAME_ID_MAX + 1];
@@ -44,7 +44,7 @@ struct outcome_bounds {
  * `seal`, the head of the run's journal (empty: none). The workspace and its objects stay
  * within the disk limit. On failure the workspace is there and whole.
  */
-int outcome_reach(struct workplace *place, struct runtime *runtime,
+int outcome_reach(struct worktree *place, struct runtime *runtime,
         enum carrel_outcome_action action, const char *seal,
         const struct outcome_bounds *bounds, struct outcome **out, struct carrel_error *err);
 

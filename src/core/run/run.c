@@ -134,8 +134,8 @@ static int finish(struct run *run, uint64_t began_ns, struct carrel_error *err)
     const struct follow *follow = &run->follow;
 
     /* A workspace must be in nobody's hands; else the kernel may tidy up beside the rest. */
-    int r = run->stage.place ? sandbox_stop(run->stage.box, &result->usage, err)
-                             : sandbox_end(run->stage.box, &result->usage, err);
+    int r = run->stage.worktree ? sandbox_stop(run->stage.box, &result->usage, err)
+                                : sandbox_end(run->stage.box, &result->usage, err);
     if (r < 0)
         return r;
     result->duration_ms = (clock_ns() - began_ns) / NS_PER_MS;

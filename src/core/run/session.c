@@ -37,18 +37,18 @@ static int watch_dir(struct stage *stage, struct spec *spec, int dir, struct car
 /* The workspace's mounts come after the caller's. */
 static int show_place(struct stage *stage, struct spec *spec, struct carrel_error *err)
 {
-    int r = spec_add_mounts(spec, stage->place->mounts, stage->place->n_mounts, err);
+    int r = spec_add_mounts(spec, stage->worktree->mounts, stage->worktree->n_mounts, err);
 
     if (r == 0)
-        r = workspace_begin_use(stage->place->ws, err);
-    return r < 0 ? r : watch_dir(stage, spec, stage->place->ws->dir, err);
+        r = workspace_begin_use(stage->worktree->ws, err);
+    return r < 0 ? r : watch_dir(stage, spec, stage->worktree->ws->dir, err);
 }
 
 /* Makes or takes up the run's workspace. */
 static int open_place(struct stage *stage, struct spec *spec, struct carrel_error *err)
 {
     struct carrel_run_result *result = stage->result;
-    const struct workplace_request request = {
+    const struct worktree_request request = {
         .options = stage->options->workspace,
         .runtime = spec->runtime,
         .spec = &spec->box,
@@ -58,14 +58,14 @@ static int open_place(struct stage *stage, struct spec *spec, struct carrel_erro
         .origin = stage->request->origin,
     };
 
-    int r = workplace_open(&request, &stage->place, err);
+    int r = worktree_open(&request, &stage->worktree, err);
     if (r == 0)
         r = show_place(stage, spec, err);
     return r;
 }
 
 /* What the program has of its own is on disk. */
-static int use_ground(struct stage *stage, struct spec *spec, struct carrel_error *err)
+static int use_layers(struct stage *stage, struct spec *spec, struct carrel_error *err)
 {
     if (stage->root)
         spec->box.root_overlay = &stage->ground->overlay;
@@ -154,11 +154,11 @@ static int create(struct stage *stage, struct carrel_error *err)
     if (r == 0 && (stage->options->workspace || stage->ground))
         r = disk_watch_check(&spec.box, err);
     if (r == 0 && stage->ground)
-        r = use_ground(stage, &spec, err);
+        r = use_layers(stage, &spec, err);
     if (r == 0 && stage->options->workspace)
         r = open_place(stage, &spec, err);
-    if (r == 0 && stage->place)
-        r = recorder_workspace(&stage->recorder, stage->place, err);
+    if (r == 0 && stage->worktree)
+        r = recorder_workspace(&stage->recorder, stage->worktree, err);
     if (r == 0)
         r = make_sandbox(stage, &spec, err);
     stage->watch.box = stage->box;
@@ -208,8 +208,8 @@ int stage_remake(struct stage *stage, struct carrel_error *err)
     int r = spec_make(stage->options, stage->result->run, &spec, err);
     spec.box.stays = stage->stays;
     if (r == 0 && stage->ground)
-        r = use_ground(stage, &spec, err);
-    if (r == 0 && stage->place)
+        r = use_layers(stage, &spec, err);
+    if (r == 0 && stage->worktree)
         r = show_place(stage, &spec, err);
     if (r == 0)
         r = sandbox_create(spec.runtime, &spec.box, &stage->box, err);
@@ -220,12 +220,12 @@ int stage_remake(struct stage *stage, struct carrel_error *err)
 
 int stage_drop(struct stage *stage, int code)
 {
-    if (!stage->place)
+    if (!stage->worktree)
         return code;
     sandbox_free(ptr_steal(&stage->box));
     if (!stage->options->workspace->resume)
-        (void)workplace_discard(stage->place, NULL); /* else swept */
-    workplace_free(ptr_steal(&stage->place));
+        (void)worktree_discard(stage->worktree, NULL); /* else swept */
+    worktree_free(ptr_steal(&stage->worktree));
     return code;
 }
 
@@ -255,7 +255,7 @@ int stage_end_place(struct stage *stage, struct carrel_error *err)
 {
     struct carrel_run_result *result = stage->result;
     const struct carrel_workspace_options *o = stage->options->workspace;
-    if (!stage->place)
+    if (!stage->worktree)
         return 0;
     bool is_success = result_is_ok(result);
     enum carrel_outcome_action action = is_success ? o->on_success : o->on_failure;
@@ -266,8 +266,8 @@ int stage_end_place(struct stage *stage, struct carrel_error *err)
                     : 0;
     const struct outcome_bounds bounds = { result->limits, result->timeout_ms };
     if (r == 0)
-        r = outcome_reach(stage->place, stage->runtime, action, stage->recorder.seal, &bounds,
-                &result->outcome, err);
+        r = outcome_reach(stage->worktree, stage->runtime, action, stage->recorder.seal,
+                &bounds, &result->outcome, err);
     if (r < 0)
         return r;
     outcome_write_text(result->outcome, result->run, &result->summary);
@@ -292,12 +292,12 @@ static int name_run(struct stage *stage, struct carrel_error *err)
     if (!o)
         return state_new_id('R', result->run, err);
     if (o->resume)
-        return workplace_find_ids(o->resume, result->task, result->run, err);
+        return worktree_find_ids(o->resume, result->task, result->run, err);
     int r = take_id(o->task, "task", 'T', result->task, sizeof(result->task), err);
     if (r == 0)
         r = take_id(o->run, "run", 'R', result->run, sizeof(result->run), err);
     if (r == 0 && o->task && o->run)
-        r = workplace_check_free(result->task, result->run, err);
+        r = worktree_check_free(result->task, result->run, err);
     return r;
 }
 
@@ -336,8 +336,8 @@ int stage_init(struct stage *stage, const struct run_request *request, struct ca
 void stage_finish(struct stage *stage)
 {
     sandbox_free(stage->box);
-    workplace_free(stage->place); /* after the sandbox: it holds the lock */
-    ground_free(stage->ground);   /* after it, too: nothing writes there any more */
+    worktree_free(stage->worktree); /* after the sandbox: it holds the lock */
+    ground_free(stage->ground);     /* after it, too: nothing writes there any more */
     image_root_free(stage->root);
     carrel_run_result_free(stage->result);
     recorder_finish(stage->recorder);

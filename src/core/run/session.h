@@ -29,7 +29,7 @@ struct stage {
     struct image_root *root;       /* the image that is the root; NULL: none */
     struct ground *ground;         /* what is written lies there, and stays; NULL: in memory */
     struct sandbox_overlay memory; /* an image's layers, where what is written is not kept */
-    struct workplace *place;       /* NULL: the run has no workspace of its own */
+    struct worktree *worktree;       /* NULL: the run has no workspace of its own */
     struct disk_watch watch;
     struct runtime *runtime;
     struct sandbox *box;

@@ -13,39 +13,39 @@
 #include <sys/stat.h>
 
 /* The private git dir as one directory, where it cannot be an overlay. */
-static int fill_private(const struct workplace *place, struct carrel_error *err)
+static int fill_private(const struct worktree *worktree, struct carrel_error *err)
 {
     AUTO(fd_close)
-    int private = openat(place->ws->dir, "gitupper", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int private = openat(worktree->ws->dir, "gitupper", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-    return private < 0 ? err_set_errno(err, -errno, "open '%s/gitupper'", place->ws->path)
-                       : private_make_template(place->repo, private, err);
+    return private < 0 ? err_set_errno(err, -errno, "open '%s/gitupper'", worktree->ws->path)
+                       : private_make_template(worktree->repo, private, err);
 }
 
-static int copy_index(const struct workplace *place, struct carrel_error *err)
+static int copy_index(const struct worktree *worktree, struct carrel_error *err)
 {
     char from[PATH_MAX];
     AUTO(buf_finish) struct buf index = BUF_INIT(SIZE_MAX / 4);
 
-    (void)snprintf(from, sizeof(from), "%s/index", place->checkout->git);
+    (void)snprintf(from, sizeof(from), "%s/index", worktree->checkout->git);
     int r = fd_add_file(AT_FDCWD, from, &index, err);
     if (r < 0)
         return r;
     AUTO(fd_close)
     int fd = openat(
-            place->ws->dir, "gitupper/index", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+            worktree->ws->dir, "gitupper/index", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     r = fd < 0 ? -errno : fd_write_all(fd, index.data, index.len);
-    return r < 0 ? err_set_errno(err, r, "write '%s/gitupper/index'", place->ws->path) : 0;
+    return r < 0 ? err_set_errno(err, r, "write '%s/gitupper/index'", worktree->ws->path) : 0;
 }
 
 /* A whole checkout by the user's own git: what there is without copy-on-write. */
-static int check_out_whole(const struct workplace *place, struct carrel_error *err)
+static int check_out_whole(const struct worktree *worktree, struct carrel_error *err)
 {
     static const char link[] = "gitdir: " PRIVATE_GIT_DIR "\n";
-    const struct workspace *ws = place->ws;
+    const struct workspace *ws = worktree->ws;
     char tree[PATH_MAX];
     char index[PATH_MAX];
-    struct git git = repo_git(place->repo);
+    struct git git = repo_git(worktree->repo);
     struct git_io io = GIT_IO_INIT;
 
     if (snprintf(tree, sizeof(tree), "%s/tree", ws->path) >= (int)sizeof(tree) ||
@@ -67,12 +67,12 @@ static int check_out_whole(const struct workplace *place, struct carrel_error *e
     return r < 0 ? err_set_errno(err, r, "create '%s/.git'", tree) : 0;
 }
 
-int fallback_fill(const struct workplace *place, struct carrel_error *err)
+int fallback_fill(const struct worktree *worktree, struct carrel_error *err)
 {
-    int r = fill_private(place, err);
+    int r = fill_private(worktree, err);
 
     if (r == 0)
-        r = place->ws->mode == WORKSPACE_FUSE ? copy_index(place, err)
-                                              : check_out_whole(place, err);
+        r = worktree->ws->mode == WORKSPACE_FUSE ? copy_index(worktree, err)
+                                                 : check_out_whole(worktree, err);
     return r;
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 struct carrel_error;
-struct workplace;
+struct worktree;
 
 /* What the modes other than the kernel's overlay need before the first program. */
-int fallback_fill(const struct workplace *place, struct carrel_error *err);
+int fallback_fill(const struct worktree *place, struct carrel_error *err);

@@ -70,57 +70,57 @@ static int make_git_part(const struct layer *layer, struct carrel_error *err)
 }
 
 /* One layer in the place of all, which go when nobody else has them. */
-static int shorten(struct workplace *place, struct carrel_error *err)
+static int shorten(struct worktree *worktree, struct carrel_error *err)
 {
-    struct workspace *ws = place->ws;
+    struct workspace *ws = worktree->ws;
     AUTO(held_close) struct held held = { .n = 0 };
     AUTO(layer_close) struct layer merged = LAYER_INIT;
     char ids[1][STACK_ID_MAX];
 
-    int r = hold(place->state, ws, &held, err);
+    int r = hold(worktree->state, ws, &held, err);
     if (r < 0 || held.n < STACK_MAX - 1)
         return r;
     for (size_t i = 0; r == 0 && i < held.n; i++) /* one that a crash left without its seal */
         r = layer_seal(&held.layers[i], err);
     if (r == 0)
-        r = layer_merge_both(place->state, held.layers, held.n, place->lower + held.n,
-                ws->is_folder ? NULL : place->git_lower + held.n, &merged, err);
+        r = layer_merge_both(worktree->state, held.layers, held.n, worktree->lower + held.n,
+                ws->is_folder ? NULL : worktree->git_lower + held.n, &merged, err);
     if (r < 0)
         return r;
     (void)snprintf(ids[0], sizeof(ids[0]), "%s", merged.id);
     r = stack_replace(ws, ids, 1, err);
-    return r < 0 ? r : workplace_remount(place, err);
+    return r < 0 ? r : worktree_remount(worktree, err);
 }
 
-int restack_seal(struct workplace *place, struct carrel_error *err)
+int worktree_seal(struct worktree *worktree, struct carrel_error *err)
 {
     AUTO(layer_close) struct layer layer = LAYER_INIT;
 
-    int r = restack_check(place->ws, err);
-    if (r < 0 || stack_is_fresh(place->ws))
+    int r = restack_check(worktree->ws, err);
+    if (r < 0 || stack_is_fresh(worktree->ws))
         return r;
-    r = shorten(place, err);
+    r = shorten(worktree, err);
     if (r == 0)
-        r = layer_new(place->state, &layer, err);
-    if (r == 0 && !place->ws->is_folder)
+        r = layer_new(worktree->state, &layer, err);
+    if (r == 0 && !worktree->ws->is_folder)
         r = make_git_part(&layer, err);
     if (r == 0)
-        r = stack_put(place->ws, layer.dir, layer.id, err);
+        r = stack_put(worktree->ws, layer.dir, layer.id, err);
     if (r == 0)
         r = layer_seal(&layer, err);
     if (r == 0)
-        r = workplace_remount(place, err);
-    return r < 0 ? err_wrap(err, r, "seal workspace '%s'", place->ws->run) : 0;
+        r = worktree_remount(worktree, err);
+    return r < 0 ? err_wrap(err, r, "seal workspace '%s'", worktree->ws->run) : 0;
 }
 
-int restack_copy(const struct workplace *place, struct layer *out, struct carrel_error *err)
+int restack_copy(const struct worktree *worktree, struct layer *out, struct carrel_error *err)
 {
-    const struct workspace *ws = place->ws;
+    const struct workspace *ws = worktree->ws;
     struct layer from = { .path = ws->path, .dir = ws->dir, .lock = -1 };
 
     int r = restack_check(ws, err);
     (void)snprintf(from.id, sizeof(from.id), "workspace");
-    return r < 0 ? r : layer_copy(place->state, &from, out, err);
+    return r < 0 ? r : layer_copy(worktree->state, &from, out, err);
 }
 
 void restack_origin_finish(struct restack_origin origin)
@@ -168,20 +168,20 @@ static int copy_carried(
     return r < 0 ? err_set_errno(err, r, "write '%s/" CARRIED "'", to->path) : 0;
 }
 
-static int open_base(const struct workplace_request *q, const struct workspace *from,
-        struct workplace *place, struct carrel_error *err)
+static int open_base(const struct worktree_request *q, const struct workspace *from,
+        struct worktree *worktree, struct carrel_error *err)
 {
     int r = permit_workspace(q->policy, from, err);
 
     if (r == 0)
-        r = workspace_repo(from, &place->repo, err);
+        r = workspace_repo(from, &worktree->repo, err);
     return r < 0 ? r
-                 : prepare_checkout(
-                           q, place->state, place->repo, from->base, &place->checkout, err);
+                 : prepare_checkout(q, worktree->state, worktree->repo, from->base,
+                           &worktree->checkout, err);
 }
 
 /* What the git dir of the fork will lie on: paths, NULL at the end. */
-static int list_git_below(const struct held *held, const struct workplace *place,
+static int list_git_below(const struct held *held, const struct worktree *worktree,
         const char **below, char (*paths)[PATH_MAX], struct carrel_error *err)
 {
     for (size_t i = 0; i < held->n; i++) {
@@ -189,13 +189,13 @@ static int list_git_below(const struct held *held, const struct workplace *place
             return err_set_errno(err, -ENAMETOOLONG, "'%s'", held->layers[i].path);
         below[i] = paths[i];
     }
-    below[held->n] = place->checkout->git;
+    below[held->n] = worktree->checkout->git;
     below[held->n + 1] = NULL;
     return 0;
 }
 
-int restack_fork(const struct workplace_request *request, const struct restack_origin *origin,
-        struct workplace *place, struct carrel_error *err)
+int worktree_fork(const struct worktree_request *request, const struct restack_origin *origin,
+        struct worktree *worktree, struct carrel_error *err)
 {
     const struct carrel_workspace_options *o = request->options;
     struct workspace from = *origin->ws;
@@ -203,21 +203,21 @@ int restack_fork(const struct workplace_request *request, const struct restack_o
     const char *below[STACK_MAX + 2];
 
     from.layers = origin->layers;
-    int r = hold(place->state, &from, &held, err);
+    int r = hold(worktree->state, &from, &held, err);
     if (r == 0)
-        r = open_base(request, &from, place, err);
+        r = open_base(request, &from, worktree, err);
     if (r < 0)
         return r;
     AUTO(free) char(*paths)[PATH_MAX] = calloc(held.n + 1, sizeof(*paths));
     if (!paths)
         return err_set_errno(err, -ENOMEM, "layers");
-    r = from.is_folder ? 0 : list_git_below(&held, place, below, paths, err);
+    r = from.is_folder ? 0 : list_git_below(&held, worktree, below, paths, err);
     if (r < 0)
         return r;
     const struct workspace_request made = {
-        .state = place->state,
-        .repo = place->repo,
-        .checkout = place->checkout,
+        .state = worktree->state,
+        .repo = worktree->repo,
+        .checkout = worktree->checkout,
         .task = o->task ? o->task : request->task,
         .run = o->run ? o->run : request->run,
         .base = from.base,
@@ -229,8 +229,8 @@ int restack_fork(const struct workplace_request *request, const struct restack_o
         .git_below = below,
         .old_branch = from.branch,
     };
-    r = workspace_create(&made, &place->ws, err);
-    return r < 0 ? r : copy_carried(&from, place->ws, err);
+    r = workspace_create(&made, &worktree->ws, err);
+    return r < 0 ? r : copy_carried(&from, worktree->ws, err);
 }
 
 struct naming {

@@ -17,10 +17,10 @@ int restack_check(const struct workspace *ws, struct carrel_error *err);
  * Seals what the workspace wrote; nothing has it mounted, and the caller has its lock. Its
  * mounts are others afterwards. -ENOTSUP: its tree is not an overlay.
  */
-int restack_seal(struct workplace *place, struct carrel_error *err);
+int worktree_seal(struct worktree *place, struct carrel_error *err);
 
 /* A sealed copy of what it wrote since the last seal, while its programs are paused. Held. */
-int restack_copy(const struct workplace *place, struct layer *out, struct carrel_error *err);
+int restack_copy(const struct worktree *place, struct layer *out, struct carrel_error *err);
 
 /* The workspace that a fork begins with. */
 struct restack_origin {
@@ -39,8 +39,8 @@ int restack_origin(const struct workspace *ws, const struct layer *copy,
  * Makes the workspace of `request` as a fork; place->state is set. The layers are held
  * meanwhile: -ENOENT when one is gone.
  */
-int restack_fork(const struct workplace_request *request, const struct restack_origin *origin,
-        struct workplace *place, struct carrel_error *err);
+int worktree_fork(const struct worktree_request *request, const struct restack_origin *origin,
+        struct worktree *place, struct carrel_error *err);
 
 /* What layers all workspaces lie on, for layer_sweep(). */
 struct layer_names;

@@ -7,13 +7,13 @@
 #include <errno.h>
 #include <string.h>
 
-void beginning_free(struct beginning *beginning)
+void from_snapshot_free(struct from_snapshot *from)
 {
-    if (!beginning)
+    if (!from)
         return;
-    snapshot_finish(beginning->snapshot);
-    workspace_free(beginning->ws);
-    free(beginning);
+    snapshot_finish(from->snapshot);
+    workspace_free(from->ws);
+    free(from);
 }
 
 static int take_root(
@@ -33,8 +33,8 @@ static int take_root(
     return 0;
 }
 
-static int take_workspace(struct beginning *b, const char *state, struct carrel_run_options *o,
-        struct carrel_error *err)
+static int take_workspace(struct from_snapshot *b, const char *state,
+        struct carrel_run_options *o, struct carrel_error *err)
 {
     const struct snapshot *snapshot = &b->snapshot;
 
@@ -57,10 +57,10 @@ static int take_workspace(struct beginning *b, const char *state, struct carrel_
     return 0;
 }
 
-int beginning_find(const char *name, struct carrel_run_options *options, struct beginning **out,
-        struct carrel_error *err)
+int from_snapshot_find(const char *name, struct carrel_run_options *options,
+        struct from_snapshot **out, struct carrel_error *err)
 {
-    AUTO(beginning_free) struct beginning *b = calloc(1, sizeof(*b));
+    AUTO(from_snapshot_free) struct from_snapshot *b = calloc(1, sizeof(*b));
     char state[PATH_MAX];
 
     if (!b)

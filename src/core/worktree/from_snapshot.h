@@ -8,19 +8,19 @@
 
 struct carrel_error;
 
-struct beginning {
+struct from_snapshot {
     struct snapshot snapshot;
     struct ground_base base;
     struct workspace *ws; /* the one that the sandbox of the snapshot had; NULL: none */
     struct restack_origin origin;
     struct carrel_workspace_options workspace; /* behind the options, if they had none */
 };
-void beginning_free(struct beginning *beginning); /* NULL is fine */
-DEFINE_AUTO(struct beginning *, beginning_free)
+void from_snapshot_free(struct from_snapshot *beginning); /* NULL is fine */
+DEFINE_AUTO(struct from_snapshot *, from_snapshot_free)
 
 /*
  * Finds the snapshot and puts into the options what it was made on: an image, a workspace. They
  * may ask for nothing else (-EINVAL). It must live as long as the options.
  */
-int beginning_find(const char *name, struct carrel_run_options *options, struct beginning **out,
-        struct carrel_error *err);
+int from_snapshot_find(const char *name, struct carrel_run_options *options,
+        struct from_snapshot **out, struct carrel_error *err);

@@ -57,7 +57,7 @@ static bool is_plain(const char *path)
     return strpbrk(path, ",:\\") == NULL;
 }
 
-static int check(const struct workplace *place, struct carrel_error *err)
+static int check(const struct worktree *place, struct carrel_error *err)
 {
     if (geteuid() == 0)
         return err_set(err, -ENOTSUP,
@@ -76,7 +76,7 @@ static int check(const struct workplace *place, struct carrel_error *err)
                              "or '\\'");
 }
 
-int fuse_mount(const struct workplace *place, struct carrel_error *err)
+int fuse_mount(const struct worktree *place, struct carrel_error *err)
 {
     const struct workspace *ws = place->ws;
     AUTO(buf_finish) struct buf options = BUF_INIT(64U << 10);

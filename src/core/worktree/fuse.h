@@ -9,14 +9,14 @@
 #include <stdbool.h>
 
 struct carrel_error;
-struct workplace;
+struct worktree;
 struct workspace;
 
 /* Whether it is worth a try here, for this user. */
 bool fuse_is_usable(void);
 
 /* Mounts it. -ENOTSUP with what is missing. */
-int fuse_mount(const struct workplace *place, struct carrel_error *err);
+int fuse_mount(const struct worktree *place, struct carrel_error *err);
 
 /* Takes the mount away, also one that a killed process left. No mount is fine. */
 int fuse_unmount(const struct workspace *ws, struct carrel_error *err);

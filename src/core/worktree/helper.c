@@ -12,42 +12,42 @@
 
 #define NS_PER_MS UINT64_C(1000000)
 
-void inner_finish(struct inner inner)
+void helper_finish(struct helper helper)
 {
-    disk_watch_release(&inner.watch); /* its init needs processor time to end it */
-    process_close(inner.process);
-    sandbox_free(inner.box);
+    disk_watch_release(&helper.watch); /* its init needs processor time to end it */
+    process_close(helper.process);
+    sandbox_free(helper.box);
 }
 
 /* What the run may use, but for git's sake not less than `least`; never more than `most`. */
 static uint64_t bound(
-        const struct inner_spec *spec, enum limit limit, uint64_t least, uint64_t most)
+        const struct helper_spec *spec, enum limit limit, uint64_t least, uint64_t most)
 {
     const uint64_t own = spec->limits ? spec->limits[limit] : most;
 
     return own < least ? least : own > most ? most : own;
 }
 
-static int watch(struct inner *inner, const struct inner_spec *spec,
+static int watch(struct helper *helper, const struct helper_spec *spec,
         const struct sandbox_limits *limits, struct carrel_error *err)
 {
     if (!spec->has_watch)
         return 0;
-    int r = disk_watch_begin(&inner->watch, spec->watched, spec->max_bytes, err);
+    int r = disk_watch_begin(&helper->watch, spec->watched, spec->max_bytes, err);
     if (r < 0)
         return r;
-    inner->watch.box = inner->box;
-    inner->watch.cpu_milli = limits->value[LIMIT_CPU];
-    disk_watch_start(&inner->watch);
+    helper->watch.box = helper->box;
+    helper->watch.cpu_milli = limits->value[LIMIT_CPU];
+    disk_watch_start(&helper->watch);
     return 0;
 }
 
-int inner_start(const struct inner_spec *spec, unsigned timeout_ms, struct inner *out,
+int helper_start(const struct helper_spec *spec, unsigned timeout_ms, struct helper *out,
         struct carrel_error *err)
 {
     char id[20];
     AUTO(environment_free) char **env = NULL;
-    AUTO(inner_finish) struct inner inner = INNER_INIT;
+    AUTO(helper_finish) struct helper helper = INNER_INIT;
 
     int r = state_new_id('I', id, err);
     if (r < 0)
@@ -73,12 +73,12 @@ int inner_start(const struct inner_spec *spec, unsigned timeout_ms, struct inner
         },
     };
     /* Processor time is given out once the sandbox stands: making it takes some. */
-    r = spec->has_watch ? sandbox_create(spec->runtime, &box, &inner.box, err)
-                        : sandbox_begin(spec->runtime, &box, &inner.box, err);
+    r = spec->has_watch ? sandbox_create(spec->runtime, &box, &helper.box, err)
+                        : sandbox_begin(spec->runtime, &box, &helper.box, err);
     if (r == 0)
-        r = watch(&inner, spec, &box.limits, err);
+        r = watch(&helper, spec, &box.limits, err);
     if (r == 0)
-        r = environment_make(inner.box, spec->env, false, &env, err);
+        r = environment_make(helper.box, spec->env, false, &env, err);
     if (r < 0)
         return r;
     const struct process_spec process = {
@@ -86,24 +86,24 @@ int inner_start(const struct inner_spec *spec, unsigned timeout_ms, struct inner
         .env = (const char *const *)env,
         .ends_sandbox = true,
     };
-    r = sandbox_start(inner.box, &process, &inner.process, err);
+    r = sandbox_start(helper.box, &process, &helper.process, err);
     if (r < 0)
         return r;
-    inner.deadline_ns = clock_ns() + timeout_ms * NS_PER_MS;
-    *out = inner;
-    inner = INNER_INIT;
+    helper.deadline_ns = clock_ns() + timeout_ms * NS_PER_MS;
+    *out = helper;
+    helper = INNER_INIT;
     return 0;
 }
 
-static int await(struct inner *inner, int fd, struct carrel_error *err)
+static int await(struct helper *helper, int fd, struct carrel_error *err)
 {
     struct pollfd wait = { .fd = fd, .events = POLLIN };
 
     for (;;) {
-        struct disk_watch *watch = &inner->watch;
-        bool is_watch = watch->next_ns < inner->deadline_ns;
+        struct disk_watch *watch = &helper->watch;
+        bool is_watch = watch->next_ns < helper->deadline_ns;
         disk_watch_wait(watch);
-        int n = clock_poll(&wait, 1, is_watch ? watch->next_ns : inner->deadline_ns);
+        int n = clock_poll(&wait, 1, is_watch ? watch->next_ns : helper->deadline_ns);
         int code = -errno;
         bool is_over =
                 watch->n_dirs > 0 && clock_ns() >= watch->next_ns && disk_watch_is_over(watch);
@@ -115,19 +115,19 @@ static int await(struct inner *inner, int fd, struct carrel_error *err)
                     err, -EDQUOT, "git in the sandbox, or a program of its, filled the disk");
         if (n > 0)
             return 0;
-        if (n == 0 && clock_ns() >= inner->deadline_ns)
+        if (n == 0 && clock_ns() >= helper->deadline_ns)
             return err_set(err, -ETIMEDOUT, "git in the sandbox took too long");
     }
 }
 
-int inner_read_line(struct inner *inner, char *line, size_t size, struct carrel_error *err)
+int helper_read_line(struct helper *helper, char *line, size_t size, struct carrel_error *err)
 {
     for (size_t used = 0; used < size; used++) {
-        int r = await(inner, inner->process.stdout_fd, err);
+        int r = await(helper, helper->process.stdout_fd, err);
         if (r < 0)
             return r;
         /* Byte by byte: what follows the line is for somebody else to read. */
-        ssize_t n = read(inner->process.stdout_fd, line + used, 1);
+        ssize_t n = read(helper->process.stdout_fd, line + used, 1);
         if (n <= 0)
             return err_set(err, -EIO, "git in the sandbox ended without an answer");
         if (line[used] == '\n') {
@@ -138,11 +138,11 @@ int inner_read_line(struct inner *inner, char *line, size_t size, struct carrel_
     return err_set(err, -EPROTO, "git in the sandbox gave a wrong answer");
 }
 
-int inner_wait(struct inner *inner, struct carrel_error *err)
+int helper_wait(struct helper *helper, struct carrel_error *err)
 {
     for (;;) {
         struct sandbox_event event;
-        int r = sandbox_next_event(inner->box, &event, err);
+        int r = sandbox_next_event(helper->box, &event, err);
         if (r < 0)
             return r;
         if (event.kind == EVENT_GONE)
@@ -151,7 +151,7 @@ int inner_wait(struct inner *inner, struct carrel_error *err)
             return WIFEXITED(event.wait_status)
                            ? WEXITSTATUS(event.wait_status)
                            : err_set(err, -EIO, "git in the sandbox was killed");
-        r = await(inner, inner->box->event_fd, err);
+        r = await(helper, helper->box->event_fd, err);
         if (r < 0)
             return r;
     }

@@ -11,7 +11,7 @@
 
 struct carrel_error;
 
-struct inner_spec {
+struct helper_spec {
     struct runtime *runtime;
     const char *root; /* as those of a sandbox; NULL: the host's own programs */
     const struct sandbox_overlay *root_overlay;
@@ -31,21 +31,21 @@ struct inner_spec {
     const char *const *env; /* NULL-terminated "K=V", added to a minimal environment */
 };
 
-struct inner {
+struct helper {
     struct sandbox *box;
     struct process process; /* stdout_fd is the caller's to read; stderr is dropped */
     struct disk_watch watch;
     uint64_t deadline_ns;
 };
-void inner_finish(struct inner inner);
-DEFINE_AUTO(struct inner, inner_finish)
+void helper_finish(struct helper helper);
+DEFINE_AUTO(struct helper, helper_finish)
 #define INNER_INIT                                                                             \
-    (struct inner)                                                                             \
+    (struct helper)                                                                            \
     {                                                                                          \
         .process = PROCESS_INIT, .watch = DISK_WATCH_INIT                                      \
     }
 
-int inner_start(const struct inner_spec *spec, unsigned timeout_ms, struct inner *out,
+int helper_start(const struct helper_spec *spec, unsigned timeout_ms, struct helper *out,
         struct carrel_error *err);
 
 /*
@@ -53,7 +53,7 @@ int inner_start(const struct inner_spec *spec, unsigned timeout_ms, struct inner
  * The first reads one line of output, without its newline; it must end within the deadline and
  * `size`.
  */
-int inner_read_line(struct inner *inner, char *line, size_t size, struct carrel_error *err);
+int helper_read_line(struct helper *helper, char *line, size_t size, struct carrel_error *err);
 
 /* Waits for the end. Returns the exit status; -ETIMEDOUT, and -EIO when it was killed. */
-int inner_wait(struct inner *inner, struct carrel_error *err);
+int helper_wait(struct helper *helper, struct carrel_error *err);

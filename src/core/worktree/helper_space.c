@@ -7,7 +7,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-int space_make(int dir, const char *name, struct carrel_error *err)
+int helper_space_make(int dir, const char *name, struct carrel_error *err)
 {
     static const char *const parts[] = { "upper", "work", "gitupper", "gitwork", "lower" };
 
@@ -20,14 +20,15 @@ int space_make(int dir, const char *name, struct carrel_error *err)
     return 0;
 }
 
-struct sandbox_overlay space_overlay(const char *const *lower, const char *space)
+struct sandbox_overlay helper_space_overlay(const char *const *lower, const char *space)
 {
     return (struct sandbox_overlay){
         .lower = lower, .space = space, .upper = "upper", .work = "work"
     };
 }
 
-struct sandbox_mount space_mount(const struct sandbox_overlay *overlay, const char *target)
+struct sandbox_mount helper_space_mount(
+        const struct sandbox_overlay *overlay, const char *target)
 {
     return (struct sandbox_mount){
         .target = target, .access = ACCESS_READ_WRITE, .overlay = overlay

@@ -8,10 +8,10 @@
 struct carrel_error;
 
 /* Makes it, below `dir`. */
-int space_make(int dir, const char *name, struct carrel_error *err);
+int helper_space_make(int dir, const char *name, struct carrel_error *err);
 
 /* Directories, topmost first, under what is written to <space>/upper. */
-struct sandbox_overlay space_overlay(const char *const *lower, const char *space);
+struct sandbox_overlay helper_space_overlay(const char *const *lower, const char *space);
 
 /* The same as a sandbox sees it. */
-struct sandbox_mount space_mount(const struct sandbox_overlay *overlay, const char *target);
+struct sandbox_mount helper_space_mount(const struct sandbox_overlay *overlay, const char *target);

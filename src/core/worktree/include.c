@@ -31,13 +31,13 @@ static bool has_include_file(const struct repo *repo)
 }
 
 /* So that git inside does not offer them. */
-static int exclude_inside(const struct workplace *place, const struct include_list *list,
+static int exclude_inside(const struct worktree *worktree, const struct include_list *list,
         struct carrel_error *err)
 {
     char path[PATH_MAX];
     AUTO(buf_finish) struct buf text = BUF_INIT(64U << 20);
 
-    (void)snprintf(path, sizeof(path), "%s/info/exclude", place->checkout->git);
+    (void)snprintf(path, sizeof(path), "%s/info/exclude", worktree->checkout->git);
     int r = fd_add_file(AT_FDCWD, path, &text, err);
     if (r < 0)
         return r;
@@ -52,17 +52,17 @@ static int exclude_inside(const struct workplace *place, const struct include_li
     }
     if (text.is_short)
         return err_set_errno(err, -ENOMEM, "excludes");
-    if (mkdirat(place->ws->dir, "gitupper/info", 0755) < 0 && errno != EEXIST)
-        return err_set_errno(err, -errno, "create '%s/gitupper/info'", place->ws->path);
+    if (mkdirat(worktree->ws->dir, "gitupper/info", 0755) < 0 && errno != EEXIST)
+        return err_set_errno(err, -errno, "create '%s/gitupper/info'", worktree->ws->path);
     AUTO(fd_close)
-    int fd = openat(place->ws->dir, "gitupper/info/exclude",
+    int fd = openat(worktree->ws->dir, "gitupper/info/exclude",
             O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     r = fd < 0 ? -errno : fd_write_all(fd, text.data, text.len);
-    return r < 0 ? err_set_errno(err, r, "write '%s/gitupper/info/exclude'", place->ws->path)
+    return r < 0 ? err_set_errno(err, r, "write '%s/gitupper/info/exclude'", worktree->ws->path)
                  : 0;
 }
 
-static int write_list(const struct workplace *place, const struct include_list *list,
+static int write_list(const struct worktree *worktree, const struct include_list *list,
         struct carrel_error *err)
 {
     AUTO(buf_finish) struct buf text = BUF_INIT(NAMES_MAX_BYTES);
@@ -72,36 +72,36 @@ static int write_list(const struct workplace *place, const struct include_list *
     if (text.is_short)
         return err_set_errno(err, -ENOMEM, "names of carried files");
     AUTO(fd_close)
-    int fd = openat(place->ws->dir, CARRIED, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    int fd = openat(worktree->ws->dir, CARRIED, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     int r = fd < 0 ? -errno : fd_write_all(fd, text.data, text.len);
-    return r < 0 ? err_set_errno(err, r, "write '%s/" CARRIED "'", place->ws->path) : 0;
+    return r < 0 ? err_set_errno(err, r, "write '%s/" CARRIED "'", worktree->ws->path) : 0;
 }
 
-int carry_files(const struct workplace_request *q, struct workplace *place, int tree,
+int included_files(const struct worktree_request *q, struct worktree *worktree, int tree,
         struct carrel_error *err)
 {
     struct include_list list = { 0 };
 
-    if (!place->repo->top || (!q->options->include && !has_include_file(place->repo)))
+    if (!worktree->repo->top || (!q->options->include && !has_include_file(worktree->repo)))
         return 0;
-    int r = include_find(place->repo, q->options->include, &list, err);
+    int r = include_find(worktree->repo, q->options->include, &list, err);
     for (size_t i = 0; r == 0 && i < list.n; i++)
         if (strchr(list.paths[i], '\n'))
             r = err_set(
                     err, -EINVAL, "a file with a newline in its name cannot be carried along");
     if (r == 0 && list.n > 0)
-        r = exclude_inside(place, &list, err);
+        r = exclude_inside(worktree, &list, err);
     if (r == 0 && list.n > 0)
-        r = write_list(place, &list, err);
+        r = write_list(worktree, &list, err);
     if (r == 0)
-        r = include_copy(place->repo, &list, tree, q->spec->limits.value[LIMIT_DISK], err);
+        r = include_copy(worktree->repo, &list, tree, q->spec->limits.value[LIMIT_DISK], err);
     include_list_finish(&list);
     return r;
 }
 
-int carry_read(const struct workplace *place, struct names *out, struct carrel_error *err)
+int included_read(const struct worktree *worktree, struct names *out, struct carrel_error *err)
 {
-    int r = fd_add_file(place->ws->dir, CARRIED, &out->text, err);
+    int r = fd_add_file(worktree->ws->dir, CARRIED, &out->text, err);
 
     return r < 0 ? r : names_split(out, err);
 }
@@ -119,7 +119,7 @@ static int find_removals(const struct names *added, const struct names *carried,
     return r;
 }
 
-static int commit_without(const struct workplace *place, const struct git *git,
+static int commit_without(const struct worktree *worktree, const struct git *git,
         const char *quarantine, const struct changes *removals, const char *tip,
         char snapshot[static OID_MAX], struct carrel_error *err)
 {
@@ -135,21 +135,21 @@ static int commit_without(const struct workplace *place, const struct git *git,
     int r = git_expect(git, GIT_ARGS("rev-parse", "--verify", of), &io, err);
     if (r < 0)
         return r;
-    return harvest_commit_changes(place->repo, quarantine, -1, removals,
+    return harvest_commit_changes(worktree->repo, quarantine, -1, removals,
             tree.data ? tree.data : "", tip, HARVEST_MESSAGE, &author, snapshot, err);
 }
 
-int carry_leave_out(const struct workplace *place, const char *quarantine, const char *tip,
+int included_leave_out(const struct worktree *worktree, const char *quarantine, const char *tip,
         char snapshot[static OID_MAX], struct carrel_error *err)
 {
     AUTO(names_finish) struct names carried = NAMES_INIT;
     AUTO(names_finish) struct names added = NAMES_INIT;
     const struct upper_limits limits = UPPER_LIMITS_INIT;
     struct change_list removals = { .limits = &limits };
-    struct git git = harvest_git(place->repo, quarantine);
+    struct git git = harvest_git(worktree->repo, quarantine);
     struct git_io io = GIT_IO_INIT;
 
-    int r = carry_read(place, &carried, err);
+    int r = included_read(worktree, &carried, err);
     if (r < 0 || carried.n == 0 || strcmp(tip, snapshot) == 0)
         return r;
     io.output = &added.text;
@@ -162,7 +162,7 @@ int carry_leave_out(const struct workplace *place, const char *quarantine, const
     if (r == 0)
         r = find_removals(&added, &carried, &removals, err);
     if (r == 0 && removals.all.n > 0)
-        r = commit_without(place, &git, quarantine, &removals.all, tip, snapshot, err);
+        r = commit_without(worktree, &git, quarantine, &removals.all, tip, snapshot, err);
     changes_finish(&removals.all);
     return r;
 }

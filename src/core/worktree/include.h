@@ -12,16 +12,16 @@
 
 struct carrel_error;
 struct names;
-struct workplace;
-struct workplace_request;
+struct worktree;
+struct worktree_request;
 
 /* Copies into `tree` what the options and the repository's .worktreeinclude name. */
-int carry_files(const struct workplace_request *q, struct workplace *place, int tree,
+int included_files(const struct worktree_request *q, struct worktree *worktree, int tree,
         struct carrel_error *err);
 
 /* The list, sorted; empty when nothing was carried along. `out` is fresh. */
-int carry_read(const struct workplace *place, struct names *out, struct carrel_error *err);
+int included_read(const struct worktree *worktree, struct names *out, struct carrel_error *err);
 
 /* Makes of the snapshot in the quarantine, a child of `tip`, one that has none of them. */
-int carry_leave_out(const struct workplace *place, const char *quarantine, const char *tip,
+int included_leave_out(const struct worktree *worktree, const char *quarantine, const char *tip,
         char snapshot[static OID_MAX], struct carrel_error *err);

@@ -51,20 +51,20 @@ static const char **draft_lower(const struct checkout_draft *draft, char *top, s
  * second is not trusted. What comes out was written by git alone, on committed content, with
  * nobody else in the sandbox.
  */
-static int settle(const struct workplace_request *q, const struct repo *repo,
+static int settle(const struct worktree_request *q, const struct repo *repo,
         struct checkout_draft *draft, int dir, struct carrel_error *err)
 {
     char top[PATH_MAX];
     char git[PATH_MAX];
     char space[PATH_MAX];
     AUTO(free) const char **lower = draft_lower(draft, top, sizeof(top));
-    AUTO(inner_finish) struct inner inner = INNER_INIT;
+    AUTO(helper_finish) struct helper helper = INNER_INIT;
 
     if (!lower)
         return err_set_errno(err, -ENOMEM, "settle");
     (void)snprintf(git, sizeof(git), "%s/git", draft->path);
     (void)snprintf(space, sizeof(space), "%s/space", draft->path);
-    int r = space_make(dir, "space", err);
+    int r = helper_space_make(dir, "space", err);
     if (r < 0)
         return r;
     AUTO(fd_close)
@@ -72,7 +72,7 @@ static int settle(const struct workplace_request *q, const struct repo *repo,
     r = private_make_upper(repo, upper, "settle", draft->commit, err);
     if (r < 0)
         return r;
-    const struct sandbox_overlay tree = space_overlay(lower, space);
+    const struct sandbox_overlay tree = helper_space_overlay(lower, space);
     const struct sandbox_overlay private = {
         .lower = (const char *const[]){ git, NULL },
         .space = space,
@@ -80,8 +80,8 @@ static int settle(const struct workplace_request *q, const struct repo *repo,
         .work = "gitwork",
     };
     struct sandbox_mount mounts[3 + SETTLE_MAX_ALTERNATES] = {
-        space_mount(&tree, PRIVATE_WORK_TREE),
-        space_mount(&private, PRIVATE_GIT_DIR),
+        helper_space_mount(&tree, PRIVATE_WORK_TREE),
+        helper_space_mount(&private, PRIVATE_GIT_DIR),
         { .target = PRIVATE_OBJECTS, .source = repo->objects[0] },
     };
     char targets[SETTLE_MAX_ALTERNATES][sizeof(PRIVATE_OBJECTS) + 8];
@@ -93,7 +93,7 @@ static int settle(const struct workplace_request *q, const struct repo *repo,
         mounts[n_mounts].target = targets[i - 1];
         mounts[n_mounts].source = repo->objects[i];
     }
-    const struct inner_spec spec = {
+    const struct helper_spec spec = {
         .runtime = q->runtime,
         .mounts = mounts,
         .n_mounts = n_mounts,
@@ -105,18 +105,17 @@ static int settle(const struct workplace_request *q, const struct repo *repo,
                 "status --porcelain --ignore-submodules=all >/dev/null 2>&1; }; look && sleep "
                 "1.1 && look",
     };
-    r = inner_start(&spec, SETTLE_TIMEOUT_MS, &inner, err);
+    r = helper_start(&spec, SETTLE_TIMEOUT_MS, &helper, err);
     if (r == 0)
-        r = inner_wait(&inner, err);
+        r = helper_wait(&helper, err);
     return r > 0 ? err_set(err, -EIO, "git status in the pristine tree failed") : r;
 }
 
 /* Below this the untracked cache saves less than the second that recording it takes. */
 #define SETTLE_FROM_FILES 2000U
 
-static int publish(const struct workplace_request *q, const char *state,
-        const struct repo *repo, struct checkout_draft *draft, struct checkout **out,
-        struct carrel_error *err)
+static int publish(const struct worktree_request *q, const char *state, const struct repo *repo,
+        struct checkout_draft *draft, struct checkout **out, struct carrel_error *err)
 {
     struct carrel_error ignored = { 0 };
     AUTO(fd_close) int index = -1;
@@ -136,7 +135,7 @@ static int publish(const struct workplace_request *q, const char *state,
     return r == -EBADMSG && index >= 0 ? checkout_publish(state, repo, draft, -1, out, err) : r;
 }
 
-int prepare_checkout(const struct workplace_request *q, const char *state,
+int prepare_checkout(const struct worktree_request *q, const char *state,
         const struct repo *repo, const char *commit, struct checkout **out,
         struct carrel_error *err)
 {
@@ -156,7 +155,7 @@ int prepare_checkout(const struct workplace_request *q, const char *state,
     return r;
 }
 
-int prepare_again(const struct workplace_request *q, const char *state,
+int prepare_again(const struct worktree_request *q, const char *state,
         const struct workspace *ws, struct carrel_error *err)
 {
     AUTO(repo_free) struct repo *repo = NULL;
@@ -167,9 +166,9 @@ int prepare_again(const struct workplace_request *q, const char *state,
 }
 
 int prepare_tree(
-        const struct workplace_request *q, struct workplace *place, struct carrel_error *err)
+        const struct worktree_request *q, struct worktree *worktree, struct carrel_error *err)
 {
-    const struct workspace *ws = place->ws;
+    const struct workspace *ws = worktree->ws;
     const char *top = ws->mode == WORKSPACE_COPY ? "tree" : "upper";
 
     if (ws->is_folder && ws->mode != WORKSPACE_OVERLAY)
@@ -177,9 +176,9 @@ int prepare_tree(
                 q->options->tree == CARREL_TREE_COPY || q->options->tree == CARREL_TREE_FUSE
                         ? "and --tree asks for something else"
                         : "which does not work here");
-    int r = ws->mode == WORKSPACE_OVERLAY ? 0 : fallback_fill(place, err);
+    int r = ws->mode == WORKSPACE_OVERLAY ? 0 : fallback_fill(worktree, err);
     if (r == 0 && ws->is_cut && !ws->is_folder)
-        r = cut_make(place, err);
+        r = shallow_make(worktree, err);
     if (r < 0)
         return r;
     AUTO(fd_close) int tree = openat(ws->dir, top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -189,7 +188,7 @@ int prepare_tree(
         /* The pristine tree has a .git for runs with git; here it must not be seen. */
         if (mknodat(tree, ".git", S_IFCHR, makedev(0, 0)) < 0)
             return err_set_errno(err, -errno, "hide .git in '%s/%s'", ws->path, top);
-        return folder_make_empty(place->repo, ws->base, tree, err);
+        return folder_make_empty(worktree->repo, ws->base, tree, err);
     }
-    return carry_files(q, place, tree, err);
+    return included_files(q, worktree, tree, err);
 }

@@ -6,22 +6,22 @@
 #include "workspace/workspace.h"
 
 struct carrel_error;
-struct workplace;
-struct workplace_request;
+struct worktree;
+struct worktree_request;
 
 /* The commit's entry in the cache; filled if it is not there. */
-int prepare_checkout(const struct workplace_request *q, const char *state,
+int prepare_checkout(const struct worktree_request *q, const char *state,
         const struct repo *repo, const char *commit, struct checkout **out,
         struct carrel_error *err);
 
 /* For a workspace that is there: its commit may have been evicted meanwhile. */
-int prepare_again(const struct workplace_request *q, const char *state,
+int prepare_again(const struct worktree_request *q, const char *state,
         const struct workspace *ws, struct carrel_error *err);
 
 /* Runs the setup command once for its key, without the agent, and keeps what it made. */
-int prepare_setup(const struct workplace_request *q, struct workplace *place,
+int prepare_setup(const struct worktree_request *q, struct worktree *worktree,
         const char *commit, char key[static OID_MAX], struct carrel_error *err);
 
 /* What is not an overlay is filled now; files that the options include are copied. */
 int prepare_tree(
-        const struct workplace_request *q, struct workplace *place, struct carrel_error *err);
+        const struct worktree_request *q, struct worktree *worktree, struct carrel_error *err);

@@ -65,13 +65,13 @@ static int explain_missing(const char *const *keys, const struct buf *found, con
 }
 
 /* Ids of the key files in the commit; without any, the whole tree is the key. */
-static int read_keys(const struct workplace_request *q, const struct workplace *place,
+static int read_keys(const struct worktree_request *q, const struct worktree *worktree,
         const char *commit, struct buf *text, struct carrel_error *err)
 {
     const char *const *keys = q->options->setup_keys ? q->options->setup_keys : usual_keys;
     const char *args[64] = { "ls-tree", "-z", "--full-tree", commit, "--" };
     size_t n = 5;
-    struct git git = repo_git(place->repo);
+    struct git git = repo_git(worktree->repo);
     struct git_io io = GIT_IO_INIT;
 
     for (size_t i = 0; keys[i]; i++) {
@@ -89,7 +89,7 @@ static int read_keys(const struct workplace_request *q, const struct workplace *
     if (q->options->setup_keys && found < n - 5)
         return explain_missing(keys, text, commit, err);
     if (found == 0)
-        buf_add_str(text, place->checkout->tree);
+        buf_add_str(text, worktree->checkout->tree);
     return 0;
 }
 
@@ -103,7 +103,7 @@ static void add_root(struct buf *text, const struct sandbox_spec *spec)
     buf_addf(text, "\n%s\n", spec->root ? spec->root : image ? "image" : "host");
 }
 
-static int make_key(const struct workplace_request *q, const struct workplace *place,
+static int make_key(const struct worktree_request *q, const struct worktree *worktree,
         const char *commit, char key[static OID_MAX], struct carrel_error *err)
 {
     AUTO(buf_finish) struct buf text = BUF_INIT(1U << 20);
@@ -112,12 +112,12 @@ static int make_key(const struct workplace_request *q, const struct workplace *p
     gid_t gid;
 
     runtime_identity(q->runtime, q->spec, &uid, &gid);
-    int r = read_keys(q, place, commit, &text, err);
+    int r = read_keys(q, worktree, commit, &text, err);
     if (r < 0)
         return r;
     add_root(&text, q->spec);
     buf_addf(&text, "%u:%u\nnetwork %d\n%s\n", (unsigned)uid, (unsigned)gid,
-            (int)q->spec->network, place->repo->key);
+            (int)q->spec->network, worktree->repo->key);
     buf_add_str(&text, q->options->setup);
     if (text.is_short)
         return err_set_errno(err, -ENOMEM, "setup key");
@@ -142,10 +142,10 @@ static int explain_end(int code, struct carrel_error *err)
 }
 
 /* Runs the command over the pristine tree; what it writes is in <dir>/upper. */
-static int run_setup(const struct workplace_request *q, const struct workplace *place,
+static int run_setup(const struct worktree_request *q, const struct worktree *worktree,
         const char *space, int dir, struct carrel_error *err)
 {
-    AUTO(inner_finish) struct inner inner = INNER_INIT;
+    AUTO(helper_finish) struct helper helper = INNER_INIT;
     AUTO(free) char *line = NULL;
     char words[400] = "";
 
@@ -166,9 +166,9 @@ static int run_setup(const struct workplace_request *q, const struct workplace *
                 "a setup in an image needs an overlay in memory, which this kernel does not "
                 "have");
     const struct sandbox_overlay overlay =
-            space_overlay((const char *const *)place->checkout->lower, space);
-    const struct sandbox_mount mount = space_mount(&overlay, PRIVATE_WORK_TREE);
-    const struct inner_spec spec = {
+            helper_space_overlay((const char *const *)worktree->checkout->lower, space);
+    const struct sandbox_mount mount = helper_space_mount(&overlay, PRIVATE_WORK_TREE);
+    const struct helper_spec spec = {
         .runtime = q->runtime,
         .root = q->spec->root,
         .root_overlay = image.lower ? &image : NULL,
@@ -184,13 +184,13 @@ static int run_setup(const struct workplace_request *q, const struct workplace *
         .has_watch = true,
         .max_bytes = SETUP_DISK,
     };
-    int r = inner_start(&spec, SETUP_TIMEOUT_MS, &inner, err);
+    int r = helper_start(&spec, SETUP_TIMEOUT_MS, &helper, err);
     if (r < 0)
         return r;
-    r = inner_wait(&inner, err);
+    r = helper_wait(&helper, err);
     if (r <= 0)
         return explain_end(r, err);
-    (void)inner_read_line(&inner, words, sizeof(words), NULL);
+    (void)helper_read_line(&helper, words, sizeof(words), NULL);
     return err_set(err, -EIO, "the setup command failed with status %d%s%s", r,
             words[0] ? ": " : " and printed nothing", words);
 }
@@ -225,10 +225,10 @@ static int check_change(
 }
 
 /* A layer lies over trees of other commits too: it may add, not change. */
-static int check_layer(const struct workplace *place, int space, struct carrel_error *err)
+static int check_layer(const struct worktree *worktree, int space, struct carrel_error *err)
 {
     const struct upper_limits limits = UPPER_LIMITS_INIT;
-    const struct upper_base base = { .lower = (const char *const *)place->checkout->lower,
+    const struct upper_base base = { .lower = (const char *const *)worktree->checkout->lower,
         .exclude = "",
         .has_no_rules = true };
     struct changes changes = { 0 };
@@ -248,7 +248,7 @@ static int check_layer(const struct workplace *place, int space, struct carrel_e
     return r;
 }
 
-static int make_layer(const struct workplace_request *q, const struct workplace *place,
+static int make_layer(const struct worktree_request *q, const struct worktree *worktree,
         int layers, const char *key, struct carrel_error *err)
 {
     static const char *const parts[] = { "upper", "work" };
@@ -256,8 +256,9 @@ static int make_layer(const struct workplace_request *q, const struct workplace 
     char path[PATH_MAX];
 
     (void)snprintf(draft, sizeof(draft), ".%s", key);
-    if (snprintf(path, sizeof(path), "%s/layers/%s", place->state, draft) >= (int)sizeof(path))
-        return err_set_errno(err, -ENAMETOOLONG, "'%s'", place->state);
+    if (snprintf(path, sizeof(path), "%s/layers/%s", worktree->state, draft) >=
+            (int)sizeof(path))
+        return err_set_errno(err, -ENAMETOOLONG, "'%s'", worktree->state);
     int r = tree_remove(layers, draft, err); /* of one that was killed: we hold the lock */
     if (r == 0 && mkdirat(layers, draft, 0755) < 0)
         r = err_set_errno(err, -errno, "create '%s'", path);
@@ -266,9 +267,9 @@ static int make_layer(const struct workplace_request *q, const struct workplace 
         if (mkdirat(space, parts[i], 0755) < 0)
             r = err_set_errno(err, -errno, "create '%s/%s'", path, parts[i]);
     if (r == 0)
-        r = run_setup(q, place, path, space, err);
+        r = run_setup(q, worktree, path, space, err);
     if (r == 0)
-        r = check_layer(place, space, err);
+        r = check_layer(worktree, space, err);
     if (r == 0)
         r = tree_remove(space, "work", err);
     if (r == 0 && renameat(layers, draft, layers, key) < 0)
@@ -278,16 +279,16 @@ static int make_layer(const struct workplace_request *q, const struct workplace 
     return r;
 }
 
-int prepare_setup(const struct workplace_request *q, struct workplace *place,
+int prepare_setup(const struct worktree_request *q, struct worktree *worktree,
         const char *commit, char key[static OID_MAX], struct carrel_error *err)
 {
     char path[PATH_MAX];
 
-    int r = make_key(q, place, commit, key, err);
+    int r = make_key(q, worktree, commit, key, err);
     if (r < 0)
         return r;
-    if (snprintf(path, sizeof(path), "%s/layers", place->state) >= (int)sizeof(path))
-        return err_set_errno(err, -ENAMETOOLONG, "'%s'", place->state);
+    if (snprintf(path, sizeof(path), "%s/layers", worktree->state) >= (int)sizeof(path))
+        return err_set_errno(err, -ENAMETOOLONG, "'%s'", worktree->state);
     if (mkdir(path, 0700) < 0 && errno != EEXIST)
         return err_set_errno(err, -errno, "create '%s'", path);
     AUTO(fd_close) int layers = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -299,6 +300,6 @@ int prepare_setup(const struct workplace_request *q, struct workplace *place,
         return err_set_errno(err, -errno, "lock '%s'", path);
     if (cached_use(layers, key) == 0)
         return 0;
-    r = make_layer(q, place, layers, key, err);
+    r = make_layer(q, worktree, layers, key, err);
     return r < 0 ? err_wrap(err, r, "--setup") : 0;
 }

@@ -17,20 +17,22 @@
 
 #define MAX_OBJECTS (1U << 30)
 
-int cut_path(const struct workplace *place, char *path, size_t size, struct carrel_error *err)
+int shallow_path(
+        const struct worktree *worktree, char *path, size_t size, struct carrel_error *err)
 {
-    int n = snprintf(
-            path, size, "%s/cuts/%s/%s", place->state, place->repo->key, place->ws->base);
+    int n = snprintf(path, size, "%s/cuts/%s/%s", worktree->state, worktree->repo->key,
+            worktree->ws->base);
 
-    return n < 0 || (size_t)n >= size ? err_set_errno(err, -ENAMETOOLONG, "'%s'", place->state)
-                                      : 0;
+    return n < 0 || (size_t)n >= size
+                   ? err_set_errno(err, -ENAMETOOLONG, "'%s'", worktree->state)
+                   : 0;
 }
 
 /* The commit, its trees and its files; none of its ancestors. */
-static int pack(const struct workplace *place, const char *dir, struct carrel_error *err)
+static int pack(const struct worktree *worktree, const char *dir, struct carrel_error *err)
 {
     AUTO(buf_finish) struct buf objects = BUF_INIT(MAX_OBJECTS);
-    struct git git = repo_git(place->repo);
+    struct git git = repo_git(worktree->repo);
     struct git_io list = GIT_IO_INIT;
     struct git_io made = GIT_IO_INIT;
     char name[PATH_MAX];
@@ -39,7 +41,7 @@ static int pack(const struct workplace *place, const char *dir, struct carrel_er
         return err_set_errno(err, -ENAMETOOLONG, "'%s'", dir);
     list.output = &objects;
     int r = git_expect(&git,
-            GIT_ARGS("rev-list", "--objects", "--max-count=1", place->ws->base), &list, err);
+            GIT_ARGS("rev-list", "--objects", "--max-count=1", worktree->ws->base), &list, err);
     if (r < 0)
         return r;
     buf_add_str(&objects, "\n");
@@ -49,60 +51,61 @@ static int pack(const struct workplace *place, const char *dir, struct carrel_er
             &git, GIT_ARGS("pack-objects", "-q", "--delta-base-offset", name), &made, err);
 }
 
-static int make(const struct workplace *place, const char *path, struct carrel_error *err)
+static int make(const struct worktree *worktree, const char *path, struct carrel_error *err)
 {
     char draft[PATH_MAX];
     char top[PATH_MAX];
     char part[PATH_MAX];
 
-    if (snprintf(top, sizeof(top), "%s/cuts/%s", place->state, place->repo->key) >=
+    if (snprintf(top, sizeof(top), "%s/cuts/%s", worktree->state, worktree->repo->key) >=
                     (int)sizeof(top) ||
-            snprintf(draft, sizeof(draft), "%s/.%s-%d", top, place->ws->base, (int)getpid()) >=
-                    (int)sizeof(draft) ||
+            snprintf(draft, sizeof(draft), "%s/.%s-%d", top, worktree->ws->base,
+                    (int)getpid()) >= (int)sizeof(draft) ||
             snprintf(part, sizeof(part), "%s/pack", draft) >= (int)sizeof(part))
-        return err_set_errno(err, -ENAMETOOLONG, "'%s'", place->state);
+        return err_set_errno(err, -ENAMETOOLONG, "'%s'", worktree->state);
     int r = state_make(part, err);
     if (r == 0)
-        r = pack(place, draft, err);
+        r = pack(worktree, draft, err);
     if (r == 0 && rename(draft, path) < 0 && errno != EEXIST && errno != ENOTEMPTY)
-        r = err_set_errno(err, -errno, "keep the pack of %s", place->ws->base);
+        r = err_set_errno(err, -errno, "keep the pack of %s", worktree->ws->base);
     AUTO(fd_close) int dir = open(top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     (void)tree_remove(
             dir, strrchr(draft, '/') + 1, NULL); /* another was faster, or we failed */
     return r;
 }
 
-static int write_private(const struct workplace *place, const char *name, const char *text,
+static int write_private(const struct worktree *worktree, const char *name, const char *text,
         struct carrel_error *err)
 {
     AUTO(fd_close)
-    int fd = openat(place->ws->dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    int fd = openat(worktree->ws->dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     int r = fd < 0 ? -errno : fd_write_all(fd, text, strlen(text));
 
-    return r < 0 ? err_set_errno(err, r, "write '%s/%s'", place->ws->path, name) : 0;
+    return r < 0 ? err_set_errno(err, r, "write '%s/%s'", worktree->ws->path, name) : 0;
 }
 
-int cut_make(struct workplace *place, struct carrel_error *err)
+int shallow_make(struct worktree *worktree, struct carrel_error *err)
 {
     static const char *const dirs[] = { "gitupper/objects", "gitupper/objects/info" };
     char path[PATH_MAX];
     char shallow[OID_MAX + 2];
     char refs[OID_MAX + NAME_BRANCH_MAX + 64];
 
-    int r = cut_path(place, path, sizeof(path), err);
+    int r = shallow_path(worktree, path, sizeof(path), err);
     if (r == 0 && cached_use(AT_FDCWD, path) < 0)
-        r = make(place, path, err);
+        r = make(worktree, path, err);
     for (size_t i = 0; r == 0 && i < ARRAY_LEN(dirs); i++)
-        if (mkdirat(place->ws->dir, dirs[i], 0755) < 0 && errno != EEXIST)
-            r = err_set_errno(err, -errno, "create '%s/%s'", place->ws->path, dirs[i]);
-    (void)snprintf(shallow, sizeof(shallow), "%s\n", place->ws->base);
+        if (mkdirat(worktree->ws->dir, dirs[i], 0755) < 0 && errno != EEXIST)
+            r = err_set_errno(err, -errno, "create '%s/%s'", worktree->ws->path, dirs[i]);
+    (void)snprintf(shallow, sizeof(shallow), "%s\n", worktree->ws->base);
     if (r == 0)
-        r = write_private(place, "gitupper/objects/info/alternates", PRIVATE_OBJECTS "\n", err);
+        r = write_private(
+                worktree, "gitupper/objects/info/alternates", PRIVATE_OBJECTS "\n", err);
     if (r == 0)
-        r = write_private(place, "gitupper/shallow", shallow, err);
+        r = write_private(worktree, "gitupper/shallow", shallow, err);
     (void)snprintf(refs, sizeof(refs), "# pack-refs with: sorted\n%s refs/heads/%s\n",
-            place->ws->base, place->ws->branch);
+            worktree->ws->base, worktree->ws->branch);
     if (r == 0)
-        r = write_private(place, "gitupper/packed-refs", refs, err);
+        r = write_private(worktree, "gitupper/packed-refs", refs, err);
     return r < 0 ? err_wrap(err, r, "--history cut") : 0;
 }

@@ -7,11 +7,12 @@
 #include <stddef.h>
 
 struct carrel_error;
-struct workplace;
+struct worktree;
 
 /* Path of the object directory. */
-int cut_path(const struct workplace *place, char *path, size_t size, struct carrel_error *err);
+int shallow_path(
+        const struct worktree *worktree, char *path, size_t size, struct carrel_error *err);
 
 /* Makes it if it is not there, and fits the private git dir to it: no other refs, no parents.
  */
-int cut_make(struct workplace *place, struct carrel_error *err);
+int shallow_make(struct worktree *worktree, struct carrel_error *err);

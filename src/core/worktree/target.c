@@ -22,9 +22,9 @@ static int refuse_here(const struct workspace *ws, const char *here, struct carr
 }
 
 int target_choose(
-        struct workplace *place, const char *dir, const char *here, struct carrel_error *err)
+        struct worktree *worktree, const char *dir, const char *here, struct carrel_error *err)
 {
-    const struct workspace *ws = place->ws;
+    const struct workspace *ws = worktree->ws;
     AUTO(repo_free) struct repo *repo = NULL;
 
     if (ws->is_folder)
@@ -41,18 +41,18 @@ int target_choose(
     if (strcmp(repo->common_dir, ws->repo) != 0)
         return err_set(err, -EXDEV, "workspace '%s/%s' is of '%s', and --repo is '%s'",
                 ws->task, ws->run, ws->top ? ws->top : ws->repo, name_of(repo));
-    repo_free(place->target);
-    place->target = ptr_steal(&repo);
+    repo_free(worktree->target);
+    worktree->target = ptr_steal(&repo);
     return 0;
 }
 
 int target_find(
-        const struct workplace *place, const struct repo **out, struct carrel_error *err)
+        const struct worktree *worktree, const struct repo **out, struct carrel_error *err)
 {
-    const struct workspace *ws = place->ws;
-    const struct repo *repo = place->target ? place->target : place->repo;
+    const struct workspace *ws = worktree->ws;
+    const struct repo *repo = worktree->target ? worktree->target : worktree->repo;
 
-    if (!place->target && !ws->is_folder && ws->top &&
+    if (!worktree->target && !ws->is_folder && ws->top &&
             (!repo->top || strcmp(repo->top, ws->top) != 0))
         return err_set(err, -ENOENT,
                 "the worktree '%s' that the run began in is not there any more: name another "

@@ -9,7 +9,7 @@
 
 struct carrel_error;
 struct repo;
-struct workplace;
+struct worktree;
 
 /*
  * Before an apply. `dir`: a directory of the work tree that gets the changes, as the caller
@@ -18,9 +18,9 @@ struct workplace;
  * named.
  */
 int target_choose(
-        struct workplace *place, const char *dir, const char *here, struct carrel_error *err);
+        struct worktree *worktree, const char *dir, const char *here, struct carrel_error *err);
 
 /* The repository with the work tree to write to. -ENOENT: that of the run is not there any
  * more and no other was chosen. -EINVAL: there is none, the repository is bare. */
 int target_find(
-        const struct workplace *place, const struct repo **out, struct carrel_error *err);
+        const struct worktree *worktree, const struct repo **out, struct carrel_error *err);

@@ -20,34 +20,34 @@
 #define PROBE_TIMEOUT_MS 20000U
 
 /* Tries an overlay in a sandbox, on the file system where workspaces will be. */
-static int probe_overlay(const struct workplace_request *q, const char *state, int dir,
+static int probe_overlay(const struct worktree_request *q, const char *state, int dir,
         const char *name, struct carrel_error *err)
 {
     char space[PATH_MAX];
     char lower[PATH_MAX];
-    AUTO(inner_finish) struct inner inner = INNER_INIT;
+    AUTO(helper_finish) struct helper helper = INNER_INIT;
 
-    int r = space_make(dir, name, err);
+    int r = helper_space_make(dir, name, err);
     if (r < 0)
         return r;
     if (snprintf(space, sizeof(space), "%s/%s", state, name) >= (int)sizeof(space) ||
             snprintf(lower, sizeof(lower), "%s/%s/lower", state, name) >= (int)sizeof(lower))
         return err_set_errno(err, -ENAMETOOLONG, "'%s'", state);
     const struct sandbox_overlay overlay =
-            space_overlay((const char *const[]){ lower, NULL }, space);
-    const struct sandbox_mount mount = space_mount(&overlay, PRIVATE_WORK_TREE);
-    const struct inner_spec spec = {
+            helper_space_overlay((const char *const[]){ lower, NULL }, space);
+    const struct sandbox_mount mount = helper_space_mount(&overlay, PRIVATE_WORK_TREE);
+    const struct helper_spec spec = {
         .runtime = q->runtime, .mounts = &mount, .n_mounts = 1, .line = "echo >made && rm made"
     };
-    r = inner_start(&spec, PROBE_TIMEOUT_MS, &inner, err);
+    r = helper_start(&spec, PROBE_TIMEOUT_MS, &helper, err);
     if (r == 0)
-        r = inner_wait(&inner, err);
+        r = helper_wait(&helper, err);
     return r > 0 ? err_set(err, -ENOTSUP, "a file could not be written in an overlay") : r;
 }
 
 /* Remembered: trying costs a sandbox. */
 bool tree_kind_has_overlay(
-        const struct workplace_request *q, const char *state, struct carrel_error *err)
+        const struct worktree_request *q, const char *state, struct carrel_error *err)
 {
     char boot[BOOT_ID_MAX];
     char known[BOOT_ID_MAX];
@@ -74,7 +74,7 @@ bool tree_kind_has_overlay(
     return true;
 }
 
-int tree_kind_choose(const struct workplace_request *q, const char *state,
+int tree_kind_choose(const struct worktree_request *q, const char *state,
         enum workspace_mode *mode, struct carrel_error *err)
 {
     struct carrel_error why = { 0 };

@@ -16,16 +16,16 @@
 #include <errno.h>
 #include <limits.h>
 
-static struct workplace *place_new(struct carrel_error *err)
+static struct worktree *worktree_new(struct carrel_error *err)
 {
-    struct workplace *place = calloc(1, sizeof(*place));
+    struct worktree *worktree = calloc(1, sizeof(*worktree));
 
-    if (!place)
+    if (!worktree)
         (void)err_set_errno(err, -ENOMEM, "workspace");
-    else if (state_path(place->state, sizeof(place->state), err) < 0 ||
-             state_make(place->state, err) < 0)
-        workplace_free(ptr_steal(&place));
-    return place;
+    else if (state_path(worktree->state, sizeof(worktree->state), err) < 0 ||
+             state_make(worktree->state, err) < 0)
+        worktree_free(ptr_steal(&worktree));
+    return worktree;
 }
 
 /* The commit to start from: a revision, or the user's uncommitted work as a commit. */
@@ -40,7 +40,7 @@ static int find_base(const struct repo *repo, const struct carrel_workspace_opti
 }
 
 /* What the run is to work on, if it may be shown. */
-static int open_source(const struct workplace_request *q, struct workplace *place,
+static int open_source(const struct worktree_request *q, struct worktree *worktree,
         char base[static OID_MAX], struct carrel_error *err)
 {
     const struct carrel_workspace_options *o = q->options;
@@ -48,22 +48,22 @@ static int open_source(const struct workplace_request *q, struct workplace *plac
 
     if (o->is_folder) {
         int r = permit_folder(q->policy, path, err);
-        return r < 0 ? r : folder_snapshot(place->state, path, &place->repo, base, err);
+        return r < 0 ? r : folder_snapshot(worktree->state, path, &worktree->repo, base, err);
     }
-    int r = repo_open(path, &place->repo, err);
+    int r = repo_open(path, &worktree->repo, err);
     if (r == 0)
-        r = permit_repo(q->policy, place->repo, err);
-    return r < 0 ? r : find_base(place->repo, o, base, err);
+        r = permit_repo(q->policy, worktree->repo, err);
+    return r < 0 ? r : find_base(worktree->repo, o, base, err);
 }
 
 static int open_new(
-        const struct workplace_request *q, struct workplace *place, struct carrel_error *err)
+        const struct worktree_request *q, struct worktree *worktree, struct carrel_error *err)
 {
     const struct carrel_workspace_options *o = q->options;
     char base[OID_MAX];
     char setup[OID_MAX] = "";
     struct workspace_request request = {
-        .state = place->state,
+        .state = worktree->state,
         .task = o->task ? o->task : q->task,
         .run = o->run ? o->run : q->run,
         .base = base,
@@ -76,26 +76,27 @@ static int open_new(
     if (r == 0)
         r = name_check_id(request.run, "run", err);
     if (r == 0)
-        r = open_source(q, place, base, err);
+        r = open_source(q, worktree, base, err);
     if (r == 0)
-        r = tree_kind_choose(q, place->state, &request.mode, err);
+        r = tree_kind_choose(q, worktree->state, &request.mode, err);
     if (r == 0)
-        r = prepare_checkout(q, place->state, place->repo, base, &place->checkout, err);
+        r = prepare_checkout(
+                q, worktree->state, worktree->repo, base, &worktree->checkout, err);
     if (r == 0 && o->setup)
-        r = prepare_setup(q, place, base, setup, err);
+        r = prepare_setup(q, worktree, base, setup, err);
     if (r < 0)
         return r;
-    request.repo = place->repo;
-    request.checkout = place->checkout;
-    r = workspace_create(&request, &place->ws, err);
+    request.repo = worktree->repo;
+    request.checkout = worktree->checkout;
+    r = workspace_create(&request, &worktree->ws, err);
     if (r == 0)
-        r = prepare_tree(q, place, err);
+        r = prepare_tree(q, worktree, err);
     if (r == 0)
-        r = workplace_make_mounts(place, err);
+        r = worktree_make_mounts(worktree, err);
     if (r == 0)
-        r = workplace_mount_monitor(place, o->program, err);
-    if (r < 0 && place->ws) /* the first failure is the one to report */
-        (void)workplace_discard(place, NULL);
+        r = worktree_mount_monitor(worktree, o->program, err);
+    if (r < 0 && worktree->ws) /* the first failure is the one to report */
+        (void)worktree_discard(worktree, NULL);
     return r;
 }
 
@@ -125,44 +126,44 @@ static int renew(struct workspace *ws, struct carrel_error *err)
 
 /* The cache may have lost it, when the machine stopped for one: then it is filled again, for
  * whoever only looks, too. */
-static int find_checkout(struct workplace *place, struct carrel_error *err)
+static int find_checkout(struct worktree *worktree, struct carrel_error *err)
 {
     const struct carrel_workspace_options options = { 0 };
     const struct sandbox_spec spec = { 0 };
-    struct workplace_request q = { .options = &options, .spec = &spec };
+    struct worktree_request q = { .options = &options, .spec = &spec };
 
     int r = runtime_find("local", &q.runtime, err);
     return r < 0 ? r
-                 : prepare_checkout(&q, place->state, place->repo, place->ws->base,
-                           &place->checkout, err);
+                 : prepare_checkout(&q, worktree->state, worktree->repo, worktree->ws->base,
+                           &worktree->checkout, err);
 }
 
-int workplace_reopen(struct workspace *ws, struct workplace **out, struct carrel_error *err)
+int worktree_reopen(struct workspace *ws, struct worktree **out, struct carrel_error *err)
 {
-    AUTO(workplace_free) struct workplace *place = place_new(err);
+    AUTO(worktree_free) struct worktree *worktree = worktree_new(err);
 
-    if (!place) {
+    if (!worktree) {
         workspace_free(ws);
         return err->code;
     }
     assert(ws);
-    place->ws = ws;
-    int r = workspace_repo(ws, &place->repo, err);
+    worktree->ws = ws;
+    int r = workspace_repo(ws, &worktree->repo, err);
     if (r == 0)
-        r = find_checkout(place, err);
+        r = find_checkout(worktree, err);
     if (r == 0)
-        r = workplace_make_mounts(place, err);
+        r = worktree_make_mounts(worktree, err);
     if (r < 0)
         return err_wrap(err, r, "workspace '%s'", ws->run);
-    *out = ptr_steal(&place);
+    *out = ptr_steal(&worktree);
     return 0;
 }
 
 static int open_old(
-        const struct workplace_request *q, struct workplace **out, struct carrel_error *err)
+        const struct worktree_request *q, struct worktree **out, struct carrel_error *err)
 {
     AUTO(workspace_free) struct workspace *ws = NULL;
-    AUTO(workplace_free) struct workplace *place = NULL;
+    AUTO(worktree_free) struct worktree *worktree = NULL;
     char state[PATH_MAX];
 
     int r = state_path(state, sizeof(state), err);
@@ -175,16 +176,16 @@ static int open_old(
     if (r == 0)
         r = prepare_again(q, state, ws, err);
     if (r == 0)
-        r = workplace_reopen(ptr_steal(&ws), &place, err);
+        r = worktree_reopen(ptr_steal(&ws), &worktree, err);
     if (r == 0)
-        r = workplace_mount_monitor(place, q->options->program, err);
+        r = worktree_mount_monitor(worktree, q->options->program, err);
     if (r < 0)
         return r;
-    *out = ptr_steal(&place);
+    *out = ptr_steal(&worktree);
     return 0;
 }
 
-int workplace_find_ids(const char *name, char task[static NAME_ID_MAX + 1],
+int worktree_find_ids(const char *name, char task[static NAME_ID_MAX + 1],
         char run[static NAME_ID_MAX + 1], struct carrel_error *err)
 {
     AUTO(workspace_free) struct workspace *ws = NULL;
@@ -201,7 +202,7 @@ int workplace_find_ids(const char *name, char task[static NAME_ID_MAX + 1],
     return 0;
 }
 
-int workplace_check_free(const char *task, const char *run, struct carrel_error *err)
+int worktree_check_free(const char *task, const char *run, struct carrel_error *err)
 {
     char state[PATH_MAX];
 
@@ -210,86 +211,86 @@ int workplace_check_free(const char *task, const char *run, struct carrel_error 
 }
 
 /* What of a workspace that was just made fails takes it along. */
-static int finish_fork(struct workplace *place, int code, struct carrel_error *err)
+static int finish_fork(struct worktree *worktree, int code, struct carrel_error *err)
 {
-    int r = code == 0 ? workplace_make_mounts(place, err) : code;
+    int r = code == 0 ? worktree_make_mounts(worktree, err) : code;
 
-    if (r < 0 && place->ws) /* the first failure is the one to report */
-        (void)workplace_discard(place, NULL);
+    if (r < 0 && worktree->ws) /* the first failure is the one to report */
+        (void)worktree_discard(worktree, NULL);
     return r;
 }
 
 /* Seals the workspace that the options name, which nobody may be using, and forks it. */
 static int open_named_fork(
-        const struct workplace_request *q, struct workplace *place, struct carrel_error *err)
+        const struct worktree_request *q, struct worktree *worktree, struct carrel_error *err)
 {
     AUTO(workspace_free) struct workspace *ws = NULL;
-    AUTO(workplace_free) struct workplace *from = NULL;
+    AUTO(worktree_free) struct worktree *from = NULL;
     AUTO(restack_origin_finish) struct restack_origin origin = { 0 };
 
-    int r = workspace_find(place->state, q->options->fork, &ws, err);
+    int r = workspace_find(worktree->state, q->options->fork, &ws, err);
     if (r == 0)
         r = permit_workspace(q->policy, ws, err);
     if (r == 0)
         r = renew(ws, err);
     if (r == 0)
-        r = prepare_again(q, place->state, ws, err);
+        r = prepare_again(q, worktree->state, ws, err);
     if (r == 0)
-        r = workplace_reopen(ptr_steal(&ws), &from, err);
+        r = worktree_reopen(ptr_steal(&ws), &from, err);
     if (r < 0)
         return r;
     assert(from);
-    r = restack_seal(from, err);
+    r = worktree_seal(from, err);
     if (r == 0)
         r = restack_origin(from->ws, NULL, &origin, err);
-    return r < 0 ? r : finish_fork(place, restack_fork(q, &origin, place, err), err);
+    return r < 0 ? r : finish_fork(worktree, worktree_fork(q, &origin, worktree, err), err);
 }
 
-int workplace_open(const struct workplace_request *request, struct workplace **out,
-        struct carrel_error *err)
+int worktree_open(
+        const struct worktree_request *request, struct worktree **out, struct carrel_error *err)
 {
     int r;
 
     if (request->options->resume)
         return open_old(request, out, err);
-    AUTO(workplace_free) struct workplace *place = place_new(err);
-    if (!place)
+    AUTO(worktree_free) struct worktree *worktree = worktree_new(err);
+    if (!worktree)
         return err->code;
     if (request->origin)
-        r = finish_fork(place, restack_fork(request, request->origin, place, err), err);
+        r = finish_fork(worktree, worktree_fork(request, request->origin, worktree, err), err);
     else if (request->options->fork)
-        r = open_named_fork(request, place, err);
+        r = open_named_fork(request, worktree, err);
     else
-        r = open_new(request, place, err);
+        r = open_new(request, worktree, err);
     if (r < 0)
         return r;
-    *out = ptr_steal(&place);
+    *out = ptr_steal(&worktree);
     return 0;
 }
 
-int workplace_discard(struct workplace *place, struct carrel_error *err)
+int worktree_discard(struct worktree *worktree, struct carrel_error *err)
 {
-    int r = place->is_fuse ? fuse_unmount(place->ws, err) : 0;
+    int r = worktree->is_fuse ? fuse_unmount(worktree->ws, err) : 0;
 
     if (r < 0)
         return r;
-    place->is_fuse = false;
-    return restack_discard(place->state, place->ws, err);
+    worktree->is_fuse = false;
+    return restack_discard(worktree->state, worktree->ws, err);
 }
 
-void workplace_free(struct workplace *place)
+void worktree_free(struct worktree *worktree)
 {
-    if (!place)
+    if (!worktree)
         return;
-    for (size_t i = 0; i < place->n_strings; i++)
-        free(place->strings[i]);
-    free(place->strings);
-    if (place->is_fuse)
-        (void)fuse_unmount(place->ws, NULL); /* else the sweep does */
-    workplace_forget_mounts(place);
-    workspace_free(place->ws);
-    checkout_free(place->checkout);
-    repo_free(place->repo);
-    repo_free(place->target);
-    free(place);
+    for (size_t i = 0; i < worktree->n_strings; i++)
+        free(worktree->strings[i]);
+    free(worktree->strings);
+    if (worktree->is_fuse)
+        (void)fuse_unmount(worktree->ws, NULL); /* else the sweep does */
+    workplace_forget_mounts(worktree);
+    workspace_free(worktree->ws);
+    checkout_free(worktree->checkout);
+    repo_free(worktree->repo);
+    repo_free(worktree->target);
+    free(worktree);
 }

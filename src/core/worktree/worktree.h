@@ -17,7 +17,7 @@ struct carrel_workspace_options;
 struct policy;
 struct restack_origin;
 
-struct workplace {
+struct worktree {
     char state[PATH_MAX];
     struct repo *repo;
     struct repo *target; /* the work tree an apply is for; NULL: repo's; see target.h */
@@ -33,14 +33,14 @@ struct workplace {
     size_t n_strings;
     bool is_fuse; /* its tree is mounted on the host */
 };
-void workplace_free(struct workplace *place);
-DEFINE_AUTO(struct workplace *, workplace_free)
+void worktree_free(struct worktree *worktree);
+DEFINE_AUTO(struct worktree *, worktree_free)
 
 /* Discards its workspace, whatever of it is mounted. See workspace_discard(). */
-int workplace_discard(struct workplace *place, struct carrel_error *err);
+int worktree_discard(struct worktree *worktree, struct carrel_error *err);
 
 /* What a workspace is made for. */
-struct workplace_request {
+struct worktree_request {
     const struct carrel_workspace_options *options;
     struct runtime *runtime;
     const struct sandbox_spec *spec; /* whose user the files must belong to */
@@ -54,31 +54,31 @@ struct workplace_request {
  * Makes a workspace, or takes up an old one (options->resume); the caller holds its lock. The
  * first run of a commit fills the cache.
  */
-int workplace_open(const struct workplace_request *request, struct workplace **out,
+int worktree_open(const struct worktree_request *request, struct worktree **out,
         struct carrel_error *err);
 
 /* --- workplace_mounts.c --- */
 
-/* What its sandboxes see, but for the answers to git of workplace_mount_monitor(). */
-int workplace_make_mounts(struct workplace *place, struct carrel_error *err);
-void workplace_forget_mounts(struct workplace *place);
+/* What its sandboxes see, but for the answers to git of worktree_mount_monitor(). */
+int worktree_make_mounts(struct worktree *worktree, struct carrel_error *err);
+void workplace_forget_mounts(struct worktree *worktree);
 
 /* The same, made again after its layers have changed. */
-int workplace_remount(struct workplace *place, struct carrel_error *err);
+int worktree_remount(struct worktree *worktree, struct carrel_error *err);
 
 /* Lets git ask `program` what changed, where that can tell; see monitor.h. */
-int workplace_mount_monitor(
-        struct workplace *place, const char *program, struct carrel_error *err);
+int worktree_mount_monitor(
+        struct worktree *worktree, const char *program, struct carrel_error *err);
 
 /* --- workplace.c --- */
 
 /* The ids of the workspace that `name` ("R" or "T/R") means. */
-int workplace_find_ids(const char *name, char task[static NAME_ID_MAX + 1],
+int worktree_find_ids(const char *name, char task[static NAME_ID_MAX + 1],
         char run[static NAME_ID_MAX + 1], struct carrel_error *err);
 
 /* -EEXIST where a workspace has these ids: before anything is recorded of another run. */
-int workplace_check_free(const char *task, const char *run, struct carrel_error *err);
+int worktree_check_free(const char *task, const char *run, struct carrel_error *err);
 
 /* The same for a workspace that is there: its repository, its tree and the mounts. Takes over
  * `ws`, also on failure. */
-int workplace_reopen(struct workspace *ws, struct workplace **out, struct carrel_error *err);
+int worktree_reopen(struct workspace *ws, struct worktree **out, struct carrel_error *err);
