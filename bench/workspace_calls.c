@@ -51,7 +51,7 @@ static int measure(struct runtime *runtime, const char *repo, char *const *files
 {
     const struct carrel_workspace_options options = { .repo = repo };
     const struct sandbox_spec spec = { .id = "bench" };
-    struct picture picture = { 0 };
+    struct harvest harvest = { 0 };
     uint64_t bytes;
     uint64_t inodes;
     char run[32];
@@ -73,11 +73,11 @@ static int measure(struct runtime *runtime, const char *repo, char *const *files
         if (change(worktree->ws, *files, round) < 0)
             return fail("change");
     began = clock_ns();
-    const struct picture_bounds bounds = { .max_bytes = UINT64_MAX, .disk_bytes = UINT64_MAX };
-    if (picture_take(worktree, runtime, &bounds, &picture, &err) < 0)
+    const struct harvest_bounds bounds = { .max_bytes = UINT64_MAX, .disk_bytes = UINT64_MAX };
+    if (harvest_take(worktree, runtime, &bounds, &harvest, &err) < 0)
         return fail("commit");
     printf("commit %" PRIu64 "\n", (clock_ns() - began) / 1000);
-    picture_finish(&picture);
+    harvest_finish(&harvest);
     return 0; /* nothing is removed: see bench/workspace */
 }
 

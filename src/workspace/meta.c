@@ -51,7 +51,7 @@ static const struct key keys[] = {
     FIELD("user-locked", FLAG, is_user_locked),
     FIELD("opened", FLAG, is_opened),
     FIELD("published", FLAG, is_published),
-    FIELD("aside", COUNT, n_aside),
+    FIELD("aside", COUNT, n_other_commits),
     FIELD("created", SECONDS, created_s),
     FIELD("created-ns", COUNT, created_ns),
     FIELD("note", TEXT, note),

@@ -26,7 +26,7 @@ static struct workspace *sample(void)
     ws->mode = WORKSPACE_FUSE;
     ws->is_user_locked = true;
     ws->is_published = true;
-    ws->n_aside = 3;
+    ws->n_other_commits = 3;
     ws->created_s = 1700000000;
     ws->created_ns = 999999999;
     return ws;
@@ -49,7 +49,7 @@ TEST(what_was_written_is_read_again)
     CHECK_STR(back->applied_tree, "cd");
     CHECK_EQ(back->phase, WORKSPACE_FINISHED);
     CHECK_EQ(back->mode, WORKSPACE_FUSE);
-    CHECK_EQ(back->n_aside, 3);
+    CHECK_EQ(back->n_other_commits, 3);
     CHECK(back->is_user_locked && back->is_published && !back->is_opened && !back->is_folder);
     CHECK_EQ(back->created_s, 1700000000);
     CHECK_EQ(back->created_ns, 999999999);

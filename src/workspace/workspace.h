@@ -60,7 +60,7 @@ struct workspace {
     bool is_user_locked; /* `workspace lock`: discard and prune refuse */
     bool is_opened;      /* mounted or checked out at its place on the host */
     bool is_published;   /* its snapshot is on the branch */
-    uint64_t n_aside;    /* commits that only its git dir has: other branches, the stash */
+    uint64_t n_other_commits; /* commits that only its git dir has: other branches, the stash */
     int64_t created_s;
     uint64_t created_ns; /* and so much of the next second: several are made in one */
     char note[160];      /* "machine stopped under this run" and the like */

@@ -132,10 +132,10 @@ static void print_created(int64_t created_s)
 }
 
 static void print_changes(
-        const char *name, const struct harvest_summary *summary, uint64_t n_aside)
+        const char *name, const struct harvest_summary *summary, uint64_t n_other_commits)
 {
     printf("%-11s ", name);
-    workspace_put_summary(summary, n_aside);
+    workspace_put_summary(summary, n_other_commits);
     (void)putchar('\n');
 }
 
@@ -167,13 +167,13 @@ static void print_oddities(const struct workspace_report *report)
     }
 }
 
-static void print_aside(const struct workspace *ws)
+static void print_other_commits(const struct workspace *ws)
 {
-    if (ws->n_aside > 0)
+    if (ws->n_other_commits > 0)
         printf("%-11s %" PRIu64 " commit%s on other branches or in the stash; %s in the "
                "workspace\n",
-                "also", ws->n_aside, ws->n_aside == 1 ? "" : "s",
-                ws->n_aside == 1 ? "it stays" : "they stay");
+                "also", ws->n_other_commits, ws->n_other_commits == 1 ? "" : "s",
+                ws->n_other_commits == 1 ? "it stays" : "they stay");
 }
 
 static void print_report(const struct workspace_report *report)
@@ -192,10 +192,10 @@ static void print_report(const struct workspace_report *report)
     print_fact("opened at", report->opened);
     print_fact("tree", workspace_mode_name(ws->mode));
     print_fact("disk", workspace_size(report->disk_bytes, text));
-    print_changes("changes", &report->total, ws->n_aside);
+    print_changes("changes", &report->total, ws->n_other_commits);
     if (report->uncommitted.n_files > 0 && report->committed.n_commits > 0)
         print_changes("uncommitted", &report->uncommitted, 0);
-    print_aside(ws);
+    print_other_commits(ws);
     print_sensitive(&report->total);
     print_oddities(report);
 }
@@ -310,7 +310,7 @@ static int print_status_json(
     json_str(&json, "state", workspaces_state(report->ws));
     json_bool(&json, "clean", n == 0);
     json_u64(&json, "commits", report->committed.n_commits);
-    json_u64(&json, "other_commits", report->ws->n_aside);
+    json_u64(&json, "other_commits", report->ws->n_other_commits);
     json_array(&json, "files");
     for (size_t i = 0; i < n; i++) {
         json_object(&json, NULL);
@@ -361,10 +361,10 @@ int verb_status(const struct workspace_args *args)
     if (args->is_json)
         return print_status_json(report, entries, n);
     print_status(report, entries, n);
-    if (report->ws->n_aside > 0)
+    if (report->ws->n_other_commits > 0)
         (void)fprintf(stderr, "%s%" PRIu64 " commit%s on other branches or in the stash\n",
-                n == 0 ? "no files changed; " : "also ", report->ws->n_aside,
-                report->ws->n_aside == 1 ? "" : "s");
+                n == 0 ? "no files changed; " : "also ", report->ws->n_other_commits,
+                report->ws->n_other_commits == 1 ? "" : "s");
     else if (n == 0)
         (void)fputs("nothing changed\n", stderr);
     return report_finish(0);

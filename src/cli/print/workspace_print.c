@@ -42,10 +42,10 @@ void workspace_put(const char *text)
     (void)fputs(str_escape(text, strlen(text), shown, sizeof(shown)), stdout);
 }
 
-void workspace_put_summary(const struct harvest_summary *s, uint64_t n_aside)
+void workspace_put_summary(const struct harvest_summary *s, uint64_t n_other_commits)
 {
     if (s->n_files == 0 && s->n_commits == 0) {
-        (void)fputs(n_aside == 0 ? "nothing changed" : "no files changed", stdout);
+        (void)fputs(n_other_commits == 0 ? "nothing changed" : "no files changed", stdout);
         return;
     }
     printf("%zu file%s changed, +%" PRIu64 " -%" PRIu64, s->n_files, s->n_files == 1 ? "" : "s",
@@ -87,7 +87,7 @@ void workspace_write(struct json *json, const struct workspace *ws)
     json_bool(json, "locked", ws->is_user_locked);
     json_bool(json, "open", ws->is_opened);
     json_bool(json, "committed", ws->is_published);
-    json_u64(json, "other_commits", ws->n_aside);
+    json_u64(json, "other_commits", ws->n_other_commits);
     json_i64(json, "created", ws->created_s);
     json_str(json, "note", ws->note[0] ? ws->note : NULL);
 }

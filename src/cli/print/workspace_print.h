@@ -19,7 +19,7 @@ const char *workspace_state_text(const struct workspace *ws, char text[static 64
 void workspace_put(const char *text);
 
 /* "3 files changed, +10 -2, 1 commit"; "nothing changed" only if nothing lies aside either */
-void workspace_put_summary(const struct harvest_summary *summary, uint64_t n_aside);
+void workspace_put_summary(const struct harvest_summary *summary, uint64_t n_other_commits);
 
 /* name ("T/R"), run and task, into the object that is open. */
 void workspace_write_name(struct json *json, const struct workspace *ws);

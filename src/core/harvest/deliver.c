@@ -98,7 +98,7 @@ static int publish(struct worktree *worktree, const char *quarantine, const char
                            old, "carrel: run", err);
 }
 
-int land_commit(struct worktree *worktree, const char *message, const char *seal,
+int deliver_commit(struct worktree *worktree, const char *message, const char *seal,
         char commit[static OID_MAX], struct carrel_error *err)
 {
     struct workspace *ws = worktree->ws;
@@ -177,7 +177,7 @@ static void note_applied(struct worktree *worktree)
     (void)workspace_save(ws, NULL);
 }
 
-void land_recognise(struct worktree *worktree)
+void deliver_recognise(struct worktree *worktree)
 {
     struct workspace *ws = worktree->ws;
     char tree[OID_MAX];
@@ -189,7 +189,7 @@ void land_recognise(struct worktree *worktree)
     (void)workspace_save(ws, NULL); /* as above */
 }
 
-int land_apply(struct worktree *worktree, enum apply_how how, const char *seal,
+int deliver_apply(struct worktree *worktree, enum apply_how how, const char *seal,
         struct apply_outcome *out, struct carrel_error *err)
 {
     struct workspace *ws = worktree->ws;
@@ -203,7 +203,7 @@ int land_apply(struct worktree *worktree, enum apply_how how, const char *seal,
         return r;
     r = quarantine_path(worktree, quarantine, err);
     if (r == 0 && how != APPLY_FILES)
-        r = land_commit(worktree, NULL, seal, commit, err);
+        r = deliver_commit(worktree, NULL, seal, commit, err);
     if (r == 0 &&
             ws->is_folder) /* as it is now: only what changed since the run is in the way */
         r = folder_snapshot(worktree->state, ws->top, &now, commit, err);

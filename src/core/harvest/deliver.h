@@ -12,13 +12,13 @@ struct worktree;
  * the head of the run's journal, in a trailer (empty: none). A workspace that changed nothing
  * stays at base. The caller holds the lock and took a picture.
  */
-int land_commit(struct worktree *worktree, const char *message, const char *seal,
+int deliver_commit(struct worktree *worktree, const char *message, const char *seal,
         char commit[static OID_MAX], struct carrel_error *err);
 
 /* Brings the changes into the user's work tree; see apply.h. Merges commit first. What reached
  * the files whole is recorded as applied. */
-int land_apply(struct worktree *worktree, enum apply_how how, const char *seal,
+int deliver_apply(struct worktree *worktree, enum apply_how how, const char *seal,
         struct apply_outcome *out, struct carrel_error *err);
 
 /* After a new picture: if its files are those that were applied, it still is. */
-void land_recognise(struct worktree *worktree);
+void deliver_recognise(struct worktree *worktree);

@@ -21,7 +21,8 @@
  */
 static bool is_safe_to_drop(const struct workspace *ws)
 {
-    return ws->n_aside == 0 && (ws->is_published || strcmp(ws->snapshot, ws->base) == 0);
+    return ws->n_other_commits == 0 &&
+           (ws->is_published || strcmp(ws->snapshot, ws->base) == 0);
 }
 
 static int check_drop(const struct workspace *ws, struct carrel_error *err)
@@ -31,12 +32,12 @@ static int check_drop(const struct workspace *ws, struct carrel_error *err)
                 "run '%s' has work that is nowhere else; commit or apply it, or discard it "
                 "with --force",
                 ws->run);
-    if (ws->n_aside > 0)
+    if (ws->n_other_commits > 0)
         return err_set(err, -ENOTEMPTY,
                 "run '%s' has %" PRIu64 " commit%s on other branches or in its stash, and "
                 "nowhere else; merge what is wanted into its branch (carrel workspace shell "
                 "%s), or discard it all with --force",
-                ws->run, ws->n_aside, ws->n_aside == 1 ? "" : "s", ws->run);
+                ws->run, ws->n_other_commits, ws->n_other_commits == 1 ? "" : "s", ws->run);
     return 0;
 }
 

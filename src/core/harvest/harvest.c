@@ -41,15 +41,15 @@ struct taking {
     char tip[OID_MAX];
     char snapshot[OID_MAX];
     struct changes changes;
-    uint64_t n_aside;
-    const struct picture_bounds *bounds;
+    uint64_t n_other_commits;
+    const struct harvest_bounds *bounds;
     int upper; /* what was changed, of all layers */
 };
 
-void picture_finish(struct picture *picture)
+void harvest_finish(struct harvest *harvest)
 {
-    oddities_free(picture->oddities, picture->n_oddities);
-    *picture = (struct picture){ 0 };
+    oddities_free(harvest->oddities, harvest->n_oddities);
+    *harvest = (struct harvest){ 0 };
 }
 
 /* Where the run left its work: HEAD, detached or on a branch of its making, where that goes on
@@ -151,7 +151,7 @@ static int read_answer(struct taking *t, struct helper *helper, char *line, size
         if (strncmp(line, REPOSITORY, strlen(REPOSITORY)) == 0)
             r = note_repository(t, line + strlen(REPOSITORY), err);
         else if (strncmp(line, ASIDE, strlen(ASIDE)) == 0)
-            r = str_parse_u64(line + strlen(ASIDE), &t->n_aside) < 0
+            r = str_parse_u64(line + strlen(ASIDE), &t->n_other_commits) < 0
                         ? err_set(err, -EPROTO, "git in the sandbox gave a wrong answer")
                         : 0;
         else if (strncmp(line, SAID, strlen(SAID)) == 0)
@@ -185,7 +185,7 @@ static int read_ids(struct taking *t, struct helper *helper, struct carrel_error
     return 0;
 }
 
-static unsigned inside_ms(const struct picture_bounds *bounds)
+static unsigned inside_ms(const struct harvest_bounds *bounds)
 {
     if (bounds->timeout_ms == 0 || bounds->timeout_ms > INSIDE_TIMEOUT_MS)
         return INSIDE_TIMEOUT_MS;
@@ -474,15 +474,15 @@ static int write_oddities(const struct taking *t, struct carrel_error *err)
     return fd_replace_file(path, text.data ? text.data : "", text.len, 0600, err);
 }
 
-int picture_oddities(
-        const struct worktree *worktree, struct picture *out, struct carrel_error *err)
+int harvest_oddities(
+        const struct worktree *worktree, struct harvest *out, struct carrel_error *err)
 {
     const struct upper_limits limits = UPPER_LIMITS_INIT;
     struct change_list list = { .limits = &limits };
     AUTO(buf_finish) struct buf text = BUF_INIT(ODDITIES_MAX);
     struct stat st;
 
-    *out = (struct picture){ .is_changed =
+    *out = (struct harvest){ .is_changed =
                                      strcmp(worktree->ws->snapshot, worktree->ws->base) != 0 };
     if (fstatat(worktree->ws->dir, ODDITIES, &st, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)
         return 0; /* of an older carrel */
@@ -502,8 +502,8 @@ int picture_oddities(
     return r;
 }
 
-int picture_take(struct worktree *worktree, struct runtime *runtime,
-        const struct picture_bounds *bounds, struct picture *out, struct carrel_error *err)
+int harvest_take(struct worktree *worktree, struct runtime *runtime,
+        const struct harvest_bounds *bounds, struct harvest *out, struct carrel_error *err)
 {
     struct workspace *ws = worktree->ws;
     struct taking t = {
@@ -528,15 +528,15 @@ int picture_take(struct worktree *worktree, struct runtime *runtime,
         ws->is_published = false;
     }
     if (r == 0) {
-        ws->n_aside = t.n_aside;
+        ws->n_other_commits = t.n_other_commits;
         ws->phase = WORKSPACE_FINISHED;
         r = workspace_save(ws, err);
     }
     if (r == 0) {
-        *out = (struct picture){
+        *out = (struct harvest){
             .oddities = ptr_steal(&t.changes.oddities),
             .n_oddities = t.changes.n_oddities,
-            .is_changed = strcmp(ws->snapshot, ws->base) != 0 || ws->n_aside > 0,
+            .is_changed = strcmp(ws->snapshot, ws->base) != 0 || ws->n_other_commits > 0,
         };
         t.changes.n_oddities = 0;
     }
@@ -550,7 +550,7 @@ int picture_take(struct worktree *worktree, struct runtime *runtime,
     return r;
 }
 
-int picture_wrap(const struct workspace *ws, int code, struct carrel_error *err)
+int harvest_wrap(const struct workspace *ws, int code, struct carrel_error *err)
 {
     return err_wrap(err, code, "the result of run '%s' was refused (its files are in %s)",
             ws->run, ws->path);

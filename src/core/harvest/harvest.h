@@ -17,15 +17,15 @@ struct runtime;
 struct worktree;
 struct workspace;
 
-struct picture {
+struct harvest {
     struct oddity *oddities; /* what is in the tree and not in the snapshot */
     size_t n_oddities;
     bool is_changed; /* something differs from base */
 };
-void picture_finish(struct picture *picture);
+void harvest_finish(struct harvest *harvest);
 
 /* Where git must speak, programs of the run's choice may: filters, for one. */
-struct picture_bounds {
+struct harvest_bounds {
     uint64_t max_bytes;     /* what is new may take so much once more, as objects */
     uint64_t disk_bytes;    /* what may lie in the workspace meanwhile */
     const uint64_t *limits; /* of the run, one for each enum limit; NULL: not known any more */
@@ -39,12 +39,12 @@ struct picture_bounds {
  * Once after each run: where git speaks inside, filters of the run's choice can change the very
  * files. Whoever looked at one picture must not be given another one when they take the work.
  */
-int picture_take(struct worktree *worktree, struct runtime *runtime,
-        const struct picture_bounds *bounds, struct picture *out, struct carrel_error *err);
+int harvest_take(struct worktree *worktree, struct runtime *runtime,
+        const struct harvest_bounds *bounds, struct harvest *out, struct carrel_error *err);
 
 /* Says of which run the picture was that could not be taken. Returns `code`. */
-int picture_wrap(const struct workspace *ws, int code, struct carrel_error *err);
+int harvest_wrap(const struct workspace *ws, int code, struct carrel_error *err);
 
 /* What was beside the last picture. The caller finishes *out, also after a failure. */
-int picture_oddities(
-        const struct worktree *worktree, struct picture *out, struct carrel_error *err);
+int harvest_oddities(
+        const struct worktree *worktree, struct harvest *out, struct carrel_error *err);

@@ -66,19 +66,19 @@ int workspaces_explain(
 }
 
 /* Nobody knows the limits of the run any more; git in a sandbox gets some room all the same. */
-static int look_later(struct worktree *worktree, struct runtime *runtime, struct picture *out,
+static int look_later(struct worktree *worktree, struct runtime *runtime, struct harvest *out,
         struct carrel_error *err)
 {
-    struct picture_bounds bounds = { .max_bytes = UINT64_MAX };
+    struct harvest_bounds bounds = { .max_bytes = UINT64_MAX };
     uint64_t inodes;
 
     int r = upper_usage(worktree->ws->dir, UINT64_MAX, &bounds.disk_bytes, &inodes, err);
     bounds.disk_bytes += LATER_DISK;
     if (r < 0)
         return r;
-    r = picture_take(worktree, runtime, &bounds, out, err);
+    r = harvest_take(worktree, runtime, &bounds, out, err);
     if (r < 0)
-        (void)picture_wrap(worktree->ws, r, err);
+        (void)harvest_wrap(worktree->ws, r, err);
     return workspaces_explain(worktree->repo, worktree->ws, r, err);
 }
 
@@ -87,7 +87,7 @@ int workspaces_hold_place(const char *name, struct worktree **out, struct oddity
 {
     AUTO(workspace_free) struct workspace *ws = NULL;
     AUTO(worktree_free) struct worktree *worktree = NULL;
-    struct picture picture = { 0 };
+    struct harvest harvest = { 0 };
     struct runtime *runtime;
 
     int r = workspaces_hold(name, &ws, err);
@@ -104,22 +104,22 @@ int workspaces_hold_place(const char *name, struct worktree **out, struct oddity
         r = runtime_find("local", &runtime, err);
     const bool is_whole = r == 0 && !worktree->ws->is_opened && !worktree->ws->is_ahead;
     if (is_whole && oddities && worktree->ws->phase == WORKSPACE_FINISHED)
-        r = picture_oddities(worktree, &picture, err);
+        r = harvest_oddities(worktree, &harvest, err);
     if (is_whole && worktree->ws->phase != WORKSPACE_FINISHED) {
         r = workspace_renew(worktree->ws, err);
         if (r == 0)
-            r = look_later(worktree, runtime, &picture, err);
+            r = look_later(worktree, runtime, &harvest, err);
         if (r == 0)
             r = workspace_end_use(worktree->ws, false, err);
         if (r == 0)
-            land_recognise(worktree);
+            deliver_recognise(worktree);
     }
     if (r == 0 && oddities) {
-        *oddities = ptr_steal(&picture.oddities);
-        *n_oddities = picture.n_oddities;
-        picture.n_oddities = 0;
+        *oddities = ptr_steal(&harvest.oddities);
+        *n_oddities = harvest.n_oddities;
+        harvest.n_oddities = 0;
     }
-    picture_finish(&picture);
+    harvest_finish(&harvest);
     if (r < 0)
         return r;
     *out = ptr_steal(&worktree);

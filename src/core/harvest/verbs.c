@@ -247,7 +247,7 @@ int workspaces_commit(const char *name, const char *message, char commit[static 
         r = review_begin(worktree->ws, "commit_asked", &recorder, err);
     if (r == 0)
         r = workspaces_explain(worktree->repo, worktree->ws,
-                land_commit(worktree, message, recorder.seal, commit, err), err);
+                deliver_commit(worktree, message, recorder.seal, commit, err), err);
     if (r < 0)
         return r;
     *has_more = strcmp(worktree->ws->snapshot, worktree->ws->tip) != 0;
@@ -274,7 +274,7 @@ int workspaces_apply(const char *name, enum apply_how how, const char *repo_dir,
         r = review_begin(worktree->ws, "apply_asked", &recorder, err);
     if (r == 0)
         r = workspaces_explain(worktree->repo, worktree->ws,
-                land_apply(worktree, how, recorder.seal, out, err), err);
+                deliver_apply(worktree, how, recorder.seal, out, err), err);
     if (r == 0 && worktree->ws->is_folder) { /* that of a repository that nobody sees */
         free(out->branch);
         out->branch = NULL;
@@ -300,7 +300,7 @@ int workspaces_open(
         r = review_begin(worktree->ws, "commit_asked", &recorder, err);
         if (r == 0)
             r = workspaces_explain(worktree->repo, worktree->ws,
-                    land_commit(worktree, NULL, recorder.seal, commit, err), err);
+                    deliver_commit(worktree, NULL, recorder.seal, commit, err), err);
         if (r == 0)
             r = review_end(worktree->ws, "workspace_committed", &recorder, err);
     }

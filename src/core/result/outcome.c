@@ -46,7 +46,7 @@ static int sum_up(struct worktree *place, struct outcome *outcome, struct carrel
 
     (void)snprintf(outcome->tip, sizeof(outcome->tip), "%s", ws->tip);
     (void)snprintf(outcome->snapshot, sizeof(outcome->snapshot), "%s", ws->snapshot);
-    outcome->n_aside = ws->n_aside;
+    outcome->n_other_commits = ws->n_other_commits;
     int r = quarantine_sum_up(place, ws->base, ws->snapshot, &outcome->summary, err);
     if (r == 0 && strcmp(ws->snapshot, ws->tip) != 0 && outcome->summary.n_commits > 0)
         outcome->summary.n_commits--; /* the one that we made of what was not committed */
@@ -70,14 +70,14 @@ static int act(struct worktree *place, enum carrel_outcome_action action, const 
         outcome->state = "discarded";
         return r;
     case CARREL_COMMIT:
-        r = is_changed ? land_commit(place, NULL, seal, commit, err) : 0;
+        r = is_changed ? deliver_commit(place, NULL, seal, commit, err) : 0;
         if (r < 0 || !is_changed)
             return r;
         outcome->state = "committed";
         (void)snprintf(outcome->snapshot, sizeof(outcome->snapshot), "%s", commit);
         return 0;
     case CARREL_APPLY:
-        r = is_changed ? land_apply(place, APPLY_FILES, seal, &outcome->applied, err) : 0;
+        r = is_changed ? deliver_apply(place, APPLY_FILES, seal, &outcome->applied, err) : 0;
         if (r == 0 && is_changed)
             outcome->state = outcome->applied.n_conflicts ? "conflict" : "applied";
         return r;
@@ -92,18 +92,18 @@ static bool is_kept_unread(int code)
 }
 
 static int take_picture(struct worktree *place, struct runtime *runtime, uint64_t used,
-        const struct outcome_bounds *bounds, struct picture *out, struct carrel_error *err)
+        const struct outcome_bounds *bounds, struct harvest *out, struct carrel_error *err)
 {
     const uint64_t disk_bytes = bounds->limits[LIMIT_DISK];
-    const struct picture_bounds picture = {
+    const struct harvest_bounds picture = {
         .max_bytes = used < disk_bytes ? disk_bytes - used : 0,
         .disk_bytes = disk_bytes,
         .limits = bounds->limits,
         .timeout_ms = bounds->timeout_ms,
     };
 
-    int r = picture_take(place, runtime, &picture, out, err);
-    return r < 0 && !is_kept_unread(r) ? picture_wrap(place->ws, r, err) : r;
+    int r = harvest_take(place, runtime, &picture, out, err);
+    return r < 0 && !is_kept_unread(r) ? harvest_wrap(place->ws, r, err) : r;
 }
 
 int outcome_reach(struct worktree *place, struct runtime *runtime,
@@ -111,7 +111,7 @@ int outcome_reach(struct worktree *place, struct runtime *runtime,
         const struct outcome_bounds *bounds, struct outcome **out, struct carrel_error *err)
 {
     struct workspace *ws = place->ws;
-    struct picture picture = { 0 };
+    struct harvest picture = { 0 };
     uint64_t used;
     uint64_t inodes;
 
@@ -142,7 +142,7 @@ int outcome_reach(struct worktree *place, struct runtime *runtime,
     outcome->oddities = ptr_steal(&picture.oddities);
     outcome->n_oddities = picture.n_oddities;
     if (action != CARREL_DISCARD && !outcome_is_unread(outcome)) {
-        land_recognise(place);
+        deliver_recognise(place);
         r = sum_up(place, outcome, err);
     }
     if (r == 0 && action != CARREL_DISCARD)
@@ -224,7 +224,7 @@ void outcome_write_json(const struct outcome *outcome, const char *run, struct j
     outcome_write_count(outcome, json, "added", summary->added);
     outcome_write_count(outcome, json, "removed", summary->removed);
     outcome_write_count(outcome, json, "commits", summary->n_commits);
-    outcome_write_count(outcome, json, "other_commits", outcome->n_aside);
+    outcome_write_count(outcome, json, "other_commits", outcome->n_other_commits);
     outcome_write_count(outcome, json, "sensitive", summary->n_sensitive);
     if (outcome_is_unread(outcome))
         json_null(json, "rewritten");
@@ -276,7 +276,7 @@ void outcome_write_text(const struct outcome *outcome, const char *run, struct b
         buf_addf(text, "workspace %s: discarded\n", run);
     } else if (summary->n_files == 0 && summary->n_commits == 0) {
         buf_addf(text, "workspace %s: no%s changed\n", run,
-                outcome->n_aside == 0 ? "thing" : " files");
+                outcome->n_other_commits == 0 ? "thing" : " files");
     } else {
         buf_addf(text, "workspace %s: %zu file%s changed, +%" PRIu64 " -%" PRIu64, run,
                 summary->n_files, summary->n_files == 1 ? "" : "s", summary->added,
@@ -288,12 +288,12 @@ void outcome_write_text(const struct outcome *outcome, const char *run, struct b
     if (strcmp(outcome->tree, workspace_mode_name(WORKSPACE_OVERLAY)) != 0)
         buf_addf(text, "  its tree was made by %s, not by the kernel's overlay\n",
                 outcome->tree);
-    if (outcome->n_aside > 0)
+    if (outcome->n_other_commits > 0)
         buf_addf(text,
                 "  also %" PRIu64 " commit%s on other branches or in the stash; %s in the "
                 "workspace (carrel workspace shell %s)\n",
-                outcome->n_aside, outcome->n_aside == 1 ? "" : "s",
-                outcome->n_aside == 1 ? "it stays" : "they stay", run);
+                outcome->n_other_commits, outcome->n_other_commits == 1 ? "" : "s",
+                outcome->n_other_commits == 1 ? "it stays" : "they stay", run);
     write_listed(outcome, text);
     if (strcmp(outcome->state, "committed") == 0)
         buf_addf(text, "committed to branch %s\n", outcome->branch);

@@ -25,7 +25,7 @@ struct outcome {
     struct harvest_summary summary;
     struct oddity *oddities;
     size_t n_oddities;
-    uint64_t n_aside; /* commits that only its git dir has */
+    uint64_t n_other_commits; /* commits that only its git dir has */
     struct apply_outcome applied;
 };
 void outcome_free(struct outcome *outcome);
