@@ -41,7 +41,7 @@ static int check_request(const struct living_request *request, struct carrel_err
 static NO_INLINE void close_others(const struct keeper *keeper, int report)
 {
     const struct registry_entry *e = keeper->entry;
-    const struct image_root *root = keeper->stage.root;
+    const struct image_root *root = keeper->session.root;
     int keep[8 + IMAGE_MAX_LAYERS] = { 0, 1, 2, e->top, e->dir, e->status_fd, e->listen_fd,
         report };
     size_t n = 8;
@@ -127,15 +127,15 @@ int living_create(const struct living_request *request, char id[static REGISTRY_
     keeper->lease_ms = request->lease_ms;
     keeper->idle_ms = request->idle_ms;
     keeper->is_apart = request->is_apart;
-    r = stage_init(&keeper->stage, &run, err);
+    r = session_init(&keeper->session, &run, err);
     if (r == 0)
-        r = stage_permit(&keeper->stage, err);
+        r = session_permit(&keeper->session, err);
     if (r == 0)
         r = living_claim(&place, id, &keeper->entry, err);
     if (r == 0)
         r = launch(keeper, request->note, receipt, err);
     registry_entry_free(keeper->entry);
-    stage_finish(&keeper->stage);
+    session_finish(&keeper->session);
     free(keeper);
-    return r < 0 ? stage_not_the_program(r, err) : 0;
+    return r < 0 ? session_not_the_program(r, err) : 0;
 }

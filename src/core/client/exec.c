@@ -143,7 +143,7 @@ static int make_nonblocking(const struct process *process, struct carrel_error *
     for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
         int r = fds[i] < 0 ? 0 : fd_set_nonblocking(fds[i]);
         if (r < 0)
-            return stage_not_the_program(err_set_errno(err, r, "streams"), err);
+            return session_not_the_program(err_set_errno(err, r, "streams"), err);
     }
     return 0;
 }
@@ -235,7 +235,7 @@ int living_exec(struct living *living, const struct carrel_run_options *options,
         r = follow(exec, living->box->timeout_ms, err);
     if (r == 0)
         r = finish(exec, out, err);
-    return r < 0 ? stage_not_the_program(r, err) : 0;
+    return r < 0 ? session_not_the_program(r, err) : 0;
 }
 
 int living_detach(struct living *living, const struct carrel_run_options *options,
@@ -336,5 +336,5 @@ int living_attach(struct living *living, uint32_t process,
     }
     if (r == 0)
         r = finish(exec, out, err);
-    return r < 0 ? stage_not_the_program(r, err) : 0;
+    return r < 0 ? session_not_the_program(r, err) : 0;
 }

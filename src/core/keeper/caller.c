@@ -24,14 +24,14 @@
  * Where we look for things ourselves, and what the policy gives to each program. With a
  * repository all: git may run the user's own filters at the end, as it does at the beginning.
  */
-static bool is_needed(const struct stage *stage, const char *variable)
+static bool is_needed(const struct session *session, const char *variable)
 {
     static const char own[][16] = { "HOME", "PATH", "USER", "LOGNAME", "TMPDIR", "TZ", "LANG",
         "XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME" };
     size_t len = strcspn(variable, "=");
 
-    if (stage->options->workspace ||
-            (stage->request->policy && permit_passes(stage->request->policy, variable)))
+    if (session->options->workspace ||
+            (session->request->policy && permit_passes(session->request->policy, variable)))
         return true;
     for (size_t i = 0; i < ARRAY_LEN(own); i++)
         if (strlen(own[i]) == len && memcmp(own[i], variable, len) == 0)
@@ -40,16 +40,16 @@ static bool is_needed(const struct stage *stage, const char *variable)
 }
 
 /* Copies: the kernel's block is overwritten afterwards. */
-static int thin_environment(const struct stage *stage, struct carrel_error *err)
+static int thin_environment(const struct session *session, struct carrel_error *err)
 {
     size_t n = 0;
 
     for (char **all = environ; all && *all; all++)
-        n += is_needed(stage, *all);
+        n += is_needed(session, *all);
     char **kept = calloc(n + 1, sizeof(*kept)); /* as long as we live */
     bool is_short = !kept;
     for (size_t i = 0, at = 0; !is_short && at < n; i++) {
-        if (!is_needed(stage, environ[i]))
+        if (!is_needed(session, environ[i]))
             continue;
         kept[at] = strdup(environ[i]);
         is_short = !kept[at++];
@@ -95,7 +95,7 @@ static int leave_words(const struct keeper *keeper, struct carrel_error *err)
 
     if (!keeper->is_apart)
         return prctl(PR_SET_NAME, name) < 0 ? err_set_errno(err, -errno, "name the keeper") : 0;
-    int r = thin_environment(&keeper->stage, err);
+    int r = thin_environment(&keeper->session, err);
     if (r < 0)
         return r;
     r = title_move(name);

@@ -43,15 +43,15 @@ struct birth {
 static void inherit(const struct birth *birth, struct carrel_run_options *options,
         struct carrel_workspace_options *workspace)
 {
-    *options = *birth->parent->stage.request->options;
+    *options = *birth->parent->session.request->options;
     keeper_fill_limits(birth->parent, options);
     if (!birth->inherits_env)
         options->env = NULL;
-    if (birth->parent->stage.root) /* and no other that has its name by now */
-        options->image = birth->parent->stage.root->image->pin;
+    if (birth->parent->session.root) /* and no other that has its name by now */
+        options->image = birth->parent->session.root->image->pin;
     if (options->workspace) {
         *workspace = *options->workspace;
-        workspace->task = birth->parent->stage.result->task;
+        workspace->task = birth->parent->session.result->task;
         workspace->run = workspace->resume = workspace->fork = NULL;
         options->workspace = workspace;
     }
@@ -62,7 +62,7 @@ static int conceive(struct keeper *child, const struct birth *birth, struct keep
 {
     const struct keeper *parent = birth->parent;
     const struct living_place worktree = {
-        .policy = parent->stage.request->policy,
+        .policy = parent->session.request->policy,
         .asker = &birth->report,
     };
 
@@ -72,7 +72,7 @@ static int conceive(struct keeper *child, const struct birth *birth, struct keep
     child->idle_ms = parent->idle_ms;
     child->is_apart = parent->is_apart;
     child->base = &birth->sealed->base;
-    int r = stage_permit(&child->stage, err);
+    int r = session_permit(&child->session, err);
     if (r == 0)
         r = living_claim(&worktree, born->id, &child->entry, err);
     return r;
@@ -81,7 +81,7 @@ static int conceive(struct keeper *child, const struct birth *birth, struct keep
 /* The locks of the layers stay until the fork has its own. */
 static size_t list_loans(const struct birth *birth, int loans[static MAX_LOANS])
 {
-    const struct ground *ground = birth->parent->stage.ground;
+    const struct ground *ground = birth->parent->session.ground;
     size_t n = 0;
 
     loans[n++] = birth->sealed->copy.lock;
@@ -114,10 +114,10 @@ static _Noreturn void become_fork(const struct birth *birth)
     inherit(birth, &options, &workspace);
     const struct run_request request = {
         .options = &options,
-        .policy = birth->parent->stage.request->policy,
+        .policy = birth->parent->session.request->policy,
         .origin = birth->origin,
     };
-    int r = child ? stage_init(&child->stage, &request, &born.error)
+    int r = child ? session_init(&child->session, &request, &born.error)
                   : err_set_errno(&born.error, -ENOMEM, "keeper");
     if (r == 0)
         r = conceive(child, birth, &born, &born.error);
@@ -160,7 +160,7 @@ static int bear_all(struct keeper *keeper, const struct keeper_message *request,
 {
     AUTO(keeper_sealed_finish) struct keeper_sealed sealed = KEEPER_SEALED_INIT;
     AUTO(restack_origin_finish) struct restack_origin origin = { 0 };
-    const struct worktree *worktree = keeper->stage.worktree;
+    const struct worktree *worktree = keeper->session.worktree;
     int ends[2];
 
     if (request->value < 1 || request->value > MAX_FORKS)
@@ -171,7 +171,7 @@ static int bear_all(struct keeper *keeper, const struct keeper_message *request,
         r = restack_origin(worktree->ws,
                 sealed.worktree_copy.dir >= 0 ? &sealed.worktree_copy : NULL, &origin, err);
     if (r == 0)
-        r = recorder_note(&keeper->stage.recorder, "sandbox_forked", NULL, err);
+        r = recorder_note(&keeper->session.recorder, "sandbox_forked", NULL, err);
     if (r < 0)
         return r;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)

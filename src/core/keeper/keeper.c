@@ -31,7 +31,7 @@
 
 uint64_t keeper_idle_since(const struct keeper *keeper)
 {
-    const struct sandbox *box = keeper->stage.box;
+    const struct sandbox *box = keeper->session.box;
 
     return keeper->idle_ms && box && keeper_count_running(keeper) == 0 ? box->touched_ns : 0;
 }
@@ -68,7 +68,7 @@ int keeper_take_event(struct keeper *keeper, struct carrel_error *err)
     };
     struct sandbox_event event;
 
-    int r = sandbox_next_event(keeper->stage.box, &event, err);
+    int r = sandbox_next_event(keeper->session.box, &event, err);
     if (r < 0)
         return r;
     if (event.kind == EVENT_EXITED)
@@ -84,7 +84,7 @@ static void on_signal(struct keeper *keeper)
 
     if (read(keeper->signal_fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
         return;
-    keeper->stage.result->cancel_signal = (int)info.ssi_signo;
+    keeper->session.result->cancel_signal = (int)info.ssi_signo;
     keeper->end = KEEPER_SIGNALLED;
 }
 
@@ -118,12 +118,12 @@ static bool has_clients(const struct keeper *keeper)
  * next start. */
 static void watch_disk(struct keeper *keeper)
 {
-    struct disk_watch *watch = &keeper->stage.watch;
+    struct disk_watch *watch = &keeper->session.watch;
     pid_t one;
 
     bool is_over = disk_watch_is_over(watch);
     if (keeper_count_running(keeper) == 0 &&
-            sandbox_pids(keeper->stage.box, &one, 1, NULL) == 0) {
+            sandbox_pids(keeper->session.box, &one, 1, NULL) == 0) {
         keeper->is_full = keeper->is_full || is_over;
         watch->next_ns = has_clients(keeper) ? clock_ns() + CLIENTS_MS * NS_PER_MS : UINT64_MAX;
         disk_watch_rest(watch);
@@ -167,7 +167,7 @@ static struct pollfd *make_room(struct keeper *keeper)
 
 static void serve(struct keeper *keeper, size_t client)
 {
-    struct disk_watch *watch = &keeper->stage.watch;
+    struct disk_watch *watch = &keeper->session.watch;
 
     disk_watch_ease(watch); /* init has to answer */
     keeper_serve(keeper, client);
@@ -186,7 +186,7 @@ static int turn(struct keeper *keeper, struct carrel_error *err)
     bool accepts = clock_ns() >= keeper->next_accept_ns;
     watch[0] =
             (struct pollfd){ .fd = accepts ? keeper->entry->listen_fd : -1, .events = POLLIN };
-    watch[1] = (struct pollfd){ .fd = keeper->stage.box->event_fd, .events = POLLIN };
+    watch[1] = (struct pollfd){ .fd = keeper->session.box->event_fd, .events = POLLIN };
     watch[2] = (struct pollfd){ .fd = keeper->signal_fd, .events = POLLIN };
     watch[3] = (struct pollfd){ .fd = keeper->receipt, .events = POLLIN };
     for (size_t i = 0; i < n_clients; i++)
@@ -194,7 +194,7 @@ static int turn(struct keeper *keeper, struct carrel_error *err)
                 (struct pollfd){ .fd = keeper->clients[i].sock, .events = POLLIN };
     struct pollfd *streams = &watch[FIRST_CLIENT + n_clients];
     size_t n_streams = keeper_watch_streams(keeper, streams, 2 * keeper->n_processes);
-    uint64_t wake_ns = earlier(keeper_next_deadline(keeper), keeper->stage.watch.next_ns);
+    uint64_t wake_ns = earlier(keeper_next_deadline(keeper), keeper->session.watch.next_ns);
     if (has_backlog)
         wake_ns = earlier(wake_ns, clock_ns() + 10 * NS_PER_MS);
     if (keeper->is_changed)
@@ -203,13 +203,13 @@ static int turn(struct keeper *keeper, struct carrel_error *err)
         wake_ns = earlier(wake_ns, keeper->next_accept_ns);
     wake_ns = earlier(earlier(wake_ns, overdue_ns(keeper)), keeper->rest_ns);
 
-    if (keeper->stage.watch.next_ns != UINT64_MAX)
-        disk_watch_wait(&keeper->stage.watch);
+    if (keeper->session.watch.next_ns != UINT64_MAX)
+        disk_watch_wait(&keeper->session.watch);
     int n = clock_poll(watch, FIRST_CLIENT + n_clients + n_streams, wake_ns);
     int code = -errno;
-    if (n == 0 && clock_ns() >= keeper->stage.watch.next_ns)
+    if (n == 0 && clock_ns() >= keeper->session.watch.next_ns)
         watch_disk(keeper);
-    disk_watch_waited(&keeper->stage.watch);
+    disk_watch_waited(&keeper->session.watch);
     if (n < 0)
         return code == -EINTR ? 0 : err_set_errno(err, code, "poll");
     keeper_take_output(keeper, streams, n_streams);
@@ -230,9 +230,9 @@ static int turn(struct keeper *keeper, struct carrel_error *err)
     if (is_overdue(keeper))
         keeper->end = KEEPER_LEASE;
     keeper_enforce(keeper);
-    if (clock_ns() >= keeper->stage.watch.next_ns)
+    if (clock_ns() >= keeper->session.watch.next_ns)
         watch_disk(keeper);
-    if (keeper->stage.recorder.is_failed)
+    if (keeper->session.recorder.is_failed)
         return err_set(err, -EIO, "the journal takes no more records");
     if (keeper->is_changed && clock_ns() >= keeper->next_publish_ns)
         publish_status(keeper);
@@ -247,7 +247,7 @@ static int live(struct keeper *keeper, struct carrel_error *err)
 {
     int r = 0;
 
-    if (keeper->stage.watch.n_dirs > 0)
+    if (keeper->session.watch.n_dirs > 0)
         turns_hurry_alone(); /* not behind those who fill the disk */
     while (r == 0 && keeper->end == KEEPER_GOES_ON)
         r = turn(keeper, err);
@@ -271,7 +271,7 @@ static void judge(struct keeper *keeper)
         [KEEPER_LOST] = { CARREL_INFRASTRUCTURE, "The sandbox was killed from outside" },
         [KEEPER_UNCLAIMED] = { CARREL_CANCELLED, "Whoever asked for the sandbox was gone" },
     };
-    struct carrel_run_result *result = keeper->stage.result;
+    struct carrel_run_result *result = keeper->session.result;
 
     result->reason = ends[keeper->end].reason;
     result->has_status = keeper->end == KEEPER_DESTROYED;
@@ -284,35 +284,35 @@ static void judge(struct keeper *keeper)
 static int end_place(struct keeper *keeper, struct carrel_error *err)
 {
     if (keeper->end == KEEPER_UNCLAIMED && keeper->n_came == 0)
-        return stage_drop(&keeper->stage, 0);
-    return stage_end_place(&keeper->stage, err);
+        return session_drop(&keeper->session, 0);
+    return session_end_place(&keeper->session, err);
 }
 
 static int finish(struct keeper *keeper, struct carrel_error *err)
 {
-    struct stage *stage = &keeper->stage;
-    struct carrel_run_result *result = stage->result;
+    struct session *session = &keeper->session;
+    struct carrel_run_result *result = session->result;
 
-    disk_watch_release(&stage->watch); /* who is to die needs processor time for it */
-    result->usage = stage->box ? USAGE_INIT : keeper->before;
-    int r = stage->box ? sandbox_stop(stage->box, &result->usage, err) : 0;
+    disk_watch_release(&session->watch); /* who is to die needs processor time for it */
+    result->usage = session->box ? USAGE_INIT : keeper->before;
+    int r = session->box ? sandbox_stop(session->box, &result->usage, err) : 0;
     if (r < 0)
         return r;
-    if (stage->box)
+    if (session->box)
         keeper_add_usage(keeper, &result->usage);
     judge(keeper);
-    r = recorder_end(&stage->recorder, result, err);
+    r = recorder_end(&session->recorder, result, err);
     if (r == 0)
         r = end_place(keeper, err);
     if (r == 0)
-        r = recorder_close(&stage->recorder, result, err);
+        r = recorder_close(&session->recorder, result, err);
     return r;
 }
 
 /* The one who asked for the end hears how it went, when nothing is left. */
 static void tell_end(struct keeper *keeper, int code, const struct carrel_error *err)
 {
-    const struct buf *summary = &keeper->stage.result->summary;
+    const struct buf *summary = &keeper->session.result->summary;
     struct keeper_message answer = { .kind = code < 0 ? KEEPER_FAILED : KEEPER_DONE };
     AUTO(fd_close) int text = -1;
 
@@ -337,7 +337,7 @@ static void return_loans(struct keeper *keeper)
 /* Layers that nobody else has go with us. */
 static void drop_layers(struct keeper *keeper)
 {
-    struct ground *ground = ptr_steal(&keeper->stage.ground);
+    struct ground *ground = ptr_steal(&keeper->session.ground);
     bool had_sealed = keeper->base || (ground && ground->n_below > 0);
 
     ground_free(ground);
@@ -354,11 +354,11 @@ static int judge_failure(struct keeper *keeper, int r, struct carrel_error *why)
 {
     static const char text[] = "the sandbox is gone, but its journal has no end";
 
-    if (keeper->end != KEEPER_DESTROYED || !keeper->stage.recorder.is_failed)
+    if (keeper->end != KEEPER_DESTROYED || !keeper->session.recorder.is_failed)
         return r;
-    if (keeper->stage.worktree)
+    if (keeper->session.worktree)
         return err_wrap(why, r, "%s", text);
-    buf_addf(&keeper->stage.result->summary, "carrel: note: %s: %s\n", text, why->message);
+    buf_addf(&keeper->session.result->summary, "carrel: note: %s: %s\n", text, why->message);
     return 0;
 }
 
@@ -374,9 +374,9 @@ static NO_INLINE void end(struct keeper *keeper, struct carrel_error *why)
     }
     if (r < 0) { /* what can still be done is done */
         r = judge_failure(keeper, r, why);
-        if (keeper->stage.box)
-            (void)sandbox_stop(keeper->stage.box, NULL, NULL);
-        stage_abandon(&keeper->stage, why);
+        if (keeper->session.box)
+            (void)sandbox_stop(keeper->session.box, NULL, NULL);
+        session_abandon(&keeper->session, why);
     }
     drop_layers(keeper);
     (void)registry_remove(keeper->entry, NULL); /* else swept */
@@ -388,9 +388,9 @@ static NO_INLINE void end(struct keeper *keeper, struct carrel_error *why)
 /* A runtime that isolates nothing has no private places to keep. */
 static int make_ground(struct keeper *keeper, struct carrel_error *err)
 {
-    const struct image_root *root = keeper->stage.root;
+    const struct image_root *root = keeper->session.root;
     return ground_make(
-            keeper->base, root ? root->image->trees : NULL, &keeper->stage.ground, err);
+            keeper->base, root ? root->image->trees : NULL, &keeper->session.ground, err);
 }
 
 int keeper_publish_record(const struct keeper *keeper, struct carrel_error *err)
@@ -405,19 +405,19 @@ int keeper_publish_record(const struct keeper *keeper, struct carrel_error *err)
 
 static int make(struct keeper *keeper, struct carrel_error *err)
 {
-    struct stage *stage = &keeper->stage;
+    struct session *session = &keeper->session;
 
     (void)malloc_trim(0); /* init gets a copy of what is there now, and there are many of us */
-    stage->must_stand = stage->stays = true;
+    session->must_stand = session->stays = true;
     int r = make_ground(keeper, err);
     if (r == 0)
-        r = stage_make(stage, err);
+        r = session_make(session, err);
     if (r < 0)
         return r;
     return_loans(keeper);
     if (keeper->lease_ms)
         keeper->lease_end_ns = clock_boot_ns() + keeper->lease_ms * NS_PER_MS;
-    r = sandbox_set_lease(stage->box, keeper->lease_end_ns, keeper->idle_ms, err);
+    r = sandbox_set_lease(session->box, keeper->lease_end_ns, keeper->idle_ms, err);
     if (r == 0)
         r = keeper_leave_caller(keeper, err);
     if (r < 0)
@@ -452,14 +452,14 @@ static NO_INLINE int begin(struct keeper *keeper, const char *id, int report)
     if (r == 0)
         r = open_receipt(keeper, &theirs, &born.error);
     if (r < 0) {
-        (void)stage_drop(&keeper->stage, r);
-        stage_abandon(&keeper->stage, &born.error);
-        sandbox_free(ptr_steal(&keeper->stage.box));
+        (void)session_drop(&keeper->session, r);
+        session_abandon(&keeper->session, &born.error);
+        sandbox_free(ptr_steal(&keeper->session.box));
         drop_layers(keeper);
         (void)registry_remove(keeper->entry, NULL); /* else swept */
     }
     if (r == 0)
-        (void)snprintf(born.note, sizeof(born.note), "%s", keeper->stage.result->note);
+        (void)snprintf(born.note, sizeof(born.note), "%s", keeper->session.result->note);
     (void)snprintf(born.id, sizeof(born.id), "%s", id);
     keeper_tell_birth(report, &born, theirs);
     fd_close(report);

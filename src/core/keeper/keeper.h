@@ -71,7 +71,7 @@ enum keeper_end {
 };
 
 struct keeper {
-    struct stage stage;
+    struct session session;
     struct registry_entry *entry;
     const char *name; /* "": none */
     const char *const *labels;

@@ -59,7 +59,7 @@ int keeper_signal(struct keeper *keeper, uint32_t number, int signal, struct car
 
     if (!p || p->has_ended)
         return err_set(err, -ESRCH, "no process %u is running; 'carrel ps' shows them", number);
-    return sandbox_signal(keeper->stage.box, p->id, signal, err);
+    return sandbox_signal(keeper->session.box, p->id, signal, err);
 }
 
 static void terminate(struct keeper *keeper, struct keeper_process *p)
@@ -71,8 +71,8 @@ static void terminate(struct keeper *keeper, struct keeper_process *p)
         return;
     p->is_ending = true;
     p->is_over_time = now >= p->begun_ns + p->timeout_ms * NS_PER_MS;
-    if (sandbox_terminate(keeper->stage.box, p->id, GRACE_MS, NULL) < 0)
-        (void)sandbox_signal(keeper->stage.box, p->id, SIGKILL, NULL);
+    if (sandbox_terminate(keeper->session.box, p->id, GRACE_MS, NULL) < 0)
+        (void)sandbox_signal(keeper->session.box, p->id, SIGKILL, NULL);
 }
 
 /* Asked by the client that started it: its time is over, or the client was told to end. */
@@ -167,8 +167,8 @@ static int permit_start(struct keeper *keeper, const struct keeper_message *requ
         const struct payload *payload, struct permit *permit, const char ***env,
         struct carrel_error *err)
 {
-    const struct run_request *made = keeper->stage.request;
-    const struct image_root *root = keeper->stage.root;
+    const struct run_request *made = keeper->session.request;
+    const struct image_root *root = keeper->session.root;
     struct carrel_run_options options = *made->options;
     const char *const *const parts[] = {
         options.env, /* a later one replaces an earlier one */
@@ -178,7 +178,7 @@ static int permit_start(struct keeper *keeper, const struct keeper_message *requ
     options.env = *env = join_lists(parts, ARRAY_LEN(parts));
     if (!options.env)
         return err_set_errno(err, -ENOMEM, "environment");
-    options.cwd = keeper->stage.options->cwd;
+    options.cwd = keeper->session.options->cwd;
     options.image = NULL; /* it is the root already */
     options.argv = (const char *const *)payload->argv;
     if (payload->text[0])
@@ -238,9 +238,9 @@ static int launch(struct keeper *keeper, struct keeper_process *process,
     AUTO(environment_free) char **env = NULL;
     bool has_tty = request->flags & KEEPER_TTY;
 
-    int r = environment_make(keeper->stage.box, options->env, has_tty, &env, err);
+    int r = environment_make(keeper->session.box, options->env, has_tty, &env, err);
     if (r < 0)
-        return stage_not_the_program(r, err);
+        return session_not_the_program(r, err);
     const struct process_spec spec = {
         .argv = options->argv,
         .env = (const char *const *)env,
@@ -254,25 +254,25 @@ static int launch(struct keeper *keeper, struct keeper_process *process,
         .gid = request->gid,
     };
     process->streams = PROCESS_INIT;
-    r = sandbox_start(keeper->stage.box, &spec, &process->streams, err);
-    if (r == -ENOENT && !options->root && !keeper->stage.root)
+    r = sandbox_start(keeper->session.box, &spec, &process->streams, err);
+    if (r == -ENOENT && !options->root && !keeper->session.root)
         return hint_missing_program(options->argv[0], err);
     if (r < 0)
         return r;
     process->id = process->streams.id;
     r = keep_streams(process, err);
     if (r < 0)
-        (void)sandbox_signal(keeper->stage.box, process->id, SIGKILL, NULL);
-    return r < 0 ? stage_not_the_program(r, err) : 0;
+        (void)sandbox_signal(keeper->session.box, process->id, SIGKILL, NULL);
+    return r < 0 ? session_not_the_program(r, err) : 0;
 }
 
 static int start(struct keeper *keeper, size_t client, const struct keeper_message *request,
         const struct carrel_run_options *options, struct carrel_error *err)
 {
     struct keeper_process *process = find_free(keeper);
-    struct recorder *recorder = &keeper->stage.recorder;
+    struct recorder *recorder = &keeper->session.recorder;
     uint64_t timeout_ms =
-            options->timeout_ms ? options->timeout_ms : keeper->stage.result->timeout_ms;
+            options->timeout_ms ? options->timeout_ms : keeper->session.result->timeout_ms;
     struct sandbox_usage usage;
 
     if (!process)
@@ -302,7 +302,7 @@ static int start(struct keeper *keeper, size_t client, const struct keeper_messa
     }
     int sent = answer_started(keeper, client, process, &process->streams, timeout_ms);
     /* While it loads: it meets no limit so early, and nobody waits for our asking. */
-    sandbox_refusals(keeper->stage.box, &usage);
+    sandbox_refusals(keeper->session.box, &usage);
     process->oom_before = usage.oom_kills;
     process->pids_before = usage.pids_refused;
     /* Who started it ends it in time, as a rule; it may be stopped, or not be there any more.
@@ -318,19 +318,19 @@ static int start(struct keeper *keeper, size_t client, const struct keeper_messa
     if (sent < 0)
         keeper_drop_client(keeper, client); /* it would wait for ever */
     keeper->is_changed = true;
-    disk_watch_go_on(&keeper->stage.watch);
+    disk_watch_go_on(&keeper->session.watch);
     return 0;
 }
 
 void keeper_clear_full(struct keeper *keeper)
 {
     keeper->is_full = true;
-    disk_watch_ease(&keeper->stage.watch); /* for init, and for those who are to die */
-    (void)sandbox_signal(keeper->stage.box, SANDBOX_ALL, SIGKILL, NULL);
+    disk_watch_ease(&keeper->session.watch); /* for init, and for those who are to die */
+    (void)sandbox_signal(keeper->session.box, SANDBOX_ALL, SIGKILL, NULL);
     for (size_t i = 0; i < keeper->n_processes; i++)
         if (keeper->processes[i].number && !keeper->processes[i].has_ended)
             keeper->processes[i].is_over_disk = true;
-    keeper->stage.watch.next_ns = clock_ns() + 10 * NS_PER_MS; /* are they gone? */
+    keeper->session.watch.next_ns = clock_ns() + 10 * NS_PER_MS; /* are they gone? */
 }
 
 /* After the limit was reached somebody has to make room first. */
@@ -338,12 +338,12 @@ int keeper_check_room(struct keeper *keeper, struct carrel_error *err)
 {
     char size[32];
 
-    bool is_full = keeper->is_full && disk_watch_is_full(&keeper->stage.watch);
-    disk_watch_ease(&keeper->stage.watch); /* something is about to be asked of init */
+    bool is_full = keeper->is_full && disk_watch_is_full(&keeper->session.watch);
+    disk_watch_ease(&keeper->session.watch); /* something is about to be asked of init */
     if (is_full)
         return err_set(err, -ENOSPC,
                 "the disk limit of %s is reached; remove files with 'carrel rm %s:PATH' first",
-                str_size(keeper->stage.watch.max_bytes, size), keeper->entry->id);
+                str_size(keeper->session.watch.max_bytes, size), keeper->entry->id);
     keeper->is_full = false;
     return 0;
 }
@@ -366,7 +366,7 @@ int keeper_start(struct keeper *keeper, size_t client, struct keeper_message *re
     if (r == 0)
         r = permit_start(keeper, request, &payload, &permit, &env, err);
     if (r < 0)
-        r = stage_not_the_program(r, err);
+        r = session_not_the_program(r, err);
     else
         r = start(keeper, client, request, &permit.options, err);
     free(env);
@@ -427,7 +427,7 @@ static void account(struct keeper *keeper, struct keeper_process *p)
 {
     struct sandbox_usage usage;
 
-    sandbox_refusals(keeper->stage.box, &usage);
+    sandbox_refusals(keeper->session.box, &usage);
     p->oom_kills = since(p->oom_before, usage.oom_kills);
     p->pids_refused = since(p->pids_before, usage.pids_refused);
 }
@@ -445,7 +445,7 @@ int keeper_on_exit(
     p->deadline_ns = CLOCK_NEVER;
     keeper->is_changed = true;
     account(keeper, p);
-    int r = recorder_exec_ended(&keeper->stage.recorder, p->number, p->wait_status,
+    int r = recorder_exec_ended(&keeper->session.recorder, p->number, p->wait_status,
             (p->ended_ns - p->begun_ns) / NS_PER_MS, p->is_over_time, err);
     if (event->is_with_all) {
         p->is_reported = true; /* its client sees that the sandbox has ended, which says more */
@@ -472,7 +472,7 @@ void keeper_leave(struct keeper *keeper, size_t client)
         if (p->has_ended && !p->is_detached)
             keeper_process_free(p);
         else if (!p->has_ended && !p->is_detached)
-            (void)sandbox_signal(keeper->stage.box, p->id, SIGKILL, NULL);
+            (void)sandbox_signal(keeper->session.box, p->id, SIGKILL, NULL);
     }
 }
 

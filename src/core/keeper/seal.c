@@ -45,14 +45,14 @@ void keeper_sealed_finish(struct keeper_sealed sealed)
 /* After the sandbox was stopped; where this fails there is none any more. */
 static int stand_again(struct keeper *keeper, struct carrel_error *err)
 {
-    struct stage *stage = &keeper->stage;
+    struct session *session = &keeper->session;
 
-    keeper_fill_limits(keeper, &stage->permit.options);
-    int r = stage_remake(stage, err);
+    keeper_fill_limits(keeper, &session->permit.options);
+    int r = session_remake(session, err);
     if (r == 0)
-        r = sandbox_set_lease(stage->box, keeper->lease_end_ns, keeper->idle_ms, err);
+        r = sandbox_set_lease(session->box, keeper->lease_end_ns, keeper->idle_ms, err);
     if (r == 0 && keeper->is_paused)
-        r = sandbox_pause(stage->box, err);
+        r = sandbox_pause(session->box, err);
     return r;
 }
 
@@ -69,7 +69,7 @@ static int record(struct keeper *keeper, const char *name, const struct ground_b
         json_str(&json, NULL, base->ids[i]);
     json_end_array(&json);
     json_end_object(&json);
-    return recorder_note(&keeper->stage.recorder, "snapshot_made", detail.data, err);
+    return recorder_note(&keeper->session.recorder, "snapshot_made", detail.data, err);
 }
 
 /* The snapshot of what was sealed, and its record. */
@@ -79,7 +79,7 @@ static int name_sealed(struct keeper *keeper, const char *name, struct keeper_se
     struct snapshot snapshot = { .from = keeper->entry->id };
     AUTO(restack_origin_finish) struct restack_origin origin = { 0 };
     const struct ground_base *base = &sealed->base;
-    const struct worktree *worktree = keeper->stage.worktree;
+    const struct worktree *worktree = keeper->session.worktree;
     char workspace[2 * NAME_ID_MAX + 2];
 
     if (worktree) {
@@ -93,12 +93,12 @@ static int name_sealed(struct keeper *keeper, const char *name, struct keeper_se
         snapshot.workspace_layers = origin.layers;
     }
     (void)snprintf(snapshot.name, sizeof(snapshot.name), "%s", name);
-    if (keeper->stage.root)
+    if (keeper->session.root)
         snapshot.image =
-                (char *)(uintptr_t)keeper->stage.root->image->pin; /* not ours to free */
+                (char *)(uintptr_t)keeper->session.root->image->pin; /* not ours to free */
     memcpy(snapshot.layers, base->ids, sizeof(snapshot.layers));
     snapshot.n_layers = base->n;
-    int r = snapshot_write(keeper->stage.ground->state, &snapshot, err);
+    int r = snapshot_write(keeper->session.ground->state, &snapshot, err);
     sealed->is_used = r == 0;
     return r < 0 ? r : record(keeper, name, base, err);
 }
@@ -110,7 +110,7 @@ static int save_lost(struct keeper *keeper)
     char name[SNAPSHOT_NAME_MAX + 8];                 /* too long: it is refused */
 
     (void)snprintf(name, sizeof(name), "lost-%s", keeper->entry->id);
-    int r = ground_list(keeper->stage.ground, NULL, &sealed.base, NULL);
+    int r = ground_list(keeper->session.ground, NULL, &sealed.base, NULL);
     return r < 0 ? r : name_sealed(keeper, name, &sealed, NULL);
 }
 
@@ -118,7 +118,7 @@ static int save_lost(struct keeper *keeper)
 static int lose(struct keeper *keeper, bool is_sealed, const struct carrel_error *why,
         struct carrel_error *err)
 {
-    const struct worktree *worktree = keeper->stage.worktree;
+    const struct worktree *worktree = keeper->session.worktree;
 
     keeper->end = KEEPER_LOST;
     bool is_saved = is_sealed && save_lost(keeper) == 0;
@@ -130,11 +130,11 @@ static int lose(struct keeper *keeper, bool is_sealed, const struct carrel_error
 
 static int seal_all(struct keeper *keeper, bool *is_sealed, struct carrel_error *err)
 {
-    struct worktree *worktree = keeper->stage.worktree;
+    struct worktree *worktree = keeper->session.worktree;
 
     int r = worktree ? workspace_end_use(worktree->ws, false, err) : 0; /* the disk can wait */
     if (r == 0)
-        r = ground_seal(keeper->stage.ground, err);
+        r = ground_seal(keeper->session.ground, err);
     *is_sealed = r == 0;
     return r == 0 && worktree ? worktree_seal(worktree, err) : r;
 }
@@ -142,11 +142,11 @@ static int seal_all(struct keeper *keeper, bool *is_sealed, struct carrel_error 
 static int stack_up(struct keeper *keeper, struct carrel_error *err)
 {
     struct carrel_error why = { 0 };
-    struct worktree *worktree = keeper->stage.worktree;
+    struct worktree *worktree = keeper->session.worktree;
     struct sandbox_usage usage = USAGE_INIT;
     bool is_sealed = false;
 
-    int r = sandbox_stop(keeper->stage.box, &usage, err);
+    int r = sandbox_stop(keeper->session.box, &usage, err);
     if (r < 0) { /* something of it hangs in the kernel: no second one beside it */
         keeper->end = KEEPER_LOST;
         return r;
@@ -158,7 +158,7 @@ static int stack_up(struct keeper *keeper, struct carrel_error *err)
     if (r < 0) {
         /* It is used again as it is, and an overlay takes no work directory twice. What the
          * workspace lies on by now its record tells: without that, work would be hidden. */
-        (void)layer_renew(&keeper->stage.ground->top, NULL);
+        (void)layer_renew(&keeper->session.ground->top, NULL);
         again = worktree ? worktree_remount(worktree, &why) : 0;
     }
     if (again == 0)
@@ -169,11 +169,11 @@ static int stack_up(struct keeper *keeper, struct carrel_error *err)
 static int copy_layers(
         struct keeper *keeper, struct keeper_sealed *out, struct carrel_error *err)
 {
-    const struct ground *ground = keeper->stage.ground;
+    const struct ground *ground = keeper->session.ground;
 
     int r = layer_copy(ground->state, &ground->top, &out->copy, err);
-    if (r == 0 && keeper->stage.worktree)
-        r = restack_copy(keeper->stage.worktree, &out->worktree_copy, err);
+    if (r == 0 && keeper->session.worktree)
+        r = restack_copy(keeper->session.worktree, &out->worktree_copy, err);
     return r;
 }
 
@@ -182,13 +182,13 @@ static int copy_halted(
 {
     struct carrel_error stuck = { 0 };
 
-    int r = keeper->is_paused ? 0 : sandbox_pause(keeper->stage.box, err);
+    int r = keeper->is_paused ? 0 : sandbox_pause(keeper->session.box, err);
     if (r < 0)
         return r;
     r = copy_layers(keeper, out, err);
     if (keeper->is_paused)
         return r;
-    int resumed = sandbox_resume(keeper->stage.box, &stuck);
+    int resumed = sandbox_resume(keeper->session.box, &stuck);
     if (r == 0 && resumed < 0) {
         *err = stuck;
         return resumed;
@@ -201,7 +201,7 @@ static int has_no_process(struct keeper *keeper, struct carrel_error *err)
 {
     pid_t one;
 
-    int n = sandbox_pids(keeper->stage.box, &one, 1, err);
+    int n = sandbox_pids(keeper->session.box, &one, 1, err);
     return n < 0 && n != -E2BIG ? n : n == 0;
 }
 
@@ -212,7 +212,7 @@ static int has_no_process(struct keeper *keeper, struct carrel_error *err)
  */
 static int is_quiet(struct keeper *keeper, struct carrel_error *err)
 {
-    struct pollfd reports = { .fd = keeper->stage.box->event_fd, .events = POLLIN };
+    struct pollfd reports = { .fd = keeper->session.box->event_fd, .events = POLLIN };
 
     if (keeper_is_open_outside(keeper))
         return 0;
@@ -238,16 +238,16 @@ static int check_root(struct keeper *keeper, struct carrel_error *err)
 {
     static const char *const needed[] = { "/tmp", "/home/agent", "/workspace" };
 
-    for (size_t i = 0; keeper->stage.root && i < ARRAY_LEN(needed); i++) {
+    for (size_t i = 0; keeper->session.root && i < ARRAY_LEN(needed); i++) {
         struct file_request request = FILE_REQUEST_INIT;
         struct file_answer answer = FILE_ANSWER_INIT;
         request.op = FILE_STAT;
         request.path = needed[i];
-        int r = sandbox_file(keeper->stage.box, &request, &answer, NULL);
+        int r = sandbox_file(keeper->session.box, &request, &answer, NULL);
         bool is_wrong = r == -ENOTDIR || r == -ELOOP || (r == 0 && !S_ISDIR(answer.stat.mode));
         if (r == -ENOENT) { /* a link to nowhere is something, too */
             request.flags = FILE_NO_FOLLOW;
-            is_wrong = sandbox_file(keeper->stage.box, &request, &answer, NULL) == 0;
+            is_wrong = sandbox_file(keeper->session.box, &request, &answer, NULL) == 0;
         }
         if (is_wrong)
             return err_set(err, -ENOTDIR,
@@ -260,7 +260,7 @@ static int check_root(struct keeper *keeper, struct carrel_error *err)
 
 int keeper_seal(struct keeper *keeper, struct keeper_sealed *out, struct carrel_error *err)
 {
-    int r = keeper->stage.worktree ? restack_check(keeper->stage.worktree->ws, err) : 0;
+    int r = keeper->session.worktree ? restack_check(keeper->session.worktree->ws, err) : 0;
     if (r == 0)
         r = check_root(keeper, err);
     if (r < 0)
@@ -271,7 +271,7 @@ int keeper_seal(struct keeper *keeper, struct keeper_sealed *out, struct carrel_
     r = quiet ? stack_up(keeper, err) : copy_halted(keeper, out, err);
     return r < 0 ? r
                  : ground_list(
-                           keeper->stage.ground, quiet ? NULL : &out->copy, &out->base, err);
+                           keeper->session.ground, quiet ? NULL : &out->copy, &out->base, err);
 }
 
 /* Before anything is made for it. */
@@ -290,7 +290,7 @@ int keeper_snapshot(
 {
     AUTO(keeper_sealed_finish) struct keeper_sealed sealed = KEEPER_SEALED_INIT;
 
-    int r = check_free(keeper->stage.ground->state, name, err);
+    int r = check_free(keeper->session.ground->state, name, err);
     if (r == 0)
         r = keeper_seal(keeper, &sealed, err);
     if (r < 0)

@@ -54,7 +54,7 @@ static int hello(struct keeper *keeper, struct ask *ask, struct carrel_error *er
     if (ask->n_fds != 1 || client->events >= 0 || !is_packet_socket(ask->fds[0]))
         return err_set(err, -EPROTO, "a hello comes once, with one socket");
     client->events = fd_steal(&ask->fds[0]);
-    const struct carrel_run_result *result = keeper->stage.result;
+    const struct carrel_run_result *result = keeper->session.result;
     struct keeper_facts *facts = &ask->answer.facts;
     memcpy(facts->run, result->run, sizeof(facts->run));
     memcpy(facts->task, result->task, sizeof(facts->task));
@@ -128,13 +128,13 @@ static int file(struct keeper *keeper, struct ask *ask, struct carrel_error *err
     if (r == 0 && may_take_room(&request))
         r = keeper_check_room(keeper, err);
     if (r == 0)
-        r = sandbox_file(keeper->stage.box, &request, &answer, err);
+        r = sandbox_file(keeper->session.box, &request, &answer, err);
     payload_unmap(&payload);
     if (r < 0)
         return r;
     keeper->clients[ask->client].has_file |= answer.fd >= 0;
-    if (may_take_room(&request) && keeper->stage.watch.n_dirs > 0)
-        keeper->stage.watch.next_ns = clock_ns(); /* it may have been at rest */
+    if (may_take_room(&request) && keeper->session.watch.n_dirs > 0)
+        keeper->session.watch.next_ns = clock_ns(); /* it may have been at rest */
     ask->answer_fd = fd_steal(&answer.fd);
     ask->answer.file_answer = answer;
     return 0;
@@ -145,7 +145,7 @@ static int file(struct keeper *keeper, struct ask *ask, struct carrel_error *err
 static int room(struct keeper *keeper, struct ask *ask, struct carrel_error *err)
 {
     (void)ask;
-    if (keeper->stage.watch.n_dirs == 0)
+    if (keeper->session.watch.n_dirs == 0)
         return 0;
     keeper->is_full = true; /* unless a look says that it is not */
     int r = keeper_check_room(keeper, err);
@@ -198,7 +198,7 @@ static int note(
 {
     keeper->is_changed = true;
     show(keeper);
-    return recorder_note(&keeper->stage.recorder, event, detail, err);
+    return recorder_note(&keeper->session.recorder, event, detail, err);
 }
 
 static int renew(struct keeper *keeper, struct ask *ask, struct carrel_error *err)
@@ -218,7 +218,7 @@ static int renew(struct keeper *keeper, struct ask *ask, struct carrel_error *er
         end = clock_boot_ns() + request->lease_ms * UINT64_C(1000000);
     if (request->idle_ms)
         idle_ms = request->idle_ms == KEEPER_NO_TIME ? 0 : request->idle_ms;
-    int r = sandbox_set_lease(keeper->stage.box, end, idle_ms, err);
+    int r = sandbox_set_lease(keeper->session.box, end, idle_ms, err);
     if (r < 0)
         return r;
     keeper->lease_end_ns = end;
@@ -232,7 +232,7 @@ static int renew(struct keeper *keeper, struct ask *ask, struct carrel_error *er
 static int pause_it(struct keeper *keeper, struct ask *ask, struct carrel_error *err)
 {
     (void)ask;
-    int r = sandbox_pause(keeper->stage.box, err);
+    int r = sandbox_pause(keeper->session.box, err);
     if (r < 0)
         return r;
     keeper->is_paused = true;
@@ -242,7 +242,7 @@ static int pause_it(struct keeper *keeper, struct ask *ask, struct carrel_error 
 static int resume_it(struct keeper *keeper, struct ask *ask, struct carrel_error *err)
 {
     (void)ask;
-    int r = sandbox_resume(keeper->stage.box, err);
+    int r = sandbox_resume(keeper->session.box, err);
     if (r < 0)
         return r;
     keeper->is_paused = false;
@@ -269,7 +269,7 @@ static int permit_limits(
         struct keeper *keeper, const struct keeper_message *request, struct carrel_error *err)
 {
     AUTO(permit_finish) struct permit permit = { 0 };
-    const struct run_request *made = keeper->stage.request;
+    const struct run_request *made = keeper->session.request;
     struct carrel_run_options options = *made->options;
     static const char *const none[] = { "update", NULL };
 
@@ -281,7 +281,7 @@ static int permit_limits(
 static int update(struct keeper *keeper, struct ask *ask, struct carrel_error *err)
 {
     static const enum limit changeable[] = { LIMIT_MEMORY, LIMIT_CPU, LIMIT_PIDS };
-    struct carrel_run_result *result = keeper->stage.result;
+    struct carrel_run_result *result = keeper->session.result;
     struct sandbox_limits limits = { 0 };
     unsigned which = 0;
     AUTO(buf_finish) struct buf detail = BUF_INIT(1024);
@@ -303,12 +303,12 @@ static int update(struct keeper *keeper, struct ask *ask, struct carrel_error *e
     json_end_object(&json);
     r = spec_check_limits(&limits, err);
     if (r == 0)
-        r = sandbox_update(keeper->stage.box, &limits, which, err);
+        r = sandbox_update(keeper->session.box, &limits, which, err);
     if (r < 0)
         return r;
     memcpy(result->limits, limits.value, sizeof(result->limits));
-    if (keeper->stage.watch.cpu_milli > 0)
-        keeper->stage.watch.cpu_milli = limits.value[LIMIT_CPU];
+    if (keeper->session.watch.cpu_milli > 0)
+        keeper->session.watch.cpu_milli = limits.value[LIMIT_CPU];
     for (size_t i = 0; i < ARRAY_LEN(changeable); i++)
         if (which & LIMIT_BIT(changeable[i]))
             keeper->changed.value[changeable[i]] = limits.value[changeable[i]];

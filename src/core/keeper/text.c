@@ -34,8 +34,8 @@ static void write_labels(const struct keeper *keeper, struct json *json)
 /* What is known of it from the beginning. */
 static void write_facts(const struct keeper *keeper, struct json *json)
 {
-    const struct stage *stage = &keeper->stage;
-    const struct carrel_run_result *result = stage->result;
+    const struct session *session = &keeper->session;
+    const struct carrel_run_result *result = session->result;
     char now[CLOCK_STAMP];
 
     clock_stamp_now(now);
@@ -46,13 +46,13 @@ static void write_facts(const struct keeper *keeper, struct json *json)
     json_str(json, "task", result->task[0] ? result->task : NULL);
     json_str(json, "created", keeper->created);
     json_u64(json, "pid", (uint64_t)getpid());
-    json_str(json, "root", stage->options->root);
-    json_str(json, "image", stage->options->image);
+    json_str(json, "root", session->options->root);
+    json_str(json, "image", session->options->image);
     json_str(json, "runtime", result->runtime);
     json_str(json, "isolation", isolation_name(result->isolation));
-    json_str(json, "workspace", stage->worktree ? stage->worktree->ws->path : NULL);
+    json_str(json, "workspace", session->worktree ? session->worktree->ws->path : NULL);
     json_str(json, "policy_sha256",
-            stage->request->policy ? policy_hash(stage->request->policy) : NULL);
+            session->request->policy ? policy_hash(session->request->policy) : NULL);
     result_write_protections(result, json);
     result_write_limits(result, json);
 }
@@ -103,15 +103,15 @@ void keeper_add_usage(const struct keeper *keeper, struct sandbox_usage *usage)
 void keeper_write_state(struct keeper *keeper, struct buf *out)
 {
     struct json json = { .out = out };
-    struct carrel_run_result *result = keeper->stage.result;
+    struct carrel_run_result *result = keeper->session.result;
 
     result->usage = USAGE_INIT;
-    (void)sandbox_usage(keeper->stage.box, &result->usage, NULL); /* unknown then */
+    (void)sandbox_usage(keeper->session.box, &result->usage, NULL); /* unknown then */
     keeper_add_usage(keeper, &result->usage);
     json_object(&json, NULL);
     write_facts(keeper, &json);
     json_str(&json, "state", keeper->is_paused ? "paused" : "running");
-    json_str(&json, "paused_by", keeper->stage.box->paused_by);
+    json_str(&json, "paused_by", keeper->session.box->paused_by);
     write_ms(&json, "lease_ms", keeper->lease_end_ns, clock_boot_ns());
     if (keeper->idle_ms)
         json_u64(&json, "idle_ms", keeper->idle_ms);
@@ -172,7 +172,7 @@ int keeper_write_processes(struct keeper *keeper, struct buf *out, struct carrel
 
     if (!list)
         return err_set_errno(err, -ENOMEM, "list of processes");
-    int n = sandbox_ps(keeper->stage.box, list, MAX_LISTED, err);
+    int n = sandbox_ps(keeper->session.box, list, MAX_LISTED, err);
     if (n < 0) {
         free(list);
         return n;

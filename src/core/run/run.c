@@ -32,7 +32,7 @@
 #define NS_PER_MS UINT64_C(1000000)
 
 struct run {
-    struct stage stage;
+    struct session session;
     const struct carrel_run_options *options; /* of the stage */
     const struct run_guest *guest;            /* NULL: the program is all there is */
     struct process process;
@@ -62,11 +62,11 @@ static int start(struct run *run, struct carrel_error *err)
     const struct carrel_run_options *o = run->options;
     AUTO(environment_free) char **env = NULL;
 
-    int r = environment_make(run->stage.box, o->env, o->has_tty, &env, err);
+    int r = environment_make(run->session.box, o->env, o->has_tty, &env, err);
     if (r == 0)
-        r = recorder_start(&run->stage.recorder, o->argv[0], err);
+        r = recorder_start(&run->session.recorder, o->argv[0], err);
     if (r < 0)
-        return stage_not_the_program(r, err);
+        return session_not_the_program(r, err);
     const struct process_spec spec = {
         .argv = o->argv,
         .env = (const char *const *)env,
@@ -77,12 +77,12 @@ static int start(struct run *run, struct carrel_error *err)
         .rows = o->rows,
         .cols = o->cols,
     };
-    disk_watch_start(&run->stage.watch);
-    r = sandbox_start(run->stage.box, &spec, &run->process, err);
+    disk_watch_start(&run->session.watch);
+    r = sandbox_start(run->session.box, &spec, &run->process, err);
     if (r < 0)
-        disk_watch_release(&run->stage.watch);
+        disk_watch_release(&run->session.watch);
     if (r == -ENOENT && !o->root &&
-            !run->stage.root) /* what another root lacks, the host cannot lend */
+            !run->session.root) /* what another root lacks, the host cannot lend */
         return hint_missing_program(o->argv[0], err);
     if (r < 0)
         return r;
@@ -92,7 +92,7 @@ static int start(struct run *run, struct carrel_error *err)
         r = fd_set_nonblocking(run->process.stderr_fd);
     if (r == 0 && run->process.stdin_fd >= 0)
         r = fd_set_nonblocking(run->process.stdin_fd);
-    return r < 0 ? stage_not_the_program(err_set_errno(err, r, "streams"), err) : 0;
+    return r < 0 ? session_not_the_program(err_set_errno(err, r, "streams"), err) : 0;
 }
 
 /* Whether code, result and whole output are kept of a run that ended like this. */
@@ -103,12 +103,12 @@ static bool wants_artifacts(const struct run *run)
     if (!run->output.dir[0])
         return false;
     return store == CARREL_STORE_ALWAYS ||
-           (store == CARREL_STORE_ON_ERROR && !result_is_ok(run->stage.result));
+           (store == CARREL_STORE_ON_ERROR && !result_is_ok(run->session.result));
 }
 
 static int keep_artifacts(struct run *run, struct carrel_error *err)
 {
-    struct carrel_run_result *result = run->stage.result;
+    struct carrel_run_result *result = run->session.result;
     const struct artifact_code argv = { .argv = run->options->argv };
     struct artifact kept[ARTIFACTS_MAX];
     size_t n;
@@ -118,29 +118,29 @@ static int keep_artifacts(struct run *run, struct carrel_error *err)
     if (r < 0)
         return err_set_errno(err, r, "result");
     r = artifacts_store(run->output.dir, result->run,
-            run->stage.request->code ? run->stage.request->code : &argv, result->json.data,
+            run->session.request->code ? run->session.request->code : &argv, result->json.data,
             kept, &n, err);
     if (r == 0)
-        r = recorder_artifacts(&run->stage.recorder, kept, n, err);
+        r = recorder_artifacts(&run->session.recorder, kept, n, err);
     if (r == 0)
-        runs_sweep_when_due(run->stage.request->policy);
+        runs_sweep_when_due(run->session.request->policy);
     return r;
 }
 
 /* What the pipes still hold is the program's last word also when it was killed. */
 static int finish(struct run *run, uint64_t began_ns, struct carrel_error *err)
 {
-    struct carrel_run_result *result = run->stage.result;
+    struct carrel_run_result *result = run->session.result;
     const struct follow *follow = &run->follow;
 
     /* A workspace must be in nobody's hands; else the kernel may tidy up beside the rest. */
-    int r = run->stage.worktree ? sandbox_stop(run->stage.box, &result->usage, err)
-                                : sandbox_end(run->stage.box, &result->usage, err);
+    int r = run->session.worktree ? sandbox_stop(run->session.box, &result->usage, err)
+                                  : sandbox_end(run->session.box, &result->usage, err);
     if (r < 0)
         return r;
     result->duration_ms = (clock_ns() - began_ns) / NS_PER_MS;
     /* It may have ended by itself, by SIGXFSZ for one, before we looked. */
-    if (run->stage.watch.n_dirs > 0 && disk_watch_is_over(&run->stage.watch))
+    if (run->session.watch.n_dirs > 0 && disk_watch_is_over(&run->session.watch))
         result->usage.is_disk_full = true;
     result->reason = follow->reason;
     result->cancel_signal = follow->cancel_signal;
@@ -152,11 +152,11 @@ static int finish(struct run *run, uint64_t began_ns, struct carrel_error *err)
     result_judge(result);
     if (run->guest)
         run->guest->judge(run->guest->context, result);
-    if (run->stage.request->policy)
-        appraise(result, run->stage.request->policy);
-    r = recorder_end(&run->stage.recorder, result, err);
+    if (run->session.request->policy)
+        appraise(result, run->session.request->policy);
+    r = recorder_end(&run->session.recorder, result, err);
     if (r == 0)
-        r = stage_end_place(&run->stage, err);
+        r = session_end_place(&run->session, err);
     if (r < 0)
         return r;
 
@@ -167,17 +167,17 @@ static int finish(struct run *run, uint64_t began_ns, struct carrel_error *err)
     if (r == 0 && is_kept)
         r = keep_artifacts(run, err);
     if (r == 0)
-        r = recorder_close(&run->stage.recorder, result, err);
+        r = recorder_close(&run->session.recorder, result, err);
     if (r < 0)
         return r;
-    memcpy(result->seal, run->stage.recorder.seal, sizeof(result->seal));
-    if (run->stage.recorder.journal &&
+    memcpy(result->seal, run->session.recorder.seal, sizeof(result->seal));
+    if (run->session.recorder.journal &&
             asprintf(&result->journal, "%s/journal.jsonl", run->output.dir) < 0)
         result->journal = NULL;
     r = result_write_json(result);
     if (r < 0)
         return err_set_errno(err, r, "result");
-    return sandbox_stop(run->stage.box, NULL, err); /* nothing is left when a run is over */
+    return sandbox_stop(run->session.box, NULL, err); /* nothing is left when a run is over */
 }
 
 static struct run *run_new(const struct run_request *request)
@@ -186,12 +186,12 @@ static struct run *run_new(const struct run_request *request)
 
     if (!run)
         return NULL;
-    if (stage_init(&run->stage, request, NULL) < 0) {
+    if (session_init(&run->session, request, NULL) < 0) {
         free(run);
         return NULL;
     }
     run->guest = request->guest;
-    run->options = run->stage.options;
+    run->options = run->session.options;
     run->process = PROCESS_INIT;
     run->follow.sinks[0] = run->follow.sinks[1] = -1;
     run->output = (struct output)OUTPUT_INIT;
@@ -204,7 +204,7 @@ static void run_free(struct run *run)
         return;
     process_close(run->process);
     follow_finish(&run->follow);
-    stage_finish(&run->stage);
+    session_finish(&run->session);
     output_finish(&run->output);
     free(run);
 }
@@ -213,12 +213,12 @@ DEFINE_AUTO(struct run *, run_free)
 static int follow(struct run *run, struct carrel_error *err)
 {
     run->follow.options = run->options;
-    run->follow.box = run->stage.box;
+    run->follow.box = run->session.box;
     run->follow.process = &run->process;
-    run->follow.watch = &run->stage.watch;
+    run->follow.watch = &run->session.watch;
     run->follow.out = &run->output.out;
     run->follow.err = &run->output.err;
-    run->follow.deadline_ns = clock_ns() + run->stage.result->timeout_ms * NS_PER_MS;
+    run->follow.deadline_ns = clock_ns() + run->session.result->timeout_ms * NS_PER_MS;
     follow_begin(&run->follow);
     return follow_to_end(&run->follow, err);
 }
@@ -226,22 +226,22 @@ static int follow(struct run *run, struct carrel_error *err)
 /* From the first record to the last. */
 static int execute(struct run *run, uint64_t began_ns, struct carrel_error *err)
 {
-    int r = output_open(&run->output, run->stage.result, run->options->workspace,
-            run->stage.permit.output_file_bytes, err);
+    int r = output_open(&run->output, run->session.result, run->options->workspace,
+            run->session.permit.output_file_bytes, err);
 
     if (r == 0)
-        r = stage_make(&run->stage, err);
+        r = session_make(&run->session, err);
     if (r == 0 && run->guest)
-        r = run->guest->prepare(run->guest->context, run->stage.box, err);
+        r = run->guest->prepare(run->guest->context, run->session.box, err);
     if (r < 0)
-        return stage_drop(&run->stage, stage_not_the_program(r, err));
+        return session_drop(&run->session, session_not_the_program(r, err));
     r = start(run, err);
     if (r < 0)
-        return stage_drop(&run->stage, r);
+        return session_drop(&run->session, r);
     r = follow(run, err);
     if (r == 0)
         r = finish(run, began_ns, err);
-    return r < 0 ? stage_not_the_program(r, err) : 0;
+    return r < 0 ? session_not_the_program(r, err) : 0;
 }
 
 int run_execute(const struct run_request *request, struct carrel_run_result **out,
@@ -256,19 +256,19 @@ int run_execute(const struct run_request *request, struct carrel_run_result **ou
     if (!run)
         return err_set_errno(err, -ENOMEM, "run");
 
-    r = stage_permit(&run->stage, err);
-    if (r == 0 && run->stage.root)
-        r = image_root_command(run->stage.root, &run->stage.permit.options, err);
+    r = session_permit(&run->session, err);
+    if (r == 0 && run->session.root)
+        r = image_root_command(run->session.root, &run->session.permit.options, err);
     if (r == 0)
         r = check_program(run->options, err);
     if (r < 0)
-        return stage_not_the_program(r, err);
+        return session_not_the_program(r, err);
     r = execute(run, began_ns, err);
     if (r < 0) {
-        stage_abandon(&run->stage, err);
+        session_abandon(&run->session, err);
         return r;
     }
-    *out = ptr_steal(&run->stage.result);
+    *out = ptr_steal(&run->session.result);
     return 0;
 }
 
@@ -282,7 +282,7 @@ int run_load_policy(
     };
 
     int r = policy_load(&request, out, err);
-    return r < 0 ? stage_not_the_program(r, err) : 0;
+    return r < 0 ? session_not_the_program(r, err) : 0;
 }
 
 int carrel_run(const struct carrel_run_options *options, struct carrel_run_result **out,

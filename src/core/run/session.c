@@ -24,76 +24,77 @@
 #define DEFAULT_TIMEOUT_MS 300000U
 #define DEFAULT_OUTPUT_BYTES (10U << 10)
 
-static int watch_dir(struct stage *stage, struct spec *spec, int dir, struct carrel_error *err)
+static int limit_dir(
+        struct session *session, struct spec *spec, int dir, struct carrel_error *err)
 {
     const uint64_t max_bytes = spec->box.limits.value[LIMIT_DISK];
 
     spec->box.is_watched = true;
     spec->box.max_processors = disk_watch_processors(max_bytes);
-    stage->watch.has_others = disk_watch_has_others(&spec->box);
-    return disk_watch_begin(&stage->watch, dir, max_bytes, err);
+    session->watch.has_others = disk_watch_has_others(&spec->box);
+    return disk_watch_begin(&session->watch, dir, max_bytes, err);
 }
 
 /* The workspace's mounts come after the caller's. */
-static int show_place(struct stage *stage, struct spec *spec, struct carrel_error *err)
+static int show_place(struct session *session, struct spec *spec, struct carrel_error *err)
 {
-    int r = spec_add_mounts(spec, stage->worktree->mounts, stage->worktree->n_mounts, err);
+    int r = spec_add_mounts(spec, session->worktree->mounts, session->worktree->n_mounts, err);
 
     if (r == 0)
-        r = workspace_begin_use(stage->worktree->ws, err);
-    return r < 0 ? r : watch_dir(stage, spec, stage->worktree->ws->dir, err);
+        r = workspace_begin_use(session->worktree->ws, err);
+    return r < 0 ? r : limit_dir(session, spec, session->worktree->ws->dir, err);
 }
 
 /* Makes or takes up the run's workspace. */
-static int open_place(struct stage *stage, struct spec *spec, struct carrel_error *err)
+static int open_place(struct session *session, struct spec *spec, struct carrel_error *err)
 {
-    struct carrel_run_result *result = stage->result;
+    struct carrel_run_result *result = session->result;
     const struct worktree_request request = {
-        .options = stage->options->workspace,
+        .options = session->options->workspace,
         .runtime = spec->runtime,
         .spec = &spec->box,
-        .policy = stage->request->policy,
+        .policy = session->request->policy,
         .task = result->task,
         .run = result->run,
-        .origin = stage->request->origin,
+        .origin = session->request->origin,
     };
 
-    int r = worktree_open(&request, &stage->worktree, err);
+    int r = worktree_open(&request, &session->worktree, err);
     if (r == 0)
-        r = show_place(stage, spec, err);
+        r = show_place(session, spec, err);
     return r;
 }
 
 /* What the program has of its own is on disk. */
-static int use_layers(struct stage *stage, struct spec *spec, struct carrel_error *err)
+static int use_layers(struct session *session, struct spec *spec, struct carrel_error *err)
 {
-    if (stage->root)
-        spec->box.root_overlay = &stage->ground->overlay;
+    if (session->root)
+        spec->box.root_overlay = &session->ground->overlay;
     else
-        spec->box.space = &stage->ground->overlay;
-    stage->watch.has_private = true;
-    return watch_dir(stage, spec, stage->ground->top.dir, err);
+        spec->box.space = &session->ground->overlay;
+    session->watch.has_private = true;
+    return limit_dir(session, spec, session->ground->top.dir, err);
 }
 
 /* What is written to the image goes with the sandbox: into memory, or on disk if need be. */
-static int use_image(struct stage *stage, struct spec *spec, struct carrel_error *err)
+static int use_image(struct session *session, struct spec *spec, struct carrel_error *err)
 {
-    const char *const *trees = stage->root->image->trees;
+    const char *const *trees = session->root->image->trees;
 
     if (!sandbox_has_memory_root())
-        return ground_make(NULL, trees, &stage->ground, err);
-    stage->memory = (struct sandbox_overlay){ .lower = trees };
-    spec->box.root_overlay = &stage->memory;
+        return ground_make(NULL, trees, &session->ground, err);
+    session->memory = (struct sandbox_overlay){ .lower = trees };
+    spec->box.root_overlay = &session->memory;
     return 0;
 }
 
-int stage_begin_evidence(struct stage *stage, struct carrel_error *err)
+int session_begin_evidence(struct session *session, struct carrel_error *err)
 {
-    if (stage->has_evidence || !stage->request->policy)
+    if (session->has_evidence || !session->request->policy)
         return 0;
-    stage->has_evidence = true;
-    return recorder_begin(&stage->recorder, stage->result, &stage->permit,
-            stage->request->policy, stage->request->code, err);
+    session->has_evidence = true;
+    return recorder_begin(&session->recorder, session->result, &session->permit,
+            session->request->policy, session->request->code, err);
 }
 
 /*
@@ -101,32 +102,33 @@ int stage_begin_evidence(struct stage *stage, struct carrel_error *err)
  * must who watches a disk: processor time is given out from the program's first moment on, and
  * making the sandbox takes some.
  */
-static bool must_stand(const struct stage *stage)
+static bool must_stand(const struct session *session)
 {
-    const char *const *fallback = stage->permit.fallback;
+    const char *const *fallback = session->permit.fallback;
 
-    return stage->must_stand || stage->watch.n_dirs > 0 || (fallback && fallback[0]);
+    return session->must_stand || session->watch.n_dirs > 0 || (fallback && fallback[0]);
 }
 
-static int make_sandbox(struct stage *stage, const struct spec *spec, struct carrel_error *err)
+static int make_sandbox(
+        struct session *session, const struct spec *spec, struct carrel_error *err)
 {
-    int r = must_stand(stage) ? sandbox_create(spec->runtime, &spec->box, &stage->box, err)
-                              : sandbox_begin(spec->runtime, &spec->box, &stage->box, err);
+    int r = must_stand(session) ? sandbox_create(spec->runtime, &spec->box, &session->box, err)
+                                : sandbox_begin(spec->runtime, &spec->box, &session->box, err);
 
     if (r == 0)
-        r = stage_begin_evidence(stage, err);
+        r = session_begin_evidence(session, err);
     return r;
 }
 
 /* Who may look too late does not hold a limit. */
 static int note_watch(
-        struct stage *stage, const struct sandbox_spec *spec, struct carrel_error *err)
+        struct session *session, const struct sandbox_spec *spec, struct carrel_error *err)
 {
-    struct carrel_run_result *result = stage->result;
+    struct carrel_run_result *result = session->result;
 
-    if (stage->watch.n_dirs == 0)
+    if (session->watch.n_dirs == 0)
         return 0;
-    const bool is_held = disk_watch_can_hold(spec, stage->box);
+    const bool is_held = disk_watch_can_hold(spec, session->box);
     result->held_by[LIMIT_DISK] = is_held ? HELD_BY_WATCH : HELD_BY_LOOKS;
     if (is_held)
         return 0;
@@ -139,139 +141,140 @@ static int note_watch(
  * what was asked for. An empty sandbox is none of these: where it is all there is to make, the
  * journal is begun while it is being made.
  */
-static int create(struct stage *stage, struct carrel_error *err)
+static int create(struct session *session, struct carrel_error *err)
 {
-    struct carrel_run_result *result = stage->result;
+    struct carrel_run_result *result = session->result;
     AUTO(spec_finish) struct spec spec = { 0 };
 
-    int r = stage->options->workspace || must_stand(stage) ? stage_begin_evidence(stage, err)
-                                                           : 0;
+    int r = session->options->workspace || must_stand(session)
+                    ? session_begin_evidence(session, err)
+                    : 0;
     if (r == 0)
-        r = spec_make(stage->options, result->run, &spec, err);
-    spec.box.stays = stage->stays;
-    if (r == 0 && stage->root && !stage->ground)
-        r = use_image(stage, &spec, err);
-    if (r == 0 && (stage->options->workspace || stage->ground))
+        r = spec_make(session->options, result->run, &spec, err);
+    spec.box.stays = session->stays;
+    if (r == 0 && session->root && !session->ground)
+        r = use_image(session, &spec, err);
+    if (r == 0 && (session->options->workspace || session->ground))
         r = disk_watch_check(&spec.box, err);
-    if (r == 0 && stage->ground)
-        r = use_layers(stage, &spec, err);
-    if (r == 0 && stage->options->workspace)
-        r = open_place(stage, &spec, err);
-    if (r == 0 && stage->worktree)
-        r = recorder_workspace(&stage->recorder, stage->worktree, err);
+    if (r == 0 && session->ground)
+        r = use_layers(session, &spec, err);
+    if (r == 0 && session->options->workspace)
+        r = open_place(session, &spec, err);
+    if (r == 0 && session->worktree)
+        r = recorder_workspace(&session->recorder, session->worktree, err);
     if (r == 0)
-        r = make_sandbox(stage, &spec, err);
-    stage->watch.box = stage->box;
+        r = make_sandbox(session, &spec, err);
+    session->watch.box = session->box;
     if (r < 0)
         return r;
-    stage->watch.cpu_milli = spec.box.limits.value[LIMIT_CPU];
-    stage->runtime = spec.runtime;
+    session->watch.cpu_milli = spec.box.limits.value[LIMIT_CPU];
+    session->runtime = spec.runtime;
 
     result->runtime = runtime_name(spec.runtime);
     result->isolation = runtime_isolation(spec.runtime);
-    result->protections = stage->box->protections;
-    memcpy(result->held_by, stage->box->held_by, sizeof(result->held_by));
-    r = note_watch(stage, &spec.box, err); /* what else can be written to is held better */
+    result->protections = session->box->protections;
+    memcpy(result->held_by, session->box->held_by, sizeof(result->held_by));
+    r = note_watch(session, &spec.box, err); /* what else can be written to is held better */
     if (r < 0)
         return r;
     memcpy(result->limits, spec.box.limits.value, sizeof(result->limits));
     result_note_limits(result);
-    result->workspace = strdup(stage->box->workspace);
+    result->workspace = strdup(session->box->workspace);
     if (!result->workspace)
         return err_set_errno(err, -ENOMEM, "result");
-    return recorder_sandbox(&stage->recorder, result, err);
+    return recorder_sandbox(&session->recorder, result, err);
 }
 
 /* It may not hold less than the first one, which the result speaks of. */
-static int check_same(const struct stage *stage, struct carrel_error *err)
+static int check_same(const struct session *session, struct carrel_error *err)
 {
     static const enum limit limits[] = { LIMIT_MEMORY, LIMIT_PIDS, LIMIT_CPU };
-    const struct carrel_run_result *result = stage->result;
+    const struct carrel_run_result *result = session->result;
 
-    assert(stage->box);
-    bool is_same = (stage->box->protections & result->protections) == result->protections;
+    assert(session->box);
+    bool is_same = (session->box->protections & result->protections) == result->protections;
 
     for (size_t i = 0; i < ARRAY_LEN(limits); i++)
-        is_same = is_same && stage->box->held_by[limits[i]] == result->held_by[limits[i]];
+        is_same = is_same && session->box->held_by[limits[i]] == result->held_by[limits[i]];
     return is_same ? 0
                    : err_set(err, -ENOTSUP,
                              "it would have fewer protections, or limits held less well, than "
                              "before");
 }
 
-int stage_remake(struct stage *stage, struct carrel_error *err)
+int session_remake(struct session *session, struct carrel_error *err)
 {
     AUTO(spec_finish) struct spec spec = { 0 };
 
-    sandbox_free(ptr_steal(&stage->box));
-    stage->watch = (struct disk_watch)DISK_WATCH_INIT;
-    int r = spec_make(stage->options, stage->result->run, &spec, err);
-    spec.box.stays = stage->stays;
-    if (r == 0 && stage->ground)
-        r = use_layers(stage, &spec, err);
-    if (r == 0 && stage->worktree)
-        r = show_place(stage, &spec, err);
+    sandbox_free(ptr_steal(&session->box));
+    session->watch = (struct disk_watch)DISK_WATCH_INIT;
+    int r = spec_make(session->options, session->result->run, &spec, err);
+    spec.box.stays = session->stays;
+    if (r == 0 && session->ground)
+        r = use_layers(session, &spec, err);
+    if (r == 0 && session->worktree)
+        r = show_place(session, &spec, err);
     if (r == 0)
-        r = sandbox_create(spec.runtime, &spec.box, &stage->box, err);
-    stage->watch.box = stage->box;
-    stage->watch.cpu_milli = spec.box.limits.value[LIMIT_CPU];
-    return r < 0 ? r : check_same(stage, err);
+        r = sandbox_create(spec.runtime, &spec.box, &session->box, err);
+    session->watch.box = session->box;
+    session->watch.cpu_milli = spec.box.limits.value[LIMIT_CPU];
+    return r < 0 ? r : check_same(session, err);
 }
 
-int stage_drop(struct stage *stage, int code)
+int session_drop(struct session *session, int code)
 {
-    if (!stage->worktree)
+    if (!session->worktree)
         return code;
-    sandbox_free(ptr_steal(&stage->box));
-    if (!stage->options->workspace->resume)
-        (void)worktree_discard(stage->worktree, NULL); /* else swept */
-    worktree_free(ptr_steal(&stage->worktree));
+    sandbox_free(ptr_steal(&session->box));
+    if (!session->options->workspace->resume)
+        (void)worktree_discard(session->worktree, NULL); /* else swept */
+    worktree_free(ptr_steal(&session->worktree));
     return code;
 }
 
-int stage_make(struct stage *stage, struct carrel_error *err)
+int session_make(struct session *session, struct carrel_error *err)
 {
-    const char *const *next = stage->permit.fallback;
-    const char *first = stage->options->runtime;
+    const char *const *next = session->permit.fallback;
+    const char *first = session->options->runtime;
 
-    int r = create(stage, err);
+    int r = create(session, err);
     for (; r == -ENOTSUP && next && *next; next++) {
-        if (policy_runtime_isolation(*next) < (int)stage->permit.least_isolation)
+        if (policy_runtime_isolation(*next) < (int)session->permit.least_isolation)
             continue;
-        (void)stage_drop(stage, r);
+        (void)session_drop(session, r);
         struct carrel_error why = *err;
         r = recorder_fallback(
-                &stage->recorder, stage->options->runtime, *next, why.message, err);
+                &session->recorder, session->options->runtime, *next, why.message, err);
         if (r < 0)
             return r;
-        stage->permit.options.runtime = *next;
-        stage->result->fallback_from = first;
-        r = create(stage, err);
+        session->permit.options.runtime = *next;
+        session->result->fallback_from = first;
+        r = create(session, err);
     }
     return r;
 }
 
-int stage_end_place(struct stage *stage, struct carrel_error *err)
+int session_end_place(struct session *session, struct carrel_error *err)
 {
-    struct carrel_run_result *result = stage->result;
-    const struct carrel_workspace_options *o = stage->options->workspace;
-    if (!stage->worktree)
+    struct carrel_run_result *result = session->result;
+    const struct carrel_workspace_options *o = session->options->workspace;
+    if (!session->worktree)
         return 0;
     bool is_success = result_is_ok(result);
     enum carrel_outcome_action action = is_success ? o->on_success : o->on_failure;
 
     /* What is committed carries the seal of all that led to it. */
     int r = action == CARREL_COMMIT
-                    ? recorder_seal(&stage->recorder, reason_name(result->reason), err)
+                    ? recorder_seal(&session->recorder, reason_name(result->reason), err)
                     : 0;
     const struct outcome_bounds bounds = { result->limits, result->timeout_ms };
     if (r == 0)
-        r = outcome_reach(stage->worktree, stage->runtime, action, stage->recorder.seal,
+        r = outcome_reach(session->worktree, session->runtime, action, session->recorder.seal,
                 &bounds, &result->outcome, err);
     if (r < 0)
         return r;
     outcome_write_text(result->outcome, result->run, &result->summary);
-    return recorder_outcome(&stage->recorder, result->outcome, err);
+    return recorder_outcome(&session->recorder, result->outcome, err);
 }
 
 static int take_id(const char *given, const char *what, char prefix, char id[static 20],
@@ -284,10 +287,10 @@ static int take_id(const char *given, const char *what, char prefix, char id[sta
 }
 
 /* The caller's ids, the workspace's when one is taken up again, or new ones. */
-static int name_run(struct stage *stage, struct carrel_error *err)
+static int name_run(struct session *session, struct carrel_error *err)
 {
-    const struct carrel_workspace_options *o = stage->options->workspace;
-    struct carrel_run_result *result = stage->result;
+    const struct carrel_workspace_options *o = session->options->workspace;
+    struct carrel_run_result *result = session->result;
 
     if (!o)
         return state_new_id('R', result->run, err);
@@ -301,56 +304,57 @@ static int name_run(struct stage *stage, struct carrel_error *err)
     return r;
 }
 
-int stage_permit(struct stage *stage, struct carrel_error *err)
+int session_permit(struct session *session, struct carrel_error *err)
 {
-    const struct run_request *request = stage->request;
-    struct carrel_run_result *result = stage->result;
+    const struct run_request *request = session->request;
+    struct carrel_run_result *result = session->result;
 
-    stage->permit.options = *request->options;
+    session->permit.options = *request->options;
     int r = request->policy ? permit_make(request->options, request->policy,
-                                      (const char *const *)environ, &stage->permit, err)
+                                      (const char *const *)environ, &session->permit, err)
                             : 0;
     if (r == 0)
-        r = image_root_open(&stage->permit.options, &stage->root, err);
+        r = image_root_open(&session->permit.options, &session->root, err);
     if (r < 0)
         return r;
     result->timeout_ms =
-            stage->options->timeout_ms ? stage->options->timeout_ms : DEFAULT_TIMEOUT_MS;
-    result->output_bytes =
-            stage->options->output_bytes ? stage->options->output_bytes : DEFAULT_OUTPUT_BYTES;
-    return name_run(stage, err);
+            session->options->timeout_ms ? session->options->timeout_ms : DEFAULT_TIMEOUT_MS;
+    result->output_bytes = session->options->output_bytes ? session->options->output_bytes
+                                                          : DEFAULT_OUTPUT_BYTES;
+    return name_run(session, err);
 }
 
-int stage_init(struct stage *stage, const struct run_request *request, struct carrel_error *err)
+int session_init(
+        struct session *session, const struct run_request *request, struct carrel_error *err)
 {
-    *stage = (struct stage){
+    *session = (struct session){
         .request = request,
         .must_stand = request->guest,
         .watch = DISK_WATCH_INIT,
     };
-    stage->options = &stage->permit.options;
-    stage->result = result_new();
-    return stage->result ? 0 : err_set_errno(err, -ENOMEM, "run");
+    session->options = &session->permit.options;
+    session->result = result_new();
+    return session->result ? 0 : err_set_errno(err, -ENOMEM, "run");
 }
 
-void stage_finish(struct stage *stage)
+void session_finish(struct session *session)
 {
-    sandbox_free(stage->box);
-    worktree_free(stage->worktree); /* after the sandbox: it holds the lock */
-    ground_free(stage->ground);     /* after it, too: nothing writes there any more */
-    image_root_free(stage->root);
-    carrel_run_result_free(stage->result);
-    recorder_finish(stage->recorder);
-    permit_finish(stage->permit);
+    sandbox_free(session->box);
+    worktree_free(session->worktree); /* after the sandbox: it holds the lock */
+    ground_free(session->ground);     /* after it, too: nothing writes there any more */
+    image_root_free(session->root);
+    carrel_run_result_free(session->result);
+    recorder_finish(session->recorder);
+    permit_finish(session->permit);
 }
 
-void stage_abandon(struct stage *stage, const struct carrel_error *why)
+void session_abandon(struct session *session, const struct carrel_error *why)
 {
-    (void)stage_begin_evidence(stage, NULL);
-    recorder_abandon(&stage->recorder, why);
+    (void)session_begin_evidence(session, NULL);
+    recorder_abandon(&session->recorder, why);
 }
 
-int stage_not_the_program(int code, struct carrel_error *err)
+int session_not_the_program(int code, struct carrel_error *err)
 {
     if (code == -ENOENT || code == -EACCES || code == -EISDIR || code == -ENOEXEC)
         err->code = -EINVAL;

@@ -17,7 +17,7 @@ struct run_request;
 struct runtime;
 struct sandbox;
 
-struct stage {
+struct session {
     const struct run_request *request;
     struct permit permit;                     /* what was asked for, under the policy */
     const struct carrel_run_options *options; /* of the permit */
@@ -36,36 +36,36 @@ struct stage {
 };
 
 /* -ENOMEM is the only failure. `request` must outlive it. */
-int stage_init(
-        struct stage *stage, const struct run_request *request, struct carrel_error *err);
-void stage_finish(struct stage *stage);
+int session_init(
+        struct session *session, const struct run_request *request, struct carrel_error *err);
+void session_finish(struct session *session);
 
 /* What was asked for becomes what may be done; the run gets its name. */
-int stage_permit(struct stage *stage, struct carrel_error *err);
+int session_permit(struct session *session, struct carrel_error *err);
 
 /* The first record, if it is not written yet. */
-int stage_begin_evidence(struct stage *stage, struct carrel_error *err);
+int session_begin_evidence(struct session *session, struct carrel_error *err);
 
 /* The sandbox, of the policy's runtime or of the next on its list that isolates enough. */
-int stage_make(struct stage *stage, struct carrel_error *err);
+int session_make(struct session *session, struct carrel_error *err);
 
 /*
  * The sandbox again, as it was asked for, after it was stopped: on the same workspace, and on
  * the ground as it is now.
  */
-int stage_remake(struct stage *stage, struct carrel_error *err);
+int session_remake(struct session *session, struct carrel_error *err);
 
 /* No program ran: a workspace made for it holds nothing, and goes. Returns `code`. */
-int stage_drop(struct stage *stage, int code);
+int session_drop(struct session *session, int code);
 
 /*
  * The sandbox is gone; what becomes of the workspace depends on how the program ended. Nothing
  * to do without one.
  */
-int stage_end_place(struct stage *stage, struct carrel_error *err);
+int session_end_place(struct session *session, struct carrel_error *err);
 
 /* What was refused is told, too, as far as it can be: `why` says more. */
-void stage_abandon(struct stage *stage, const struct carrel_error *why);
+void session_abandon(struct session *session, const struct carrel_error *why);
 
 /* Codes by which a start speaks of the program alone, where it was something else. */
-int stage_not_the_program(int code, struct carrel_error *err);
+int session_not_the_program(int code, struct carrel_error *err);
