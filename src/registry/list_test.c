@@ -123,7 +123,7 @@ TEST(labels_choose)
 TEST(the_dead_are_shown_to_who_asks_and_go_when_nobody_does)
 {
     const struct registry_query all = { .has_dead = true };
-    const struct registry_query living = { 0 };
+    const struct registry_query sandbox = { 0 };
     open_registry();
     AUTO(registry_entry_free) struct registry_entry *a = claim("S-a", NULL);
     struct registry_entry *b = claim("S-b", "site");
@@ -135,7 +135,7 @@ TEST(the_dead_are_shown_to_who_asks_and_go_when_nobody_does)
     CHECK_STR(first.items[1].state, "dead");
     CHECK_STR(first.items[1].run, "R-2");
     CHECK_EQ(count_in("status"), 2);
-    AUTO(registry_list_finish) struct registry_list second = read_list(&living);
+    AUTO(registry_list_finish) struct registry_list second = read_list(&sandbox);
     CHECK_EQ(second.n, 1);
     CHECK_EQ(count_in("status"), 1);
     CHECK_EQ(count_in("names"), 0);

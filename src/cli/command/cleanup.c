@@ -110,7 +110,7 @@ static int clean_up(const struct cleanup_args *args, struct cleanup *cleanup)
         (void)err_set(&err, -EINVAL, "--force goes with --all: it is about living sandboxes");
         return fail_with(STATUS_FAILED, &err);
     }
-    if (args->is_all && living_end_all(args->is_force, &err) < 0)
+    if (args->is_all && client_end_all(args->is_force, &err) < 0)
         return fail_with(STATUS_FAILED, &err);
     return cleanup_run(cleanup, &err) < 0 ? fail_with(STATUS_FAILED, &err) : 0;
 }

@@ -70,27 +70,27 @@ static int create(struct living_args *args)
 {
     struct carrel_error err = { 0 };
     char id[REGISTRY_WORD_MAX + 1];
-    char note[LIVING_NOTE_MAX];
+    char note[CLIENT_NOTE_MAX];
     AUTO(free) char *own = find_own_program();
 
     args->run.workspace.options.program = own;
-    const struct living_request request = {
+    const struct client_request request = {
         .options = &args->run.options,
         .name = args->name,
         .labels = (const char *const *)args->labels,
         .from = args->from,
         .note = note,
-        .lease_ms = args->has_lease ? args->lease_ms : LIVING_LEASE_MS,
+        .lease_ms = args->has_lease ? args->lease_ms : CLIENT_LEASE_MS,
         .idle_ms = args->idle_ms,
         .is_apart = true, /* see copy_words() */
     };
     AUTO(fd_close) int receipt = -1;
-    int r = living_create(&request, id, &receipt, &err);
+    int r = client_create(&request, id, &receipt, &err);
     args->run.workspace.options.program = NULL; /* it was ours, and goes with us */
     int status = r < 0 ? report_fail(args->run.is_json, &err) : print_id(args, id);
     if (status == 0) {
-        living_received(fd_steal(&receipt));
-        run_print_note(&args->run, note);
+        client_received(fd_steal(&receipt));
+        program_print_note(&args->run, note);
     }
     return status;
 }

@@ -48,7 +48,7 @@ static const struct living_command attach_command = {
 };
 
 struct verb {
-    struct living *living;
+    struct living *sandbox;
     uint32_t process; /* to attach to */
 };
 
@@ -57,7 +57,7 @@ static int run_it(void *context, const struct carrel_run_options *options,
 {
     const struct verb *verb = context;
 
-    return living_exec(verb->living, options, out, err);
+    return living_exec(verb->sandbox, options, out, err);
 }
 
 static int join_it(void *context, const struct carrel_run_options *options,
@@ -65,31 +65,31 @@ static int join_it(void *context, const struct carrel_run_options *options,
 {
     const struct verb *verb = context;
 
-    return living_attach(verb->living, verb->process, options, out, err);
+    return client_attach(verb->sandbox, verb->process, options, out, err);
 }
 
-static int detach(struct living_args *args, struct living *living)
+static int detach(struct living_args *args, struct living *sandbox)
 {
     struct carrel_error err = { 0 };
     struct carrel_run_options *o = &args->run.options;
     AUTO(buf_finish) struct buf text = BUF_INIT(4096);
     struct json json = { .out = &text };
     uint32_t process;
-    char note[LIVING_NOTE_MAX];
+    char note[CLIENT_NOTE_MAX];
 
     o->stdin_fd = args->run.has_stdin ? STDIN_FILENO : -1; /* kept open for who attaches */
     o->rows = 24;
     o->cols = 80;
-    if (living_detach(living, o, &process, &err) < 0)
+    if (client_detach(sandbox, o, &process, &err) < 0)
         return run_fail(&args->run, &err);
-    living_note(living, note);
-    run_print_note(&args->run, note);
+    client_note(sandbox, note);
+    program_print_note(&args->run, note);
     if (!args->run.is_json) {
         printf("%u\n", process);
         return report_finish(0);
     }
     json_object(&json, NULL);
-    json_str(&json, "sandbox", living->entry->id);
+    json_str(&json, "sandbox", sandbox->entry->id);
     json_u64(&json, "process", process);
     json_end_object(&json);
     return report_print_json(&text, 0);
@@ -98,14 +98,15 @@ static int detach(struct living_args *args, struct living *living)
 static int execute(struct living_args *args)
 {
     struct carrel_error err = { 0 };
-    AUTO(living_free) struct living *living = NULL;
+    AUTO(living_free) struct living *sandbox = NULL;
 
-    if (living_open(args->words[0], &living, &err) < 0) {
+    if (living_open(args->words[0], &sandbox, &err) < 0) {
         err.code = -EINVAL; /* it is not the program that is missing */
         return run_fail(&args->run, &err);
     }
-    struct verb verb = { .living = living };
-    return args->is_detached ? detach(args, living) : run_program_by(&args->run, run_it, &verb);
+    struct verb verb = { .sandbox = sandbox };
+    return args->is_detached ? detach(args, sandbox)
+                             : run_program_by(&args->run, run_it, &verb);
 }
 
 /* There is no result yet, nor output: what is said about them is for who attaches. */
@@ -140,7 +141,7 @@ int cmd_exec(int argc, char **argv)
 static int join(struct living_args *args)
 {
     struct carrel_error err = { 0 };
-    AUTO(living_free) struct living *living = NULL;
+    AUTO(living_free) struct living *sandbox = NULL;
     struct verb verb = { 0 };
     uint64_t process;
     char shown[64];
@@ -149,11 +150,11 @@ static int join(struct living_args *args)
         (void)err_set(&err, -EINVAL,
                 "'%s' is not the number of a process; 'carrel ps' shows it",
                 str_escape(args->words[1], strlen(args->words[1]), shown, sizeof(shown)));
-    else if (living_open(args->words[0], &living, &err) < 0)
+    else if (living_open(args->words[0], &sandbox, &err) < 0)
         err.code = -EINVAL;
     if (err.code < 0)
         return run_fail(&args->run, &err);
-    verb.living = living;
+    verb.sandbox = sandbox;
     verb.process = (uint32_t)process;
     return run_program_by(&args->run, join_it, &verb);
 }

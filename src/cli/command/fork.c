@@ -15,7 +15,7 @@
 #include <string.h>
 
 struct fork_args {
-    struct living_args living; /* first: the shared rows take it for their own */
+    struct living_args sandbox; /* first: the shared rows take it for their own */
     uint64_t n;
     bool inherits_env;
 };
@@ -37,8 +37,8 @@ static const struct option_row fork_rows[] = {
             .take = living_take_label },
     ROW("inherit-env", "its programs get the variables that were given with 'create --env'",
             inherits_env),
-    ROW("json", "print JSON, and nothing else", living.run.is_json),
-    ROW("help", "this text", living.run.wants_help),
+    ROW("json", "print JSON, and nothing else", sandbox.run.is_json),
+    ROW("help", "this text", sandbox.run.wants_help),
 };
 
 static const struct living_command fork_command = {
@@ -65,7 +65,7 @@ struct births {
     struct receipts receipts;
 };
 
-static void take_born(
+static void take_ready(
         void *context, const char *id, int receipt, const struct carrel_error *failure)
 {
     struct births *births = context;
@@ -76,7 +76,7 @@ static void take_born(
         json_str(births->json, NULL, id);
         births->receipts.list[births->receipts.n++] = receipt;
     } else if (puts(id) >= 0 && fflush(stdout) == 0) {
-        living_received(receipt);
+        client_received(receipt);
     } else {
         fd_close(receipt);
     }
@@ -88,19 +88,19 @@ static int print_all(struct buf *text, const struct receipts *receipts)
     int status = report_print_json(text, 0);
 
     for (size_t i = 0; status == 0 && i < receipts->n; i++)
-        living_received(receipts->list[i]);
+        client_received(receipts->list[i]);
     return status;
 }
 
 static int fork_it(struct fork_args *args, struct carrel_error *err)
 {
-    AUTO(living_free) struct living *living = NULL;
+    AUTO(living_free) struct living *sandbox = NULL;
     AUTO(buf_finish) struct buf text = BUF_INIT(1U << 20);
     struct json json = { .out = &text };
     const uint32_t n = args->n ? (uint32_t)args->n : 1;
     AUTO(free) int *list = calloc(n, sizeof(*list));
     struct births births = {
-        .json = args->living.run.is_json ? &json : NULL,
+        .json = args->sandbox.run.is_json ? &json : NULL,
         .receipts = { .list = list },
     };
 
@@ -109,16 +109,16 @@ static int fork_it(struct fork_args *args, struct carrel_error *err)
     fd_raise_limit(); /* one receipt for each */
     json_object(&json, NULL);
     json_array(&json, "ids");
-    const struct living_fork fork = {
+    const struct client_fork fork = {
         .n = n,
         .inherits_env = args->inherits_env,
-        .labels = (const char *const *)args->living.labels,
-        .born = take_born,
+        .labels = (const char *const *)args->sandbox.labels,
+        .ready = take_ready,
         .context = &births,
     };
-    int r = living_open(args->living.words[0], &living, err);
+    int r = living_open(args->sandbox.words[0], &sandbox, err);
     if (r == 0)
-        r = living_fork(living, &fork, err);
+        r = client_fork(sandbox, &fork, err);
     json_end_array(&json);
     json_str(&json, "error", r < 0 ? err->message : NULL);
     json_end_object(&json);
@@ -133,11 +133,11 @@ int cmd_fork(int argc, char **argv)
     struct carrel_error err = { 0 };
     struct fork_args args = { 0 };
 
-    int r = living_args_parse(&args.living, &fork_command, argc, argv, &err);
+    int r = living_args_parse(&args.sandbox, &fork_command, argc, argv, &err);
     int status = r == 0 ? fork_it(&args, &err) : 0;
     if (r < 0 || status < 0)
-        status = report_fail(args.living.run.is_json, &err);
-    living_args_finish(&args.living);
+        status = report_fail(args.sandbox.run.is_json, &err);
+    living_args_finish(&args.sandbox);
     return report_finish(status);
 }
 
@@ -169,15 +169,15 @@ static const struct living_command snapshots_command = {
 
 static int take_snapshot(const struct living_args *args, struct carrel_error *err)
 {
-    AUTO(living_free) struct living *living = NULL;
+    AUTO(living_free) struct living *sandbox = NULL;
     AUTO(buf_finish) struct buf text = BUF_INIT(4096);
     struct json json = { .out = &text };
     const char *name = args->words[1];
     bool is_copied = false;
 
-    int r = living_open(args->words[0], &living, err);
+    int r = living_open(args->words[0], &sandbox, err);
     if (r == 0)
-        r = living_snapshot(living, name, &is_copied, err);
+        r = client_snapshot(sandbox, name, &is_copied, err);
     if (r < 0)
         return r;
     const char *how = is_copied ? "copied" : "stacked";

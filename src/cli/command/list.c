@@ -197,7 +197,7 @@ static int list_all(const struct list_args *args)
     if (r == 0)
         r = registry_list_read(&reg, &query, &list, &err);
     if (r == 0 && !args->has_dead)
-        living_sweep_layers(&reg);
+        keeper_sweep_layers(&reg);
     if (r == 0 && args->report.is_json) {
         registry_list_write_json(&list, &json);
         return report_print_json(&text, 0);

@@ -106,7 +106,7 @@ static int write_result(const struct run_args *args, const struct carrel_run_res
                    : r;
 }
 
-void run_print_note(const struct run_args *args, const char *note)
+void program_print_note(const struct run_args *args, const char *note)
 {
     char shown[2048];
 
@@ -123,7 +123,7 @@ static void print_notes(const struct run_args *args, const struct carrel_run_res
 
     if (args->is_quiet)
         return;
-    run_print_note(args, note);
+    program_print_note(args, note);
     if (message[0] && !args->is_text && carrel_run_result_reason(result) != CARREL_SIGNALED)
         (void)fprintf(stderr, "carrel: %s\n",
                 str_escape(message, strlen(message), shown, sizeof(shown)));

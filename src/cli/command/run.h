@@ -15,7 +15,7 @@ typedef int run_verb(void *context, const struct carrel_run_options *options,
 int run_program_by(struct run_args *args, run_verb *verb, void *context);
 
 /* Says on standard error what should be known of a sandbox; nothing for "", or with --quiet. */
-void run_print_note(const struct run_args *args, const char *note);
+void program_print_note(const struct run_args *args, const char *note);
 
 /* Reports a failure as the options say, before there was a run. Returns the exit status. */
 int run_fail(const struct run_args *args, const struct carrel_error *err);

@@ -71,11 +71,11 @@ static const struct option_row destroy_rows[] = {
     HELP_ROW,
 };
 
-static int ps(struct living_args *args, struct living *living, struct carrel_error *err)
+static int ps(struct living_args *args, struct living *sandbox, struct carrel_error *err)
 {
     AUTO(buf_finish) struct buf json = BUF_INIT(64U << 20);
 
-    int r = living_processes(living, &json, err);
+    int r = client_processes(sandbox, &json, err);
     if (r < 0)
         return r;
     if (args->run.is_json)
@@ -83,17 +83,17 @@ static int ps(struct living_args *args, struct living *living, struct carrel_err
     return living_print_processes(&json, err);
 }
 
-static int inspect(struct living_args *args, struct living *living, struct carrel_error *err)
+static int inspect(struct living_args *args, struct living *sandbox, struct carrel_error *err)
 {
     AUTO(buf_finish) struct buf json = BUF_INIT(64U << 20);
 
     (void)args;
-    int r = living_inspect(living, &json, err);
+    int r = client_inspect(sandbox, &json, err);
     return r < 0 ? r : report_print_json(&json, 0);
 }
 
 static int send_signal(
-        struct living_args *args, struct living *living, struct carrel_error *err)
+        struct living_args *args, struct living *sandbox, struct carrel_error *err)
 {
     uint64_t process;
 
@@ -103,45 +103,45 @@ static int send_signal(
     if (str_parse_u64(args->words[1], &process) < 0 || process == 0 || process > UINT32_MAX)
         return err_set(
                 err, -EINVAL, "expected the number of a process, as 'carrel ps' shows it");
-    return living_signal(living, (uint32_t)process, number, err);
+    return client_signal(sandbox, (uint32_t)process, number, err);
 }
 
-static int renew(struct living_args *args, struct living *living, struct carrel_error *err)
+static int renew(struct living_args *args, struct living *sandbox, struct carrel_error *err)
 {
-    uint64_t lease_ms = args->has_idle ? 0 : LIVING_LEASE_MS;
+    uint64_t lease_ms = args->has_idle ? 0 : CLIENT_LEASE_MS;
     uint64_t idle_ms = 0;
 
     if (args->has_lease)
         lease_ms = args->lease_ms ? args->lease_ms : LIVING_NO_TIME;
     if (args->has_idle)
         idle_ms = args->idle_ms ? args->idle_ms : LIVING_NO_TIME;
-    return living_renew(living, lease_ms, idle_ms, err);
+    return living_renew(sandbox, lease_ms, idle_ms, err);
 }
 
-static int pause_it(struct living_args *args, struct living *living, struct carrel_error *err)
+static int pause_it(struct living_args *args, struct living *sandbox, struct carrel_error *err)
 {
     (void)args;
-    return living_pause(living, err);
+    return living_pause(sandbox, err);
 }
 
-static int resume_it(struct living_args *args, struct living *living, struct carrel_error *err)
+static int resume_it(struct living_args *args, struct living *sandbox, struct carrel_error *err)
 {
     (void)args;
-    return living_resume(living, err);
+    return living_resume(sandbox, err);
 }
 
-static int update(struct living_args *args, struct living *living, struct carrel_error *err)
+static int update(struct living_args *args, struct living *sandbox, struct carrel_error *err)
 {
     if (!args->limit[LIMIT_MEMORY] && !args->limit[LIMIT_CPU] && !args->limit[LIMIT_PIDS])
         return err_set(err, -EINVAL, "nothing to change: give --memory, --cpu or --pids");
-    return living_update(living, args->limit, err);
+    return client_update(sandbox, args->limit, err);
 }
 
 enum { PS, INSPECT, SIGNAL, RENEW, PAUSE, RESUME, UPDATE };
 
 static const struct {
     struct living_command command;
-    int (*run)(struct living_args *args, struct living *living, struct carrel_error *err);
+    int (*run)(struct living_args *args, struct living *sandbox, struct carrel_error *err);
 } commands[] = {
     [PS] = { { .usage = "carrel ps ID [options]",
                      .help = "Lists the processes of a sandbox, as it numbers them. PROCESS is "
@@ -205,14 +205,14 @@ static int run_command(size_t which, int argc, char **argv)
 {
     struct carrel_error err = { 0 };
     struct living_args args;
-    AUTO(living_free) struct living *living = NULL;
+    AUTO(living_free) struct living *sandbox = NULL;
 
     int r = living_args_parse(&args, &commands[which].command, argc, argv, &err);
     int status = 0;
     if (r == 0) {
-        r = living_open(args.words[0], &living, &err);
+        r = living_open(args.words[0], &sandbox, &err);
         if (r == 0)
-            r = commands[which].run(&args, living, &err);
+            r = commands[which].run(&args, sandbox, &err);
         status = r > 0 ? r : 0;
     }
     status = r < 0 ? report_fail(args.run.is_json, &err) : report_finish(status);
@@ -297,7 +297,7 @@ static int destroy_these(const struct living_args *args, struct carrel_error *er
     AUTO(buf_finish) struct buf summary = BUF_INIT(1U << 20);
     const size_t n = drop_repeated(args->words, args->n_words);
     bool is_one = n == 1;
-    const struct living_end end = {
+    const struct client_end end = {
         .words = (const char *const *)args->words,
         .n = n,
         .is_force = args->is_force,
@@ -305,7 +305,7 @@ static int destroy_these(const struct living_args *args, struct carrel_error *er
         .failed = is_one ? NULL : report_failure,
     };
 
-    int r = living_end(&end, err);
+    int r = client_end(&end, err);
     if (summary.len > 0)
         (void)fwrite(summary.data, 1, summary.len, stderr);
     if (r < 0 && !is_one)
@@ -319,7 +319,7 @@ static int destroy(const struct living_args *args, struct carrel_error *err)
         return err_set(err, -EINVAL, "--all and the name of a sandbox exclude each other");
     if (!args->is_all && args->n_words == 0)
         return err_set(err, -EINVAL, "which sandbox? usage: %s", destroy_command.usage);
-    return args->is_all ? living_end_all(args->is_force, err) : destroy_these(args, err);
+    return args->is_all ? client_end_all(args->is_force, err) : destroy_these(args, err);
 }
 
 int cmd_destroy(int argc, char **argv)

@@ -59,26 +59,26 @@ static int end_by_force(const char *word, struct carrel_error *err)
     if (r < 0)
         return r;
     registry_entry_free(ptr_steal(&entry));
-    return living_sweep(&reg, err);
+    return keeper_sweep(&reg, err);
 }
 
 /* Asked, and not waited for. */
-static int ask_to_end(struct living *living)
+static int ask_to_end(struct living *sandbox)
 {
     const struct keeper_message message = { .kind = KEEPER_DESTROY };
 
-    return keeper_send(living->box->sock, &message, NULL, 0, 0);
+    return keeper_send(sandbox->box->sock, &message, NULL, 0, 0);
 }
 
-static int await_end(struct living *living, struct buf *summary, struct carrel_error *err)
+static int await_end(struct living *sandbox, struct buf *summary, struct carrel_error *err)
 {
     struct keeper_message message;
     int fds[KEEPER_MAX_FDS];
 
-    int r = distant_await(living->box, KEEPER_DESTROY, err);
+    int r = remote_await(sandbox->box, KEEPER_DESTROY, err);
     if (r < 0)
         return r;
-    int n = keeper_receive(living->box->sock, &message, fds, 0);
+    int n = keeper_receive(sandbox->box->sock, &message, fds, 0);
     if (n > 0 && summary)
         (void)keeper_text_read(fds[0], summary, NULL); /* it has ended all the same */
     for (int i = 0; i < n; i++)
@@ -90,7 +90,7 @@ static int await_end(struct living *living, struct buf *summary, struct carrel_e
 }
 
 struct outcome_of_all {
-    const struct living_end *end;
+    const struct client_end *end;
     int first;
     struct carrel_error *err;
 };
@@ -107,7 +107,7 @@ static void note(struct outcome_of_all *all, size_t i, int r, const struct carre
     }
 }
 
-int living_end(const struct living_end *end, struct carrel_error *err)
+int client_end(const struct client_end *end, struct carrel_error *err)
 {
     struct outcome_of_all all = { .end = end, .err = err };
     struct living **asked = calloc(end->n ? end->n : 1, sizeof(struct living *));
@@ -159,17 +159,17 @@ static int collect(void *context, const struct registry_view *view)
 
 static int end_ids(const struct ids *ids, bool is_force, struct carrel_error *err)
 {
-    const struct living_end end = {
+    const struct client_end end = {
         .words = (const char *const *)ids->items,
         .n = ids->n,
         .is_force = is_force,
     };
 
-    int r = living_end(&end, err);
+    int r = client_end(&end, err);
     return r == -ENOENT || r == -ESRCH ? 0 : r; /* ended meanwhile: as was asked for */
 }
 
-int living_end_all(bool is_force, struct carrel_error *err)
+int client_end_all(bool is_force, struct carrel_error *err)
 {
     AUTO(registry_close) struct registry reg = REGISTRY_NONE;
     struct ids ids = { 0 };
@@ -180,7 +180,7 @@ int living_end_all(bool is_force, struct carrel_error *err)
     if (r == 0)
         r = end_ids(&ids, is_force, err);
     if (r == 0)
-        r = living_sweep(&reg, err); /* those that were dead before we came */
+        r = keeper_sweep(&reg, err); /* those that were dead before we came */
     for (size_t i = 0; i < ids.n; i++)
         free(ids.items[i]);
     free(ids.items);

@@ -11,14 +11,14 @@ struct carrel_error;
  * error, or killed with it where `is_force`. `summary` gets what became of their workspaces.
  * Goes on after a failure; `failed` hears of each, the first is returned.
  */
-struct living_end {
+struct client_end {
     const char *const *words;
     size_t n;
     bool is_force;
     struct buf *summary;
     void (*failed)(const char *word, const struct carrel_error *err);
 };
-int living_end(const struct living_end *end, struct carrel_error *err);
+int client_end(const struct client_end *end, struct carrel_error *err);
 
 /* All of this user's. Goes on after a failure and returns the first. */
-int living_end_all(bool is_force, struct carrel_error *err);
+int client_end_all(bool is_force, struct carrel_error *err);

@@ -12,61 +12,62 @@
 #include <string.h>
 #include <sys/socket.h>
 
-void living_free(struct living *living)
+void living_free(struct living *sandbox)
 {
-    if (!living)
+    if (!sandbox)
         return;
-    distant_free(living->box);
-    registry_entry_free(living->entry);
-    free(living);
+    remote_free(sandbox->box);
+    registry_entry_free(sandbox->entry);
+    free(sandbox);
 }
 
 /* Its queue may be full of others that it does not answer either. */
 static int connect_to(
         const struct registry_entry *entry, pid_t keeper, struct carrel_error *err)
 {
-    struct distant_look look = DISTANT_LOOK_INIT;
+    struct keeper_check check = KEEPER_CHECK_INIT;
 
     for (;;) {
-        int sock = registry_connect(entry, DISTANT_LOOK_MS, err);
+        int sock = registry_connect(entry, KEEPER_CHECK_MS, err);
         if (sock != -ETIMEDOUT)
             return sock;
-        int r = distant_look(&look, keeper, KEEPER_HELLO, err);
+        int r = distant_look(&check, keeper, KEEPER_HELLO, err);
         if (r < 0)
             return r;
     }
 }
 
-static int find(const struct registry *reg, const char *word, struct living *living,
+static int find(const struct registry *reg, const char *word, struct living *sandbox,
         struct carrel_error *err)
 {
-    int r = registry_find(reg, word, &living->entry, err);
+    int r = registry_find(reg, word, &sandbox->entry, err);
     if (r < 0)
         return r;
     struct registry_status status = { 0 };
-    (void)registry_get_status(living->entry, &status, NULL); /* then its process is not known */
-    int sock = connect_to(living->entry, status.pid, err);
+    (void)registry_get_status(
+            sandbox->entry, &status, NULL); /* then its process is not known */
+    int sock = connect_to(sandbox->entry, status.pid, err);
     if (sock < 0)
         return sock;
-    return distant_open(sock, status.pid, &living->box, err);
+    return remote_open(sock, status.pid, &sandbox->box, err);
 }
 
 int living_open(const char *word, struct living **out, struct carrel_error *err)
 {
-    AUTO(living_free) struct living *living = calloc(1, sizeof(*living));
+    AUTO(living_free) struct living *sandbox = calloc(1, sizeof(*sandbox));
     AUTO(registry_close) struct registry reg = REGISTRY_NONE;
 
-    if (!living)
+    if (!sandbox)
         return err_set_errno(err, -ENOMEM, "sandbox");
     int r = registry_open(&reg, err);
     if (r < 0)
         return r;
-    r = find(&reg, word, living, err);
+    r = find(&reg, word, sandbox, err);
     if (r == -ENOENT || r == -ESRCH)
-        (void)living_sweep(&reg, NULL); /* it may have died; whoever comes next tries again */
+        (void)keeper_sweep(&reg, NULL); /* it may have died; whoever comes next tries again */
     if (r < 0)
         return r;
-    *out = ptr_steal(&living);
+    *out = ptr_steal(&sandbox);
     return 0;
 }
 
@@ -91,31 +92,31 @@ int client_file_access(const char *word, struct file_access *access, struct carr
     static const struct file_access_ops ops = {
         .ask = access_ask, .check_room = door_check_room, .close = access_close
     };
-    AUTO(living_free) struct living *living = NULL;
+    AUTO(living_free) struct living *sandbox = NULL;
 
-    int r = living_open(word, &living, err);
+    int r = living_open(word, &sandbox, err);
     if (r < 0)
         return r;
     *access = FILE_ACCESS_INIT;
     access->ops = &ops;
-    access->box = &ptr_steal(&living->box)->base;
+    access->box = &ptr_steal(&sandbox->box)->base;
     return 0;
 }
 
-static int ask(struct living *living, struct keeper_message *message, struct carrel_error *err)
+static int ask(struct living *sandbox, struct keeper_message *message, struct carrel_error *err)
 {
-    int r = distant_ask(living->box, message, NULL, 0, NULL, err);
+    int r = remote_ask(sandbox->box, message, NULL, 0, NULL, err);
 
     return r < 0 ? r : 0;
 }
 
-static int ask_text(struct living *living, enum keeper_kind kind, struct buf *text,
+static int ask_text(struct living *sandbox, enum keeper_kind kind, struct buf *text,
         struct carrel_error *err)
 {
     struct keeper_message message = { .kind = (uint32_t)kind };
     int fds[KEEPER_MAX_FDS];
 
-    int n = distant_ask(living->box, &message, NULL, 0, fds, err);
+    int n = remote_ask(sandbox->box, &message, NULL, 0, fds, err);
     if (n < 0)
         return n;
     int r = n == 1 ? keeper_text_read(fds[0], text, err)
@@ -125,7 +126,8 @@ static int ask_text(struct living *living, enum keeper_kind kind, struct buf *te
     return r;
 }
 
-int living_signal(struct living *living, uint32_t process, int signal, struct carrel_error *err)
+int client_signal(
+        struct living *sandbox, uint32_t process, int signal, struct carrel_error *err)
 {
     struct keeper_message message = {
         .kind = KEEPER_SIGNAL,
@@ -134,21 +136,21 @@ int living_signal(struct living *living, uint32_t process, int signal, struct ca
         .value = signal,
     };
 
-    return ask(living, &message, err);
+    return ask(sandbox, &message, err);
 }
 
-int living_processes(struct living *living, struct buf *json, struct carrel_error *err)
+int client_processes(struct living *sandbox, struct buf *json, struct carrel_error *err)
 {
-    return ask_text(living, KEEPER_PROCESSES, json, err);
+    return ask_text(sandbox, KEEPER_PROCESSES, json, err);
 }
 
-int living_inspect(struct living *living, struct buf *json, struct carrel_error *err)
+int client_inspect(struct living *sandbox, struct buf *json, struct carrel_error *err)
 {
-    return ask_text(living, KEEPER_INSPECT, json, err);
+    return ask_text(sandbox, KEEPER_INSPECT, json, err);
 }
 
 int living_renew(
-        struct living *living, uint64_t lease_ms, uint64_t idle_ms, struct carrel_error *err)
+        struct living *sandbox, uint64_t lease_ms, uint64_t idle_ms, struct carrel_error *err)
 {
     struct keeper_message message = {
         .kind = KEEPER_RENEW,
@@ -156,54 +158,55 @@ int living_renew(
         .idle_ms = idle_ms,
     };
 
-    return ask(living, &message, err);
+    return ask(sandbox, &message, err);
 }
 
-int living_pause(struct living *living, struct carrel_error *err)
+int living_pause(struct living *sandbox, struct carrel_error *err)
 {
-    return ask(living, &(struct keeper_message){ .kind = KEEPER_PAUSE }, err);
+    return ask(sandbox, &(struct keeper_message){ .kind = KEEPER_PAUSE }, err);
 }
 
-int living_resume(struct living *living, struct carrel_error *err)
+int living_resume(struct living *sandbox, struct carrel_error *err)
 {
-    return ask(living, &(struct keeper_message){ .kind = KEEPER_RESUME }, err);
+    return ask(sandbox, &(struct keeper_message){ .kind = KEEPER_RESUME }, err);
 }
 
-int living_update(struct living *living, const uint64_t limit[static LIMIT_COUNT],
+int client_update(struct living *sandbox, const uint64_t limit[static LIMIT_COUNT],
         struct carrel_error *err)
 {
     struct keeper_message message = { .kind = KEEPER_UPDATE };
 
     memcpy(message.limit, limit, sizeof(message.limit));
-    return ask(living, &message, err);
+    return ask(sandbox, &message, err);
 }
 
-int living_snapshot(
-        struct living *living, const char *name, bool *is_copied, struct carrel_error *err)
+int client_snapshot(
+        struct living *sandbox, const char *name, bool *is_copied, struct carrel_error *err)
 {
     struct keeper_message message = { .kind = KEEPER_SNAPSHOT };
 
     AUTO(fd_close) int payload = -1;
     int r = payload_make_near(name, NULL, NULL, &message.payload, &payload, err);
     if (r == 0)
-        r = distant_ask(living->box, &message, &payload, payload >= 0, NULL, err);
+        r = remote_ask(sandbox->box, &message, &payload, payload >= 0, NULL, err);
     *is_copied = message.flags & KEEPER_COPIED;
     return r < 0 ? r : 0;
 }
 
 /* Hears of each fork; one that says nothing has failed, too. */
-static int await_births(int from, const struct living_fork *fork, struct carrel_error *err)
+static int await_forks(int from, const struct client_fork *fork, struct carrel_error *err)
 {
-    struct keeper_born born;
+    struct keeper_ready ready;
     uint32_t n = 0;
     int first = 0;
     int receipt;
 
-    for (; n < fork->n && keeper_hear_birth(from, &born, &receipt) == 0; n++) {
-        fork->born(fork->context, born.id, receipt, born.error.code < 0 ? &born.error : NULL);
-        if (born.error.code < 0 && first == 0) {
-            first = born.error.code;
-            *err = born.error;
+    for (; n < fork->n && keeper_receive_ready(from, &ready, &receipt) == 0; n++) {
+        fork->ready(
+                fork->context, ready.id, receipt, ready.error.code < 0 ? &ready.error : NULL);
+        if (ready.error.code < 0 && first == 0) {
+            first = ready.error.code;
+            *err = ready.error;
         }
     }
     if (first == 0 && n < fork->n)
@@ -212,7 +215,8 @@ static int await_births(int from, const struct living_fork *fork, struct carrel_
     return first;
 }
 
-int living_fork(struct living *living, const struct living_fork *fork, struct carrel_error *err)
+int client_fork(
+        struct living *sandbox, const struct client_fork *fork, struct carrel_error *err)
 {
     struct keeper_message message = {
         .kind = KEEPER_FORK,
@@ -222,30 +226,30 @@ int living_fork(struct living *living, const struct living_fork *fork, struct ca
     };
     int fds[KEEPER_MAX_FDS];
 
-    int r = living_check_labels(fork->labels, err);
+    int r = keeper_check_labels(fork->labels, err);
     if (r < 0)
         return r;
     AUTO(fd_close) int payload = -1;
     r = payload_make_near("", fork->labels, NULL, &message.payload, &payload, err);
     if (r < 0)
         return r;
-    int n = distant_ask(living->box, &message, &payload, payload >= 0, fds, err);
+    int n = remote_ask(sandbox->box, &message, &payload, payload >= 0, fds, err);
     if (n < 0)
         return n;
-    r = n == 1 ? await_births(fds[0], fork, err)
+    r = n == 1 ? await_forks(fds[0], fork, err)
                : err_set(err, -EPROTO, "the keeper sent no socket");
     for (int i = 0; i < n; i++)
         fd_close(fds[i]);
     return r;
 }
 
-void living_received(int receipt)
+void client_received(int receipt)
 {
     (void)send(receipt, "", 1, MSG_NOSIGNAL); /* else it has ended, as it would without us */
     fd_close(receipt);
 }
 
-int living_destroy(struct living *living, struct buf *summary, struct carrel_error *err)
+int client_destroy(struct living *sandbox, struct buf *summary, struct carrel_error *err)
 {
-    return ask_text(living, KEEPER_DESTROY, summary, err);
+    return ask_text(sandbox, KEEPER_DESTROY, summary, err);
 }

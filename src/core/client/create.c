@@ -24,7 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int check_request(const struct living_request *request, struct carrel_error *err)
+static int check_request(const struct client_request *request, struct carrel_error *err)
 {
     if (request->name) {
         int r = name_check_id(request->name, "name", err);
@@ -34,7 +34,7 @@ static int check_request(const struct living_request *request, struct carrel_err
             return err_set(
                     err, -EINVAL, "name '%s': names that begin with S- are ids", request->name);
     }
-    return living_check_labels(request->labels, err);
+    return keeper_check_labels(request->labels, err);
 }
 
 /* Only what the keeper needs is open in it. */
@@ -62,17 +62,17 @@ static _Noreturn void become_keeper(struct keeper *keeper, int report)
 }
 
 /* Waits for what the keeper says of itself. */
-static NO_INLINE int hear(int report, char *note, int *receipt, struct carrel_error *err)
+static NO_INLINE int receive(int report, char *note, int *receipt, struct carrel_error *err)
 {
-    struct keeper_born born = { 0 };
+    struct keeper_ready ready = { 0 };
 
-    if (keeper_hear_birth(report, &born, receipt) < 0)
+    if (keeper_receive_ready(report, &ready, receipt) < 0)
         return err_set(err, -ECHILD, "the keeper of the sandbox ended before it stood");
-    if (born.error.code < 0)
-        *err = born.error;
+    if (ready.error.code < 0)
+        *err = ready.error;
     else if (note)
-        (void)snprintf(note, LIVING_NOTE_MAX, "%s", born.note);
-    return born.error.code;
+        (void)snprintf(note, CLIENT_NOTE_MAX, "%s", ready.note);
+    return ready.error.code;
 }
 
 static int launch(struct keeper *keeper, char *note, int *receipt, struct carrel_error *err)
@@ -93,10 +93,10 @@ static int launch(struct keeper *keeper, char *note, int *receipt, struct carrel
         return err_set_errno(err, code, "fork");
     while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
         ;
-    return hear(read_end, note, receipt, err);
+    return receive(read_end, note, receipt, err);
 }
 
-int living_create(const struct living_request *request, char id[static REGISTRY_WORD_MAX + 1],
+int client_create(const struct client_request *request, char id[static REGISTRY_WORD_MAX + 1],
         int *receipt, struct carrel_error *err)
 {
     static const char *const no_program[] = { NULL };
@@ -117,7 +117,7 @@ int living_create(const struct living_request *request, char id[static REGISTRY_
         .policy = policy,
         .origin = beginning && beginning->ws ? &beginning->origin : NULL,
     };
-    const struct living_place place = { .name = request->name, .policy = policy };
+    const struct claim_request place = { .name = request->name, .policy = policy };
     struct keeper *keeper = calloc(1, sizeof(*keeper));
     if (!keeper)
         return err_set_errno(err, -ENOMEM, "keeper");
@@ -131,7 +131,7 @@ int living_create(const struct living_request *request, char id[static REGISTRY_
     if (r == 0)
         r = session_permit(&keeper->session, err);
     if (r == 0)
-        r = living_claim(&place, id, &keeper->entry, err);
+        r = keeper_claim(&place, id, &keeper->entry, err);
     if (r == 0)
         r = launch(keeper, request->note, receipt, err);
     registry_entry_free(keeper->entry);

@@ -25,7 +25,7 @@
 #define KILLED_MS 5000 /* for the report of one that was killed */
 
 struct exec {
-    struct living *living;
+    struct living *sandbox;
     const struct carrel_run_options *options;
     struct carrel_run_result *result;
     struct process process;
@@ -62,14 +62,14 @@ static int check_options(const struct carrel_run_options *o, struct carrel_error
     return 0;
 }
 
-static int exec_new(struct living *living, const struct carrel_run_options *options,
+static int exec_new(struct living *sandbox, const struct carrel_run_options *options,
         struct exec **out, struct carrel_error *err)
 {
     AUTO(exec_free) struct exec *exec = calloc(1, sizeof(*exec));
 
     if (!exec)
         return err_set_errno(err, -ENOMEM, "run");
-    exec->living = living;
+    exec->sandbox = sandbox;
     exec->options = options;
     exec->process = PROCESS_INIT;
     exec->output = (struct output)OUTPUT_INIT;
@@ -80,12 +80,12 @@ static int exec_new(struct living *living, const struct carrel_run_options *opti
     if (!exec->result)
         return err_set_errno(err, -ENOMEM, "run");
 
-    const struct keeper_facts *facts = &living->box->facts;
+    const struct keeper_facts *facts = &sandbox->box->facts;
     struct carrel_run_result *result = exec->result;
     struct runtime *runtime;
     memcpy(result->run, facts->run, sizeof(result->run));
     memcpy(result->task, facts->task, sizeof(result->task));
-    (void)snprintf(result->sandbox, sizeof(result->sandbox), "%s", living->entry->id);
+    (void)snprintf(result->sandbox, sizeof(result->sandbox), "%s", sandbox->entry->id);
     result->runtime =
             runtime_find(facts->runtime, &runtime, NULL) < 0 ? "local" : runtime_name(runtime);
     result->isolation = (enum isolation)facts->isolation;
@@ -112,10 +112,10 @@ static void name_output(struct exec *exec)
             exec->process.id);
 }
 
-static int start(struct living *living, const struct carrel_run_options *o, bool is_detached,
+static int start(struct living *sandbox, const struct carrel_run_options *o, bool is_detached,
         struct process *process, struct carrel_error *err)
 {
-    struct distant *box = living->box;
+    struct remote *box = sandbox->box;
     static const char *const no_env[] = { NULL };
     const struct process_spec spec = {
         .argv = o->argv,
@@ -151,7 +151,7 @@ static int make_nonblocking(const struct process *process, struct carrel_error *
 /* Its grace is over: the end is not asked for any more. */
 static int kill_and_wait(struct exec *exec, struct carrel_error *err)
 {
-    struct sandbox *box = &exec->living->box->base;
+    struct sandbox *box = &exec->sandbox->box->base;
     uint64_t deadline = clock_ns() + KILLED_MS * NS_PER_MS;
     struct pollfd watch = { .fd = box->event_fd, .events = POLLIN };
     struct sandbox_event event = { .kind = EVENT_NONE };
@@ -176,7 +176,7 @@ static int finish(struct exec *exec, struct carrel_run_result **out, struct carr
 {
     struct carrel_run_result *result = exec->result;
     const struct follow *follow = &exec->follow;
-    const struct distant *box = exec->living->box;
+    const struct remote *box = exec->sandbox->box;
 
     result->duration_ms = (clock_ns() - exec->began_ns) / NS_PER_MS;
     follow_flush(&exec->follow);
@@ -204,7 +204,7 @@ static int follow(struct exec *exec, uint64_t timeout_ms, struct carrel_error *e
     struct follow *f = &exec->follow;
 
     f->options = exec->options;
-    f->box = &exec->living->box->base;
+    f->box = &exec->sandbox->box->base;
     f->process = &exec->process;
     f->watch = &exec->watch;
     f->out = &exec->output.out;
@@ -216,47 +216,47 @@ static int follow(struct exec *exec, uint64_t timeout_ms, struct carrel_error *e
     return r == 0 && !f->has_status && f->is_ending ? kill_and_wait(exec, err) : r;
 }
 
-int living_exec(struct living *living, const struct carrel_run_options *options,
+int living_exec(struct living *sandbox, const struct carrel_run_options *options,
         struct carrel_run_result **out, struct carrel_error *err)
 {
     AUTO(exec_free) struct exec *exec = NULL;
 
     int r = check_options(options, err);
     if (r == 0)
-        r = exec_new(living, options, &exec, err);
+        r = exec_new(sandbox, options, &exec, err);
     if (r == 0)
-        r = start(living, options, false, &exec->process, err);
+        r = start(sandbox, options, false, &exec->process, err);
     if (r < 0)
         return r;
     name_output(exec);
-    exec->result->timeout_ms = living->box->timeout_ms;
+    exec->result->timeout_ms = sandbox->box->timeout_ms;
     r = make_nonblocking(&exec->process, err);
     if (r == 0)
-        r = follow(exec, living->box->timeout_ms, err);
+        r = follow(exec, sandbox->box->timeout_ms, err);
     if (r == 0)
         r = finish(exec, out, err);
     return r < 0 ? session_not_the_program(r, err) : 0;
 }
 
-int living_detach(struct living *living, const struct carrel_run_options *options,
+int client_detach(struct living *sandbox, const struct carrel_run_options *options,
         uint32_t *process, struct carrel_error *err)
 {
     struct process started = PROCESS_INIT;
 
     int r = check_options(options, err);
     if (r == 0)
-        r = start(living, options, true, &started, err);
+        r = start(sandbox, options, true, &started, err);
     if (r == 0)
         *process = started.id;
     process_close(started);
     return r;
 }
 
-_Static_assert(LIVING_NOTE_MAX == RESULT_NOTE_MAX, "the same text");
+_Static_assert(CLIENT_NOTE_MAX == RESULT_NOTE_MAX, "the same text");
 
-void living_note(const struct living *living, char note[static LIVING_NOTE_MAX])
+void client_note(const struct living *sandbox, char note[static CLIENT_NOTE_MAX])
 {
-    const struct keeper_facts *facts = &living->box->facts;
+    const struct keeper_facts *facts = &sandbox->box->facts;
 
     result_note_held(facts->held_by, (enum isolation)facts->isolation, note);
 }
@@ -286,7 +286,7 @@ static int take_over(
     int fds[KEEPER_MAX_FDS];
     int at = 2;
 
-    int n = distant_ask(exec->living->box, &message, NULL, 0, fds, err);
+    int n = remote_ask(exec->sandbox->box, &message, NULL, 0, fds, err);
     if (n < 0)
         return n;
     streams->id = process;
@@ -299,10 +299,10 @@ static int take_over(
     *has_ended = message.flags & KEEPER_ENDED;
     exec->follow.has_status = *has_ended;
     exec->follow.wait_status = message.value;
-    exec->living->box->oom_kills = message.oom_kills;
-    exec->living->box->pids_refused = message.pids_refused;
-    exec->living->box->is_over_disk = message.flags & KEEPER_FULL;
-    exec->living->box->is_over_time = message.flags & KEEPER_TIMED_OUT;
+    exec->sandbox->box->oom_kills = message.oom_kills;
+    exec->sandbox->box->pids_refused = message.pids_refused;
+    exec->sandbox->box->is_over_disk = message.flags & KEEPER_FULL;
+    exec->sandbox->box->is_over_time = message.flags & KEEPER_TIMED_OUT;
     exec->result->timeout_ms = message.timeout_ms;
     name_output(exec);
     int r = n < 2 ? err_set(err, -EPROTO, "the keeper sent no output") : 0;
@@ -317,7 +317,7 @@ static int take_over(
     return r;
 }
 
-int living_attach(struct living *living, uint32_t process,
+int client_attach(struct living *sandbox, uint32_t process,
         const struct carrel_run_options *options, struct carrel_run_result **out,
         struct carrel_error *err)
 {
@@ -326,7 +326,7 @@ int living_attach(struct living *living, uint32_t process,
 
     int r = check_options(options, err);
     if (r == 0)
-        r = exec_new(living, options, &exec, err);
+        r = exec_new(sandbox, options, &exec, err);
     if (r == 0)
         r = take_over(exec, process, &has_ended, err);
     if (r == 0) {

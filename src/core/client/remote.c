@@ -18,7 +18,7 @@
  * twenty seconds at most. */
 #define ASLEEP_LOOKS 5
 
-static struct distant *distant_of(struct sandbox *box);
+static struct remote *remote_of(struct sandbox *box);
 
 static void close_all(int *fds, int n)
 {
@@ -41,51 +41,51 @@ static int give_up(pid_t keeper, const char *why, struct carrel_error *err)
 }
 
 const char *distant_judge(
-        struct distant_look *look, const struct sandbox_process *keeper, enum keeper_kind kind)
+        struct keeper_check *check, const struct sandbox_process *keeper, enum keeper_kind kind)
 {
     if (keeper->state == 'T' || keeper->state == 't')
         return "is stopped";
-    const bool did_nothing = keeper->state == 'S' && keeper->cpu_ms == look->cpu_ms;
-    look->n_asleep = did_nothing ? look->n_asleep + 1 : 0;
-    look->cpu_ms = keeper->cpu_ms;
-    return look->n_asleep >= ASLEEP_LOOKS && !may_sleep(kind) ? "sleeps" : NULL;
+    const bool did_nothing = keeper->state == 'S' && keeper->cpu_ms == check->cpu_ms;
+    check->n_asleep = did_nothing ? check->n_asleep + 1 : 0;
+    check->cpu_ms = keeper->cpu_ms;
+    return check->n_asleep >= ASLEEP_LOOKS && !may_sleep(kind) ? "sleeps" : NULL;
 }
 
 int distant_look(
-        struct distant_look *look, pid_t pid, enum keeper_kind kind, struct carrel_error *err)
+        struct keeper_check *check, pid_t pid, enum keeper_kind kind, struct carrel_error *err)
 {
     struct sandbox_process keeper;
 
     if (pid <= 0 || ps_read(pid, &keeper) < 0)
         return 0; /* if it has ended, so has the socket */
-    const char *why = distant_judge(look, &keeper, kind);
+    const char *why = distant_judge(check, &keeper, kind);
     return why ? give_up(pid, why, err) : 0;
 }
 
-int distant_await(struct distant *distant, enum keeper_kind kind, struct carrel_error *err)
+int remote_await(struct remote *remote, enum keeper_kind kind, struct carrel_error *err)
 {
-    struct pollfd answer = { .fd = distant->sock, .events = POLLIN };
-    struct distant_look look = DISTANT_LOOK_INIT;
+    struct pollfd answer = { .fd = remote->sock, .events = POLLIN };
+    struct keeper_check check = KEEPER_CHECK_INIT;
 
-    if (distant->is_mute)
-        return give_up(distant->keeper, "was given up before", err);
+    if (remote->is_stuck)
+        return give_up(remote->keeper, "was given up before", err);
     for (;;) {
-        const uint64_t deadline = clock_ns() + DISTANT_LOOK_MS * UINT64_C(1000000);
+        const uint64_t deadline = clock_ns() + KEEPER_CHECK_MS * UINT64_C(1000000);
         int n;
         do {
             n = poll(&answer, 1, clock_poll_ms(deadline));
         } while (n < 0 && errno == EINTR);
         if (n != 0)
             return n < 0 ? err_set_errno(err, -errno, "poll") : 0;
-        int r = distant_look(&look, distant->keeper, kind, err);
+        int r = distant_look(&check, remote->keeper, kind, err);
         if (r < 0) {
-            distant->is_mute = true;
+            remote->is_stuck = true;
             return r;
         }
     }
 }
 
-int distant_ask(struct distant *distant, struct keeper_message *message, const int *given,
+int remote_ask(struct remote *remote, struct keeper_message *message, const int *given,
         size_t n_given, int *fds, struct carrel_error *err)
 {
     int own[KEEPER_MAX_FDS];
@@ -93,13 +93,13 @@ int distant_ask(struct distant *distant, struct keeper_message *message, const i
 
     const enum keeper_kind kind = (enum keeper_kind)message->kind;
 
-    int r = distant->is_mute ? 0 : keeper_send(distant->sock, message, given, n_given, 0);
+    int r = remote->is_stuck ? 0 : keeper_send(remote->sock, message, given, n_given, 0);
     if (r == 0) {
-        r = distant_await(distant, kind, err);
+        r = remote_await(remote, kind, err);
         if (r < 0)
             return r;
     }
-    int n = r < 0 ? r : keeper_receive(distant->sock, message, got, 0);
+    int n = r < 0 ? r : keeper_receive(remote->sock, message, got, 0);
     if (n == -EPIPE || n == -ECONNRESET)
         return err_set(err, -ESRCH, "the sandbox has ended");
     if (n < 0)
@@ -133,17 +133,17 @@ static void take_streams(const struct keeper_message *answer, int *fds, int n, b
 static int start(struct sandbox *box, const struct process_spec *spec, struct process *out,
         struct carrel_error *err)
 {
-    struct distant *distant = distant_of(box);
+    struct remote *remote = remote_of(box);
     struct keeper_message message = {
         .kind = KEEPER_START,
         .flags = (spec->has_tty ? KEEPER_TTY : 0U) | (spec->has_stdin ? KEEPER_STDIN : 0U) |
                  (spec->has_user ? KEEPER_USER : 0U) |
-                 (distant->is_detaching ? KEEPER_DETACH : 0U),
+                 (remote->is_detaching ? KEEPER_DETACH : 0U),
         .rows = spec->rows,
         .cols = spec->cols,
         .uid = spec->uid,
         .gid = spec->gid,
-        .timeout_ms = distant->timeout_ms,
+        .timeout_ms = remote->timeout_ms,
     };
     int fds[KEEPER_MAX_FDS];
 
@@ -152,12 +152,12 @@ static int start(struct sandbox *box, const struct process_spec *spec, struct pr
             spec->cwd ? spec->cwd : "", spec->argv, spec->env, &message.payload, &payload, err);
     if (r < 0)
         return r;
-    int n = distant_ask(distant, &message, &payload, payload >= 0, fds, err);
+    int n = remote_ask(remote, &message, &payload, payload >= 0, fds, err);
     if (n < 0)
         return n;
     out->id = message.process;
-    distant->timeout_ms = message.timeout_ms;
-    if (!distant->is_detaching)
+    remote->timeout_ms = message.timeout_ms;
+    if (!remote->is_detaching)
         take_streams(&message, fds, n, spec->has_tty, out);
     close_all(fds, n);
     return 0;
@@ -166,7 +166,7 @@ static int start(struct sandbox *box, const struct process_spec *spec, struct pr
 static int next_event(
         struct sandbox *box, struct sandbox_event *event, struct carrel_error *err)
 {
-    struct distant *distant = distant_of(box);
+    struct remote *remote = remote_of(box);
     struct keeper_message message;
     int fds[KEEPER_MAX_FDS];
 
@@ -183,10 +183,10 @@ static int next_event(
     close_all(fds, n);
     if (message.kind != KEEPER_EXITED)
         return err_set(err, -EPROTO, "unexpected report %u of the keeper", message.kind);
-    distant->oom_kills = message.oom_kills;
-    distant->pids_refused = message.pids_refused;
-    distant->is_over_disk = message.flags & KEEPER_FULL;
-    distant->is_over_time = message.flags & KEEPER_TIMED_OUT;
+    remote->oom_kills = message.oom_kills;
+    remote->pids_refused = message.pids_refused;
+    remote->is_over_disk = message.flags & KEEPER_FULL;
+    remote->is_over_time = message.flags & KEEPER_TIMED_OUT;
     *event = (struct sandbox_event){
         .kind = EVENT_EXITED,
         .process = message.process,
@@ -204,7 +204,7 @@ static int send_signal(
         .value = signal,
     };
 
-    int r = keeper_send(distant_of(box)->sock, &message, NULL, 0, 0);
+    int r = keeper_send(remote_of(box)->sock, &message, NULL, 0, 0);
     return r < 0 && r != -EPIPE ? err_set_errno(err, r, "send a signal") : 0;
 }
 
@@ -219,7 +219,7 @@ static int terminate(
     };
 
     (void)grace_ms; /* the keeper's is the same for all */
-    int r = keeper_send(distant_of(box)->sock, &message, NULL, 0, 0);
+    int r = keeper_send(remote_of(box)->sock, &message, NULL, 0, 0);
     return r < 0 && r != -EPIPE ? err_set_errno(err, r, "end the program") : 0;
 }
 
@@ -246,7 +246,7 @@ static int file(struct sandbox *box, const struct file_request *request,
         given[n_given++] = request->watch;
         message.flags |= KEEPER_HAS_WATCH;
     }
-    int n = distant_ask(distant_of(box), &message, given, n_given, fds, err);
+    int n = remote_ask(remote_of(box), &message, given, n_given, fds, err);
     if (n < 0)
         return n;
     *answer = message.file_answer;
@@ -257,11 +257,11 @@ static int file(struct sandbox *box, const struct file_request *request,
 
 static int stop(struct sandbox *box, struct sandbox_usage *usage, struct carrel_error *err)
 {
-    struct distant *distant = distant_of(box);
+    struct remote *remote = remote_of(box);
 
     (void)usage;
     (void)err;
-    fd_close(fd_steal(&distant->sock));
+    fd_close(fd_steal(&remote->sock));
     fd_close(fd_steal(&box->event_fd));
     return 0;
 }
@@ -269,7 +269,7 @@ static int stop(struct sandbox *box, struct sandbox_usage *usage, struct carrel_
 static void free_box(struct sandbox *box)
 {
     (void)stop(box, NULL, NULL);
-    free(distant_of(box));
+    free(remote_of(box));
 }
 
 static const struct runtime_ops ops = {
@@ -283,29 +283,29 @@ static const struct runtime_ops ops = {
     .file = file,
 };
 
-static struct distant *distant_of(struct sandbox *box)
+static struct remote *remote_of(struct sandbox *box)
 {
     assert(box->ops == &ops);
-    return container_of(box, struct distant, base);
+    return container_of(box, struct remote, base);
 }
 
 int distant_check_room(struct sandbox *box, struct carrel_error *err)
 {
     struct keeper_message message = { .kind = KEEPER_ROOM };
 
-    int r = distant_ask(distant_of(box), &message, NULL, 0, NULL, err);
+    int r = remote_ask(remote_of(box), &message, NULL, 0, NULL, err);
     return r < 0 ? r : 0;
 }
 
-static int say_hello(struct distant *distant, struct carrel_error *err)
+static int say_hello(struct remote *remote, struct carrel_error *err)
 {
     struct keeper_message message = { .kind = KEEPER_HELLO, .value = KEEPER_VERSION };
     int events[2];
 
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, events) < 0)
         return err_set_errno(err, -errno, "socketpair");
-    distant->base.event_fd = events[0];
-    int r = distant_ask(distant, &message, &events[1], 1, NULL, err);
+    remote->base.event_fd = events[0];
+    int r = remote_ask(remote, &message, &events[1], 1, NULL, err);
     fd_close(events[1]);
     if (r == -EPROTO || r == -ESRCH) /* it does not know our words, or hung up on them */
         return err_set(err, r,
@@ -313,37 +313,37 @@ static int say_hello(struct distant *distant, struct carrel_error *err)
                 "then 'carrel destroy --force' ends it");
     if (r < 0)
         return r;
-    distant->facts = message.facts;
-    distant->base.protections = distant->facts.protections;
-    memcpy(distant->base.held_by, distant->facts.held_by, sizeof(distant->base.held_by));
-    distant->base.workspace = "/workspace";
+    remote->facts = message.facts;
+    remote->base.protections = remote->facts.protections;
+    memcpy(remote->base.held_by, remote->facts.held_by, sizeof(remote->base.held_by));
+    remote->base.workspace = "/workspace";
     return 0;
 }
 
-int distant_open(int sock, pid_t keeper, struct distant **out, struct carrel_error *err)
+int remote_open(int sock, pid_t keeper, struct remote **out, struct carrel_error *err)
 {
-    struct distant *distant = calloc(1, sizeof(*distant));
+    struct remote *remote = calloc(1, sizeof(*remote));
 
-    if (!distant) {
+    if (!remote) {
         fd_close(sock);
         return err_set_errno(err, -ENOMEM, "sandbox");
     }
-    distant->base.ops = &ops;
-    distant->base.event_fd = -1;
-    distant->oom_kills = distant->pids_refused = USAGE_UNKNOWN;
-    distant->sock = sock;
-    distant->keeper = keeper;
-    int r = say_hello(distant, err);
+    remote->base.ops = &ops;
+    remote->base.event_fd = -1;
+    remote->oom_kills = remote->pids_refused = USAGE_UNKNOWN;
+    remote->sock = sock;
+    remote->keeper = keeper;
+    int r = say_hello(remote, err);
     if (r < 0) {
-        distant_free(distant);
+        remote_free(remote);
         return r;
     }
-    *out = distant;
+    *out = remote;
     return 0;
 }
 
-void distant_free(struct distant *distant)
+void remote_free(struct remote *remote)
 {
-    if (distant)
-        sandbox_free(&distant->base);
+    if (remote)
+        sandbox_free(&remote->base);
 }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 struct carrel_sandbox {
-    struct living *living;
+    struct living *sandbox;
 };
 
 /* Callers may not care why. */
@@ -19,7 +19,7 @@ static int open_living(const char *word, struct carrel_sandbox **out, struct car
 
     if (!sandbox)
         return err_set_errno(err, -ENOMEM, "sandbox");
-    int r = living_open(word, &sandbox->living, err);
+    int r = living_open(word, &sandbox->sandbox, err);
     if (r < 0) {
         free(sandbox);
         return r;
@@ -40,22 +40,22 @@ int carrel_sandbox_create(const struct carrel_sandbox_options *options,
         return err_set(err, -EINVAL,
                 "the options have another size than this library's; start from "
                 "CARREL_SANDBOX_OPTIONS_INIT and CARREL_RUN_OPTIONS_INIT");
-    const struct living_request request = {
+    const struct client_request request = {
         .options = run,
         .name = options->name,
         .labels = options->labels,
         .from = options->from,
         .lease_ms = options->lease_ms == CARREL_NEVER ? 0
                     : options->lease_ms               ? options->lease_ms
-                                                      : LIVING_LEASE_MS,
+                                                      : CLIENT_LEASE_MS,
         .idle_ms = options->idle_ms,
     };
     AUTO(fd_close) int receipt = -1;
-    int r = living_create(&request, id, &receipt, err);
+    int r = client_create(&request, id, &receipt, err);
     if (r == 0)
         r = open_living(id, out, err);
     if (r == 0)
-        living_received(fd_steal(&receipt));
+        client_received(fd_steal(&receipt));
     return r;
 }
 
@@ -68,37 +68,37 @@ void carrel_sandbox_free(struct carrel_sandbox *sandbox)
 {
     if (!sandbox)
         return;
-    living_free(sandbox->living);
+    living_free(sandbox->sandbox);
     free(sandbox);
 }
 
 const char *carrel_sandbox_id(const struct carrel_sandbox *sandbox)
 {
-    return sandbox->living->entry->id;
+    return sandbox->sandbox->entry->id;
 }
 
 int carrel_sandbox_exec(struct carrel_sandbox *sandbox,
         const struct carrel_run_options *options, struct carrel_run_result **out,
         struct carrel_error *err)
 {
-    return living_exec(sandbox->living, options, out, OR_IGNORED(err));
+    return living_exec(sandbox->sandbox, options, out, OR_IGNORED(err));
 }
 
 int carrel_sandbox_renew(struct carrel_sandbox *sandbox, uint64_t lease_ms, uint64_t idle_ms,
         struct carrel_error *err)
 {
     _Static_assert(CARREL_NEVER == LIVING_NO_TIME, "one number for both");
-    return living_renew(sandbox->living, lease_ms, idle_ms, OR_IGNORED(err));
+    return living_renew(sandbox->sandbox, lease_ms, idle_ms, OR_IGNORED(err));
 }
 
 int carrel_sandbox_pause(struct carrel_sandbox *sandbox, struct carrel_error *err)
 {
-    return living_pause(sandbox->living, OR_IGNORED(err));
+    return living_pause(sandbox->sandbox, OR_IGNORED(err));
 }
 
 int carrel_sandbox_resume(struct carrel_sandbox *sandbox, struct carrel_error *err)
 {
-    return living_resume(sandbox->living, OR_IGNORED(err));
+    return living_resume(sandbox->sandbox, OR_IGNORED(err));
 }
 
 int carrel_sandbox_snapshot(
@@ -106,12 +106,12 @@ int carrel_sandbox_snapshot(
 {
     bool is_copied;
 
-    return living_snapshot(sandbox->living, name, &is_copied, OR_IGNORED(err));
+    return client_snapshot(sandbox->sandbox, name, &is_copied, OR_IGNORED(err));
 }
 
 int carrel_sandbox_destroy(struct carrel_sandbox *sandbox, struct carrel_error *err)
 {
     AUTO(buf_finish) struct buf summary = BUF_INIT(1U << 20);
 
-    return living_destroy(sandbox->living, &summary, OR_IGNORED(err));
+    return client_destroy(sandbox->sandbox, &summary, OR_IGNORED(err));
 }

@@ -3,7 +3,7 @@
  *
  * It may live for days. Until then the caller's terminal must not wait for it, its directory
  * not be in use, its command line not be there for everybody to read, and of its environment
- * only what the keeper needs be in memory. Descriptors were closed before: living_create.c.
+ * only what the keeper needs be in memory. Descriptors were closed before: client_create.c.
  */
 #include "base/err.h"
 #include "base/fd.h"

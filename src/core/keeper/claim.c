@@ -11,7 +11,7 @@
 
 #define LABEL_MAX 256
 
-int living_claim(const struct living_place *place, char id[static REGISTRY_WORD_MAX + 1],
+int keeper_claim(const struct claim_request *place, char id[static REGISTRY_WORD_MAX + 1],
         struct registry_entry **out, struct carrel_error *err)
 {
     AUTO(registry_close) struct registry reg = REGISTRY_NONE;
@@ -28,7 +28,7 @@ int living_claim(const struct living_place *place, char id[static REGISTRY_WORD_
     if (r == 0)
         r = registry_open(&reg, err);
     if (r == 0)
-        r = living_sweep(&reg, err);
+        r = keeper_sweep(&reg, err);
     return r < 0 ? r : registry_claim(&reg, &request, out, err);
 }
 
@@ -61,7 +61,7 @@ static int check_single(const char *const *labels, size_t at, struct carrel_erro
     return 0;
 }
 
-int living_check_labels(const char *const *labels, struct carrel_error *err)
+int keeper_check_labels(const char *const *labels, struct carrel_error *err)
 {
     int r = 0;
 

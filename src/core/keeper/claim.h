@@ -5,15 +5,15 @@
 struct carrel_error;
 struct policy;
 
-struct living_place {
+struct claim_request {
     const char *name;            /* NULL: none */
     const struct policy *policy; /* says how many may live at once, and who may wait */
     const int *asker;            /* see struct registry_request */
 };
 
 /* Makes up its id. Waits where the policy's number is reached. See registry_claim(). */
-int living_claim(const struct living_place *place, char id[static REGISTRY_WORD_MAX + 1],
+int keeper_claim(const struct claim_request *place, char id[static REGISTRY_WORD_MAX + 1],
         struct registry_entry **out, struct carrel_error *err);
 
 /* "NAME=VALUE" each, NULL at the end; NULL: none. -EINVAL. */
-int living_check_labels(const char *const *labels, struct carrel_error *err);
+int keeper_check_labels(const char *const *labels, struct carrel_error *err);

@@ -27,10 +27,10 @@
 #include <unistd.h>
 
 #define MAX_FORKS 1024
-#define MAX_LOANS (LAYER_MAX_CHAIN + 2)
+#define MAX_LOCKS (LAYER_MAX_CHAIN + 2)
 
 /* What a fork is to be. */
-struct birth {
+struct spawn_request {
     const struct keeper *parent;
     const struct keeper_sealed *sealed;
     const struct restack_origin *origin; /* of its workspace; NULL: it has none */
@@ -40,103 +40,103 @@ struct birth {
 };
 
 /* What was asked of the parent, for a run of its own. */
-static void inherit(const struct birth *birth, struct carrel_run_options *options,
+static void inherit(const struct spawn_request *wanted, struct carrel_run_options *options,
         struct carrel_workspace_options *workspace)
 {
-    *options = *birth->parent->session.request->options;
-    keeper_fill_limits(birth->parent, options);
-    if (!birth->inherits_env)
+    *options = *wanted->parent->session.request->options;
+    keeper_fill_limits(wanted->parent, options);
+    if (!wanted->inherits_env)
         options->env = NULL;
-    if (birth->parent->session.root) /* and no other that has its name by now */
-        options->image = birth->parent->session.root->image->pin;
+    if (wanted->parent->session.root) /* and no other that has its name by now */
+        options->image = wanted->parent->session.root->image->pin;
     if (options->workspace) {
         *workspace = *options->workspace;
-        workspace->task = birth->parent->session.result->task;
+        workspace->task = wanted->parent->session.result->task;
         workspace->run = workspace->resume = workspace->fork = NULL;
         options->workspace = workspace;
     }
 }
 
-static int conceive(struct keeper *child, const struct birth *birth, struct keeper_born *born,
-        struct carrel_error *err)
+static int init_fork(struct keeper *child, const struct spawn_request *wanted,
+        struct keeper_ready *ready, struct carrel_error *err)
 {
-    const struct keeper *parent = birth->parent;
-    const struct living_place worktree = {
+    const struct keeper *parent = wanted->parent;
+    const struct claim_request worktree = {
         .policy = parent->session.request->policy,
-        .asker = &birth->report,
+        .asker = &wanted->report,
     };
 
     child->name = "";
-    child->labels = birth->labels ? birth->labels : parent->labels;
+    child->labels = wanted->labels ? wanted->labels : parent->labels;
     child->lease_ms = parent->lease_ms;
     child->idle_ms = parent->idle_ms;
     child->is_apart = parent->is_apart;
-    child->base = &birth->sealed->base;
+    child->base = &wanted->sealed->base;
     int r = session_permit(&child->session, err);
     if (r == 0)
-        r = living_claim(&worktree, born->id, &child->entry, err);
+        r = keeper_claim(&worktree, ready->id, &child->entry, err);
     return r;
 }
 
 /* The locks of the layers stay until the fork has its own. */
-static size_t list_loans(const struct birth *birth, int loans[static MAX_LOANS])
+static size_t list_locks(const struct spawn_request *wanted, int locks[static MAX_LOCKS])
 {
-    const struct ground *ground = birth->parent->session.ground;
+    const struct ground *ground = wanted->parent->session.ground;
     size_t n = 0;
 
-    loans[n++] = birth->sealed->copy.lock;
-    loans[n++] = birth->sealed->worktree_copy.lock;
+    locks[n++] = wanted->sealed->copy.lock;
+    locks[n++] = wanted->sealed->worktree_copy.lock;
     for (size_t i = 0; i < ground->n_below; i++)
-        loans[n++] = ground->below[i].lock;
+        locks[n++] = ground->below[i].lock;
     return n;
 }
 
 /* It never came to be. Who failed before it may have left it as the last to have the layers. */
-static _Noreturn void give_up(
-        const struct birth *birth, const struct keeper_born *born, const int *loans, size_t n)
+static _Noreturn void give_up(const struct spawn_request *wanted,
+        const struct keeper_ready *ready, const int *locks, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        fd_close(loans[i]);
+        fd_close(locks[i]);
     sweep_own_layers();
-    keeper_tell_birth(birth->report, born, -1);
+    keeper_send_ready(wanted->report, ready, -1);
     _exit(1);
 }
 
-static _Noreturn void become_fork(const struct birth *birth)
+static _Noreturn void become_fork(const struct spawn_request *wanted)
 {
-    int loans[MAX_LOANS];
-    const size_t n_loans = list_loans(birth, loans);
-    struct keeper_born born = { 0 };
+    int locks[MAX_LOCKS];
+    const size_t n_borrowed_locks = list_locks(wanted, locks);
+    struct keeper_ready ready = { 0 };
     struct carrel_run_options options;
     struct carrel_workspace_options workspace;
     struct keeper *child = calloc(1, sizeof(*child));
 
-    inherit(birth, &options, &workspace);
+    inherit(wanted, &options, &workspace);
     const struct run_request request = {
         .options = &options,
-        .policy = birth->parent->session.request->policy,
-        .origin = birth->origin,
+        .policy = wanted->parent->session.request->policy,
+        .origin = wanted->origin,
     };
-    int r = child ? session_init(&child->session, &request, &born.error)
-                  : err_set_errno(&born.error, -ENOMEM, "keeper");
+    int r = child ? session_init(&child->session, &request, &ready.error)
+                  : err_set_errno(&ready.error, -ENOMEM, "keeper");
     if (r == 0)
-        r = conceive(child, birth, &born, &born.error);
+        r = init_fork(child, wanted, &ready, &ready.error);
     if (r < 0)
-        give_up(birth, &born, loans, n_loans);
-    child->loans = loans;
-    child->n_loans = n_loans;
-    _exit(keeper_main(child, born.id, birth->report));
+        give_up(wanted, &ready, locks, n_borrowed_locks);
+    child->locks = locks;
+    child->n_borrowed_locks = n_borrowed_locks;
+    _exit(keeper_main(child, ready.id, wanted->report));
 }
 
-static void close_others(const struct birth *birth)
+static void close_others(const struct spawn_request *wanted)
 {
-    int keep[MAX_LOANS + 4] = { 0, 1, 2, birth->report };
+    int keep[MAX_LOCKS + 4] = { 0, 1, 2, wanted->report };
 
-    fd_close_all_but(keep, 4 + list_loans(birth, keep + 4));
+    fd_close_all_but(keep, 4 + list_locks(wanted, keep + 4));
 }
 
 /* A grandchild, so that nobody has to wait for it. */
-static int bear(const struct birth *birth, struct carrel_error *err)
+static int spawn(const struct spawn_request *wanted, struct carrel_error *err)
 {
     pid_t pid = fork();
 
@@ -148,14 +148,14 @@ static int bear(const struct birth *birth, struct carrel_error *err)
         return 0;
     }
     (void)setsid();
-    close_others(birth); /* before the fork: it sizes the table of descriptors */
+    close_others(wanted); /* before the fork: it sizes the table of descriptors */
     pid = fork();
     if (pid != 0)
         _exit(pid < 0);
-    become_fork(birth);
+    become_fork(wanted);
 }
 
-static int bear_all(struct keeper *keeper, const struct keeper_message *request,
+static int spawn_all(struct keeper *keeper, const struct keeper_message *request,
         const char *const *labels, bool *has_copy, struct carrel_error *err)
 {
     AUTO(keeper_sealed_finish) struct keeper_sealed sealed = KEEPER_SEALED_INIT;
@@ -178,9 +178,9 @@ static int bear_all(struct keeper *keeper, const struct keeper_message *request,
         return err_set_errno(err, -errno, "socketpair");
     AUTO(fd_close) int read_end = ends[0];
     /* Room for all, so that none waits for the client; else each for a moment. */
-    const int room = request->value * KEEPER_BORN_ROOM;
+    const int room = request->value * KEEPER_READY_ROOM;
     (void)setsockopt(ends[1], SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
-    const struct birth birth = {
+    const struct spawn_request wanted = {
         .parent = keeper,
         .sealed = &sealed,
         .origin = worktree ? &origin : NULL,
@@ -189,7 +189,7 @@ static int bear_all(struct keeper *keeper, const struct keeper_message *request,
         .report = ends[1],
     };
     for (int32_t i = 0; r == 0 && i < request->value; i++) {
-        r = bear(&birth, err);
+        r = spawn(&wanted, err);
         sealed.is_used = sealed.is_used || r == 0;
     }
     fd_close(ends[1]);
@@ -203,7 +203,7 @@ int keeper_fork(struct keeper *keeper, const struct keeper_message *request,
 {
     bool has_copy = false;
 
-    int r = bear_all(keeper, request, labels, &has_copy, err);
+    int r = spawn_all(keeper, request, labels, &has_copy, err);
     if (has_copy)
         sweep_own_layers();
     return r;

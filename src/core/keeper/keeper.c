@@ -128,7 +128,7 @@ static void watch_disk(struct keeper *keeper)
         watch->next_ns = has_clients(keeper) ? clock_ns() + CLIENTS_MS * NS_PER_MS : UINT64_MAX;
         disk_watch_rest(watch);
     } else if (is_over) {
-        keeper_clear_full(keeper); /* at once: every moment costs the host */
+        keeper_kill_programs(keeper); /* at once: every moment costs the host */
     }
 }
 
@@ -327,11 +327,11 @@ static void tell_end(struct keeper *keeper, int code, const struct carrel_error 
 }
 
 /* From now on the locks of its own hold the layers. */
-static void return_loans(struct keeper *keeper)
+static void return_locks(struct keeper *keeper)
 {
-    for (size_t i = 0; i < keeper->n_loans; i++)
-        fd_close(keeper->loans[i]);
-    keeper->n_loans = 0;
+    for (size_t i = 0; i < keeper->n_borrowed_locks; i++)
+        fd_close(keeper->locks[i]);
+    keeper->n_borrowed_locks = 0;
 }
 
 /* Layers that nobody else has go with us. */
@@ -341,7 +341,7 @@ static void drop_layers(struct keeper *keeper)
     bool had_sealed = keeper->base || (ground && ground->n_below > 0);
 
     ground_free(ground);
-    return_loans(keeper);
+    return_locks(keeper);
     if (had_sealed)
         sweep_own_layers();
 }
@@ -414,7 +414,7 @@ static int make(struct keeper *keeper, struct carrel_error *err)
         r = session_make(session, err);
     if (r < 0)
         return r;
-    return_loans(keeper);
+    return_locks(keeper);
     if (keeper->lease_ms)
         keeper->lease_end_ns = clock_boot_ns() + keeper->lease_ms * NS_PER_MS;
     r = sandbox_set_lease(session->box, keeper->lease_end_ns, keeper->idle_ms, err);
@@ -443,25 +443,25 @@ static int open_receipt(struct keeper *keeper, int *theirs, struct carrel_error 
 /* It stands, or why it does not: whoever asked hears it. */
 static NO_INLINE int begin(struct keeper *keeper, const char *id, int report)
 {
-    struct keeper_born born = { 0 };
+    struct keeper_ready ready = { 0 };
     AUTO(fd_close) int theirs = -1;
 
     keeper->destroyer = keeper->signal_fd = keeper->receipt = -1;
     keeper->before = USAGE_INIT;
-    int r = make(keeper, &born.error);
+    int r = make(keeper, &ready.error);
     if (r == 0)
-        r = open_receipt(keeper, &theirs, &born.error);
+        r = open_receipt(keeper, &theirs, &ready.error);
     if (r < 0) {
         (void)session_drop(&keeper->session, r);
-        session_abandon(&keeper->session, &born.error);
+        session_abandon(&keeper->session, &ready.error);
         sandbox_free(ptr_steal(&keeper->session.box));
         drop_layers(keeper);
         (void)registry_remove(keeper->entry, NULL); /* else swept */
     }
     if (r == 0)
-        (void)snprintf(born.note, sizeof(born.note), "%s", keeper->session.result->note);
-    (void)snprintf(born.id, sizeof(born.id), "%s", id);
-    keeper_tell_birth(report, &born, theirs);
+        (void)snprintf(ready.note, sizeof(ready.note), "%s", keeper->session.result->note);
+    (void)snprintf(ready.id, sizeof(ready.id), "%s", id);
+    keeper_send_ready(report, &ready, theirs);
     fd_close(report);
     return r;
 }

@@ -76,8 +76,8 @@ struct keeper {
     const char *name; /* "": none */
     const char *const *labels;
     const struct ground_base *base; /* layers to begin with; NULL: none */
-    int *loans;                     /* locks of these: another's, until it has its own */
-    size_t n_loans;
+    int *locks;                     /* locks of these: another's, until it has its own */
+    size_t n_borrowed_locks;
     uint64_t lease_ms;             /* 0: none */
     uint64_t idle_ms;              /* 0: none */
     uint64_t lease_end_ns;         /* CLOCK_BOOTTIME; 0: none */
@@ -93,7 +93,7 @@ struct keeper {
     enum keeper_end end;
     int destroyer; /* the client that waits for the end; -1: none */
     int signal_fd;
-    int receipt;  /* says whether somebody has the id, see struct keeper_born; -1: they do */
+    int receipt;  /* says whether somebody has the id, see struct keeper_ready; -1: they do */
     bool is_full; /* the disk limit was reached: nothing is started until there is room */
     struct sandbox_usage before; /* of sandboxes that this one was made again after */
     uint32_t n_starts;
@@ -161,7 +161,7 @@ uint64_t keeper_next_deadline(const struct keeper *keeper);
 void keeper_enforce(struct keeper *keeper);
 
 /* The disk limit is reached: every program is ended, the sandbox and its files stay. */
-void keeper_clear_full(struct keeper *keeper);
+void keeper_kill_programs(struct keeper *keeper);
 
 /* -ENOSPC: it was reached, and nobody has made room since. */
 int keeper_check_room(struct keeper *keeper, struct carrel_error *err);
@@ -209,7 +209,7 @@ int keeper_snapshot(
 
 /*
  * Starts `n` keepers of sandboxes like this one, on what was written so far. Returns a
- * socket from which their struct keeper_born come, one for each.
+ * socket from which their struct keeper_ready come, one for each.
  */
 int keeper_fork(struct keeper *keeper, const struct keeper_message *request,
         const char *const *labels, struct carrel_error *err);
@@ -229,7 +229,7 @@ void keeper_add_usage(const struct keeper *keeper, struct sandbox_usage *usage);
 
 /*
  * Makes the sandbox, lives as long as it does and ends with it. `stage` has its permit, `entry`
- * its place; `report` gets one struct keeper_born with its id: it stands and can be found, or
+ * its place; `report` gets one struct keeper_ready with its id: it stands and can be found, or
  * why not. Returns the exit status of the process.
  */
 int keeper_main(struct keeper *keeper, const char *id, int report);

@@ -322,7 +322,7 @@ static int start(struct keeper *keeper, size_t client, const struct keeper_messa
     return 0;
 }
 
-void keeper_clear_full(struct keeper *keeper)
+void keeper_kill_programs(struct keeper *keeper)
 {
     keeper->is_full = true;
     disk_watch_ease(&keeper->session.watch); /* for init, and for those who are to die */

@@ -43,7 +43,7 @@ void keeper_sealed_finish(struct keeper_sealed sealed)
 }
 
 /* After the sandbox was stopped; where this fails there is none any more. */
-static int stand_again(struct keeper *keeper, struct carrel_error *err)
+static int remake(struct keeper *keeper, struct carrel_error *err)
 {
     struct session *session = &keeper->session;
 
@@ -139,7 +139,7 @@ static int seal_all(struct keeper *keeper, bool *is_sealed, struct carrel_error 
     return r == 0 && worktree ? worktree_seal(worktree, err) : r;
 }
 
-static int stack_up(struct keeper *keeper, struct carrel_error *err)
+static int seal_and_remake(struct keeper *keeper, struct carrel_error *err)
 {
     struct carrel_error why = { 0 };
     struct worktree *worktree = keeper->session.worktree;
@@ -162,7 +162,7 @@ static int stack_up(struct keeper *keeper, struct carrel_error *err)
         again = worktree ? worktree_remount(worktree, &why) : 0;
     }
     if (again == 0)
-        again = stand_again(keeper, &why);
+        again = remake(keeper, &why);
     return again < 0 ? lose(keeper, is_sealed, &why, err) : r;
 }
 
@@ -268,7 +268,7 @@ int keeper_seal(struct keeper *keeper, struct keeper_sealed *out, struct carrel_
     int quiet = is_quiet(keeper, err);
     if (quiet < 0)
         return quiet;
-    r = quiet ? stack_up(keeper, err) : copy_halted(keeper, out, err);
+    r = quiet ? seal_and_remake(keeper, err) : copy_halted(keeper, out, err);
     return r < 0 ? r
                  : ground_list(
                            keeper->session.ground, quiet ? NULL : &out->copy, &out->base, err);

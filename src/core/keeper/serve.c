@@ -150,7 +150,7 @@ static int room(struct keeper *keeper, struct ask *ask, struct carrel_error *err
     keeper->is_full = true; /* unless a look says that it is not */
     int r = keeper_check_room(keeper, err);
     if (r < 0)
-        keeper_clear_full(keeper);
+        keeper_kill_programs(keeper);
     return r;
 }
 
@@ -347,7 +347,7 @@ static int fork_it(struct keeper *keeper, struct ask *ask, struct carrel_error *
     if (r < 0)
         return r;
     const char *const *labels = has_labels ? (const char *const *)payload.argv : NULL;
-    r = living_check_labels(labels, err);
+    r = keeper_check_labels(labels, err);
     if (r == 0)
         r = ask->answer_fd = keeper_fork(keeper, ask->request, labels, err);
     payload_unmap(&payload);

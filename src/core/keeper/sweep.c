@@ -8,18 +8,18 @@
 #include "core/worktree/sweep_layers.h"
 #include "registry/registry.h"
 
-void living_sweep_layers(const struct registry *reg)
+void keeper_sweep_layers(const struct registry *reg)
 {
     if (registry_take_deaths(reg, NULL) > 0)
         sweep_own_layers();
 }
 
-int living_sweep(const struct registry *reg, struct carrel_error *err)
+int keeper_sweep(const struct registry *reg, struct carrel_error *err)
 {
     int r = registry_sweep(reg, err);
 
     if (r < 0)
         return r;
-    living_sweep_layers(reg);
+    keeper_sweep_layers(reg);
     return 0;
 }

@@ -5,10 +5,10 @@ struct carrel_error;
 struct registry;
 
 /* Takes it away: their entries, and the layers that they wrote to. */
-int living_sweep(const struct registry *reg, struct carrel_error *err);
+int keeper_sweep(const struct registry *reg, struct carrel_error *err);
 
 /*
  * The layers alone: of those whose entry somebody took away, and of those that ended with the
  * machine. Costs next to nothing where nobody died. What cannot go now goes with a cleanup.
  */
-void living_sweep_layers(const struct registry *reg);
+void keeper_sweep_layers(const struct registry *reg);

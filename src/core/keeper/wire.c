@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define BIRTH_MS 10000 /* where there is no room: those before us were not heard, either */
+#define READY_MS 10000 /* where there is no room: those before us were not heard, either */
 
 int keeper_send(
         int sock, const struct keeper_message *message, const int *fds, size_t n_fds, int flags)
@@ -38,27 +38,27 @@ int keeper_receive(int sock, struct keeper_message *message, int *fds, int flags
     return -EPROTO;
 }
 
-void keeper_tell_birth(int report, const struct keeper_born *born, int receipt)
+void keeper_send_ready(int report, const struct keeper_ready *ready, int receipt)
 {
-    const uint64_t deadline = clock_ns() + BIRTH_MS * UINT64_C(1000000);
+    const uint64_t deadline = clock_ns() + READY_MS * UINT64_C(1000000);
     struct pollfd room = { .fd = report, .events = POLLOUT };
 
-    while (packet_send(report, born, sizeof(*born), &receipt, receipt >= 0, MSG_DONTWAIT) ==
+    while (packet_send(report, ready, sizeof(*ready), &receipt, receipt >= 0, MSG_DONTWAIT) ==
                     -EAGAIN &&
             clock_ns() < deadline)
         (void)poll(&room, 1, clock_poll_ms(deadline)); /* however it ends, we try again */
 }
 
-int keeper_hear_birth(int report, struct keeper_born *born, int *receipt)
+int keeper_receive_ready(int report, struct keeper_ready *ready, int *receipt)
 {
     *receipt = -1;
-    int n = packet_receive(report, born, sizeof(*born), receipt, 1, 0);
+    int n = packet_receive(report, ready, sizeof(*ready), receipt, 1, 0);
     if (n < 0)
         return n;
-    born->id[sizeof(born->id) - 1] = '\0';
-    born->error.message[sizeof(born->error.message) - 1] = '\0';
-    born->note[sizeof(born->note) - 1] = '\0';
-    if (born->error.code <= 0 && (born->error.code == 0) == (n == 1))
+    ready->id[sizeof(ready->id) - 1] = '\0';
+    ready->error.message[sizeof(ready->error.message) - 1] = '\0';
+    ready->note[sizeof(ready->note) - 1] = '\0';
+    if (ready->error.code <= 0 && (ready->error.code == 0) == (n == 1))
         return 0;
     fd_close(fd_steal(receipt));
     return -EPROTO;

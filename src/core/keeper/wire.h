@@ -31,7 +31,7 @@ enum keeper_kind {
     KEEPER_RESUME,
     KEEPER_UPDATE,
     KEEPER_SNAPSHOT, /* carries the payload: its name */
-    KEEPER_FORK,     /* carries the payload: labels; the answer: a socket of keeper_born */
+    KEEPER_FORK,     /* carries the payload: labels; the answer: a socket of keeper_ready */
     KEEPER_DESTROY,
     /* keeper to client */
     KEEPER_DONE,
@@ -106,20 +106,20 @@ struct keeper_message {
  * nobody will ever know the id; then the sandbox ends. It ends with whoever has it, also while
  * it is still on the way to them.
  */
-struct keeper_born {
+struct keeper_ready {
     char id[NAME_ID_MAX + 1];
     struct carrel_error error;  /* code 0: it stands */
     char note[RESULT_NOTE_MAX]; /* then: limits that are held by less than they should be */
 };
-#define KEEPER_BORN_ROOM 2048 /* of a socket, for each */
+#define KEEPER_READY_ROOM 2048 /* of a socket, for each */
 
 /* Says it, with `receipt` unless that is -1. Somebody who does not listen is not waited for
  * long.
  */
-void keeper_tell_birth(int report, const struct keeper_born *born, int receipt);
+void keeper_send_ready(int report, const struct keeper_ready *ready, int receipt);
 
 /* Hears it; waits. *receipt becomes -1 where none came. -EPIPE: nobody is left to say it. */
-int keeper_hear_birth(int report, struct keeper_born *born, int *receipt);
+int keeper_receive_ready(int report, struct keeper_ready *ready, int *receipt);
 
 /* As packet_send(): 0 or a negative errno; -EPIPE: the other side is gone. */
 int keeper_send(int sock, const struct keeper_message *message, const int *fds, size_t n_fds,

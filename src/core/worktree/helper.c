@@ -101,9 +101,9 @@ static int await(struct helper *helper, int fd, struct carrel_error *err)
 
     for (;;) {
         struct disk_watch *watch = &helper->watch;
-        bool is_watch = watch->next_ns < helper->deadline_ns;
+        bool is_look = watch->next_ns < helper->deadline_ns;
         disk_watch_wait(watch);
-        int n = clock_poll(&wait, 1, is_watch ? watch->next_ns : helper->deadline_ns);
+        int n = clock_poll(&wait, 1, is_look ? watch->next_ns : helper->deadline_ns);
         int code = -errno;
         bool is_over =
                 watch->n_dirs > 0 && clock_ns() >= watch->next_ns && disk_watch_is_over(watch);
