@@ -46,4 +46,4 @@ enum { STATUS_FAILED = 125, STATUS_CANNOT_EXECUTE = 126, STATUS_NOT_FOUND = 127 
 struct carrel_error;
 
 /* "carrel: ..." on standard error, safe on a terminal. Returns `status`. */
-int fail_with(int status, const struct carrel_error *err);
+int report_error(int status, const struct carrel_error *err);

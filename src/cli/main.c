@@ -63,7 +63,7 @@ static const struct {
 };
 
 /* Whoever wrote the message has escaped what is not ours; the backslashes in it stay. */
-int fail_with(int status, const struct carrel_error *err)
+int report_error(int status, const struct carrel_error *err)
 {
     char shown[4 * sizeof(err->message)]; /* enough for all of it */
     const char *text = err->message;
@@ -120,7 +120,7 @@ static int run_command(const char *name, int argc, char **argv)
         (void)err_set(&err, -EINVAL, "unknown command '%s' (did you mean '%s'?)", shown, best);
     else
         (void)err_set(&err, -EINVAL, "unknown command '%s'; 'carrel help' lists them", shown);
-    return fail_with(STATUS_FAILED, &err);
+    return report_error(STATUS_FAILED, &err);
 }
 
 static int cmd_help(int argc, char **argv)
@@ -154,7 +154,7 @@ int main(int argc, char **argv)
         struct carrel_error err = { 0 };
         (void)err_set(
                 &err, -EINVAL, "no command; try 'carrel run -- echo hello', or 'carrel help'");
-        return fail_with(STATUS_FAILED, &err);
+        return report_error(STATUS_FAILED, &err);
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
         return cmd_help(1, argv);

@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <string.h>
 
-int file_place_parse(const char *word, struct file_place *out, struct carrel_error *err)
+int file_ref_parse(const char *word, struct file_ref *out, struct carrel_error *err)
 {
-    struct file_place place = { .path = word };
+    struct file_ref ref = { .path = word };
     const char *colon = strchr(word, ':');
     size_t len = colon ? (size_t)(colon - word) : 0;
     char shown[128];
@@ -15,27 +15,27 @@ int file_place_parse(const char *word, struct file_place *out, struct carrel_err
     if (!word[0])
         return err_set(err, -EINVAL, "a path is empty");
     if (len > 0 && !memchr(word, '/', len)) {
-        if (len >= sizeof(place.id))
+        if (len >= sizeof(ref.id))
             return err_set(err, -EINVAL, "'%s' is no sandbox: its name is too long",
                     str_escape(word, len, shown, sizeof(shown)));
-        memcpy(place.id, word, len);
-        place.path = colon[1] ? colon + 1 : ".";
+        memcpy(ref.id, word, len);
+        ref.path = colon[1] ? colon + 1 : ".";
     }
-    *out = place;
+    *out = ref;
     return 0;
 }
 
-int file_place_inside(const char *word, struct file_place *out, struct carrel_error *err)
+int file_ref_inside(const char *word, struct file_ref *out, struct carrel_error *err)
 {
-    struct file_place place;
+    struct file_ref ref;
     char shown[128];
 
-    int r = file_place_parse(word, &place, err);
-    if (r == 0 && !place.id[0])
+    int r = file_ref_parse(word, &ref, err);
+    if (r == 0 && !ref.id[0])
         r = err_set(err, -EINVAL, "'%s' names no sandbox; expected SANDBOX:PATH",
                 str_escape(word, strlen(word), shown, sizeof(shown)));
     if (r < 0)
         return r;
-    *out = place;
+    *out = ref;
     return 0;
 }

@@ -6,7 +6,7 @@ struct carrel_error;
 
 #define FILE_PLACE_MAX_ID 64
 
-struct file_place {
+struct file_ref {
     char id[FILE_PLACE_MAX_ID + 1]; /* "": on the host */
     const char *path;               /* "SANDBOX:" alone means "." */
 };
@@ -15,7 +15,7 @@ struct file_place {
  * What is before the first colon names a sandbox, unless there is a slash in it or nothing at
  * all: "./a:b" is a file of the host. Whether there is such a sandbox is not asked here.
  */
-int file_place_parse(const char *word, struct file_place *out, struct carrel_error *err);
+int file_ref_parse(const char *word, struct file_ref *out, struct carrel_error *err);
 
 /* The same where only a sandbox will do. */
-int file_place_inside(const char *word, struct file_place *out, struct carrel_error *err);
+int file_ref_inside(const char *word, struct file_ref *out, struct carrel_error *err);

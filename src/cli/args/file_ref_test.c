@@ -5,16 +5,16 @@
 #include <string.h>
 
 static struct carrel_error err;
-static struct file_place place;
+static struct file_ref ref;
 
 TEST(what_is_before_the_colon_names_a_sandbox)
 {
-    CHECK_EQ(file_place_parse("S-1:/etc/x:y", &place, &err), 0);
-    CHECK_STR(place.id, "S-1");
-    CHECK_STR(place.path, "/etc/x:y");
-    CHECK_EQ(file_place_parse("box:", &place, &err), 0);
-    CHECK_STR(place.id, "box");
-    CHECK_STR(place.path, ".");
+    CHECK_EQ(file_ref_parse("S-1:/etc/x:y", &ref, &err), 0);
+    CHECK_STR(ref.id, "S-1");
+    CHECK_STR(ref.path, "/etc/x:y");
+    CHECK_EQ(file_ref_parse("box:", &ref, &err), 0);
+    CHECK_STR(ref.id, "box");
+    CHECK_STR(ref.path, ".");
 }
 
 TEST(a_path_of_the_host_has_no_colon_or_a_slash_before_it)
@@ -22,10 +22,10 @@ TEST(a_path_of_the_host_has_no_colon_or_a_slash_before_it)
     static const char *const words[] = { "file", "./a:b", "/a:b", ":x", "-", "a/b:c" };
 
     for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
-        CHECK_EQ(file_place_parse(words[i], &place, &err), 0);
-        CHECK_STR(place.id, "");
-        CHECK_STR(place.path, words[i]);
-        CHECK_EQ(file_place_inside(words[i], &place, &err), -EINVAL);
+        CHECK_EQ(file_ref_parse(words[i], &ref, &err), 0);
+        CHECK_STR(ref.id, "");
+        CHECK_STR(ref.path, words[i]);
+        CHECK_EQ(file_ref_inside(words[i], &ref, &err), -EINVAL);
     }
 }
 
@@ -36,7 +36,7 @@ TEST(what_can_name_nothing_is_refused)
     memset(word, 'x', sizeof(word));
     word[65] = ':';
     word[66] = '\0';
-    CHECK_EQ(file_place_parse(word, &place, &err), -EINVAL);
-    CHECK_EQ(file_place_parse(word + 1, &place, &err), 0);
-    CHECK_EQ(file_place_parse("", &place, &err), -EINVAL);
+    CHECK_EQ(file_ref_parse(word, &ref, &err), -EINVAL);
+    CHECK_EQ(file_ref_parse(word + 1, &ref, &err), 0);
+    CHECK_EQ(file_ref_parse("", &ref, &err), -EINVAL);
 }

@@ -90,24 +90,24 @@ int files_command_run(const struct files_command *command, int argc, char **argv
         n = err_set(&err, -EINVAL, "expected 'carrel %s %s'; --help says more", command->name,
                 command->words);
     if (n < 0)
-        return fail_with(STATUS_FAILED, &err);
+        return report_error(STATUS_FAILED, &err);
     return command->run(&args, words, n);
 }
 
 int files_open(const struct files_args *args, const char *word, struct file_access *access,
         const char **path, struct carrel_error *err)
 {
-    struct file_place place;
+    struct file_ref ref;
 
-    int r = file_place_inside(word, &place, err);
+    int r = file_ref_inside(word, &ref, err);
     if (r == 0)
-        r = client_file_access(place.id, access, err);
+        r = client_file_access(ref.id, access, err);
     if (r < 0)
         return r;
     access->has_user = args->has_user;
     access->uid = args->uid;
     access->gid = args->gid;
-    *path = place.path;
+    *path = ref.path;
     return 0;
 }
 
@@ -124,7 +124,7 @@ int files_for_words(const struct files_args *args, char **words, int n, files_ve
             r = verb(args, &access, path, &err);
         file_access_close(&access);
         if (r < 0)
-            status = fail_with(STATUS_FAILED, &err);
+            status = report_error(STATUS_FAILED, &err);
     }
     return status;
 }

@@ -40,7 +40,7 @@ int report_args_parse(const struct option_row *rows, size_t n, const char *help,
         at = err_set(&err, -EINVAL, "%s takes no arguments, only options: '%s'", argv[0],
                 str_escape(argv[at], strlen(argv[at]), shown, sizeof(shown)));
     if (at < 0)
-        (void)fail_with(STATUS_FAILED, &err);
+        (void)report_error(STATUS_FAILED, &err);
     return at < 0 ? at : 0;
 }
 
@@ -53,7 +53,7 @@ static int print(const struct buf *text, const char *end, int status)
         r = fd_write_all(STDOUT_FILENO, end, strlen(end));
     if (r < 0) {
         (void)err_set_errno(&err, r, "write the report");
-        return fail_with(STATUS_FAILED, &err);
+        return report_error(STATUS_FAILED, &err);
     }
     return status;
 }
@@ -80,7 +80,7 @@ int report_fail(bool is_json, const struct carrel_error *err)
         json_end_object(&json);
         (void)report_print_json(&text, 0); /* the first failure is the one to report */
     }
-    return fail_with(STATUS_FAILED, err);
+    return report_error(STATUS_FAILED, err);
 }
 
 int report_finish(int status)
@@ -90,5 +90,5 @@ int report_finish(int status)
     if (fflush(stdout) == 0 && !ferror(stdout))
         return status;
     (void)err_set_errno(&err, -errno, "write the report");
-    return fail_with(STATUS_FAILED, &err);
+    return report_error(STATUS_FAILED, &err);
 }

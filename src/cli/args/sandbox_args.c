@@ -8,30 +8,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-void living_args_finish(struct living_args *args)
+void sandbox_args_finish(struct sandbox_args *args)
 {
     run_args_finish(&args->run);
     free(args->labels);
     free(args->words);
 }
 
-int living_take_name(void *target, const char *value, struct carrel_error *err)
+int sandbox_take_name(void *target, const char *value, struct carrel_error *err)
 {
     (void)err;
-    ((struct living_args *)target)->name = value;
+    ((struct sandbox_args *)target)->name = value;
     return 0;
 }
 
 int sandbox_take_from(void *target, const char *value, struct carrel_error *err)
 {
     (void)err;
-    ((struct living_args *)target)->from = value;
+    ((struct sandbox_args *)target)->from = value;
     return 0;
 }
 
-int living_take_label(void *target, const char *value, struct carrel_error *err)
+int sandbox_take_label(void *target, const char *value, struct carrel_error *err)
 {
-    struct living_args *args = target;
+    struct sandbox_args *args = target;
     char **labels = reallocarray(args->labels, args->n_labels + 2, sizeof(*labels));
 
     if (!labels)
@@ -53,16 +53,16 @@ static int take_time(const char *value, uint64_t *out, struct carrel_error *err)
     return r;
 }
 
-int living_take_lease(void *target, const char *value, struct carrel_error *err)
+int sandbox_take_lease(void *target, const char *value, struct carrel_error *err)
 {
-    ((struct living_args *)target)->has_lease = true;
-    return take_time(value, &((struct living_args *)target)->lease_ms, err);
+    ((struct sandbox_args *)target)->has_lease = true;
+    return take_time(value, &((struct sandbox_args *)target)->lease_ms, err);
 }
 
-int living_take_idle(void *target, const char *value, struct carrel_error *err)
+int sandbox_take_idle(void *target, const char *value, struct carrel_error *err)
 {
-    ((struct living_args *)target)->has_idle = true;
-    return take_time(value, &((struct living_args *)target)->idle_ms, err);
+    ((struct sandbox_args *)target)->has_idle = true;
+    return take_time(value, &((struct sandbox_args *)target)->idle_ms, err);
 }
 
 static bool is_among(const char *name, const char *const *names)
@@ -74,7 +74,7 @@ static bool is_among(const char *name, const char *const *names)
 }
 
 /* The command's own rows, then those it shares with `carrel run`. */
-static struct option_row *make_rows(const struct living_command *command, size_t *n)
+static struct option_row *make_rows(const struct sandbox_command *command, size_t *n)
 {
     struct option_row *rows = calloc(command->n_rows + n_run_rows, sizeof(*rows));
 
@@ -88,7 +88,7 @@ static struct option_row *make_rows(const struct living_command *command, size_t
     return rows;
 }
 
-static int check_words(const struct living_command *command, const struct living_args *args,
+static int check_words(const struct sandbox_command *command, const struct sandbox_args *args,
         struct carrel_error *err)
 {
     char shown[64];
@@ -103,8 +103,8 @@ static int check_words(const struct living_command *command, const struct living
 }
 
 /* Options, the sandbox, options again, and what follows is the program. */
-static int parse_program(struct living_args *args, const struct option_row *rows, size_t n,
-        const struct living_command *command, int argc, char **argv, struct carrel_error *err)
+static int parse_program(struct sandbox_args *args, const struct option_row *rows, size_t n,
+        const struct sandbox_command *command, int argc, char **argv, struct carrel_error *err)
 {
     int at = options_parse(rows, n, argc, argv, args, err);
 
@@ -120,13 +120,13 @@ static int parse_program(struct living_args *args, const struct option_row *rows
     return run_args_program(&args->run, argc - at, argv + at, command->usage, err);
 }
 
-int living_args_parse(struct living_args *args, const struct living_command *command, int argc,
-        char **argv, struct carrel_error *err)
+int sandbox_args_parse(struct sandbox_args *args, const struct sandbox_command *command,
+        int argc, char **argv, struct carrel_error *err)
 {
     size_t n;
     AUTO(free) struct option_row *rows = make_rows(command, &n);
 
-    *args = (struct living_args){ .run.options = CARREL_RUN_OPTIONS_INIT };
+    *args = (struct sandbox_args){ .run.options = CARREL_RUN_OPTIONS_INIT };
     args->words = calloc((size_t)argc + 1, sizeof(*args->words));
     if (!rows || !args->words)
         return err_set_errno(err, -ENOMEM, "options");

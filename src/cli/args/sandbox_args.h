@@ -9,7 +9,7 @@
 struct carrel_error;
 
 /* What these commands take besides the options of `carrel run`. */
-struct living_args {
+struct sandbox_args {
     struct run_args run; /* first: its rows take it for their own */
     const char *name;
     const char *from;
@@ -26,10 +26,10 @@ struct living_args {
     char **words; /* those that are no options */
     size_t n_words;
 };
-void living_args_finish(struct living_args *args);
+void sandbox_args_finish(struct sandbox_args *args);
 
 /* A command: its own rows and those of `carrel run` that it shares, by name. */
-struct living_command {
+struct sandbox_command {
     const char *usage; /* "carrel ps ID [options]" */
     const char *help;
     const struct option_row *rows;
@@ -44,11 +44,11 @@ struct living_command {
  * Reads the command line. Returns 0 to go on, 1 when --help was answered, or a negative errno
  * with what is wrong.
  */
-int living_args_parse(struct living_args *args, const struct living_command *command, int argc,
-        char **argv, struct carrel_error *err);
+int sandbox_args_parse(struct sandbox_args *args, const struct sandbox_command *command,
+        int argc, char **argv, struct carrel_error *err);
 
-int living_take_name(void *target, const char *value, struct carrel_error *err);
+int sandbox_take_name(void *target, const char *value, struct carrel_error *err);
 int sandbox_take_from(void *target, const char *value, struct carrel_error *err);
-int living_take_label(void *target, const char *value, struct carrel_error *err);
-int living_take_lease(void *target, const char *value, struct carrel_error *err);
-int living_take_idle(void *target, const char *value, struct carrel_error *err);
+int sandbox_take_label(void *target, const char *value, struct carrel_error *err);
+int sandbox_take_lease(void *target, const char *value, struct carrel_error *err);
+int sandbox_take_idle(void *target, const char *value, struct carrel_error *err);

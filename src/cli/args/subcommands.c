@@ -43,7 +43,7 @@ int subcommands_run(const struct subcommands *set, int argc, char **argv)
     if (argc < 2) {
         (void)err_set(&err, -EINVAL, "no subcommand; try 'carrel %s %s', or 'carrel %s --help'",
                 set->command, set->first, set->command);
-        return fail_with(STATUS_FAILED, &err);
+        return report_error(STATUS_FAILED, &err);
     }
     if (strcmp(argv[1], "--help") == 0) {
         set->print_help();

@@ -108,11 +108,11 @@ static int clean_up(const struct cleanup_args *args, struct cleanup *cleanup)
 
     if (args->is_force && !args->is_all) {
         (void)err_set(&err, -EINVAL, "--force goes with --all: it is about living sandboxes");
-        return fail_with(STATUS_FAILED, &err);
+        return report_error(STATUS_FAILED, &err);
     }
     if (args->is_all && client_end_all(args->is_force, &err) < 0)
-        return fail_with(STATUS_FAILED, &err);
-    return cleanup_run(cleanup, &err) < 0 ? fail_with(STATUS_FAILED, &err) : 0;
+        return report_error(STATUS_FAILED, &err);
+    return cleanup_run(cleanup, &err) < 0 ? report_error(STATUS_FAILED, &err) : 0;
 }
 
 int cmd_cleanup(int argc, char **argv)

@@ -30,7 +30,7 @@ static const struct option_row rows[] = {
 
 /* One of the two words. */
 struct end {
-    struct file_place place;
+    struct file_ref ref;
     struct file_access access;
     bool is_stream;
 };
@@ -39,10 +39,10 @@ static int open_end(const struct files_args *args, const char *word, struct end 
         struct carrel_error *err)
 {
     *end = (struct end){ .access = FILE_ACCESS_INIT, .is_stream = strcmp(word, "-") == 0 };
-    int r = file_place_parse(word, &end->place, err);
-    if (r < 0 || !end->place.id[0])
+    int r = file_ref_parse(word, &end->ref, err);
+    if (r < 0 || !end->ref.id[0])
         return r;
-    r = client_file_access(end->place.id, &end->access, err);
+    r = client_file_access(end->ref.id, &end->access, err);
     end->access.has_user = args->has_user;
     end->access.uid = args->uid;
     end->access.gid = args->gid;
@@ -51,7 +51,7 @@ static int open_end(const struct files_args *args, const char *word, struct end 
 
 static bool is_inside(const struct end *end)
 {
-    return end->place.id[0];
+    return end->ref.id[0];
 }
 
 static void note(uint64_t n, const char *one, const char *many)
@@ -75,9 +75,8 @@ static int print(const struct files_count *count)
 static int copy(struct end *from, struct end *to, const struct files_args *args,
         struct files_count *count, struct carrel_error *err)
 {
-    const struct files_end source = { is_inside(from) ? &from->access : NULL,
-        from->place.path };
-    const struct files_end target = { is_inside(to) ? &to->access : NULL, to->place.path };
+    const struct files_end source = { is_inside(from) ? &from->access : NULL, from->ref.path };
+    const struct files_end target = { is_inside(to) ? &to->access : NULL, to->ref.path };
 
     if (!is_inside(from) && !is_inside(to))
         return err_set(err, -EINVAL,
@@ -86,7 +85,7 @@ static int copy(struct end *from, struct end *to, const struct files_args *args,
         return files_copy_stream(STDIN_FILENO, &target, &args->limits, count, err);
     if (to->is_stream)
         return files_read_whole(
-                &from->access, from->place.path, STDOUT_FILENO, &args->limits, err);
+                &from->access, from->ref.path, STDOUT_FILENO, &args->limits, err);
     return files_copy(&source, &target, &args->limits, count, err);
 }
 

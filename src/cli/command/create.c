@@ -18,19 +18,20 @@
 
 static const struct option_row rows[] = {
     { "name", "NAME", "what to call it besides its id; unique among the living",
-            .take = living_take_name },
-    { "label", "NAME=VALUE", "a label; may be given several times", .take = living_take_label },
+            .take = sandbox_take_name },
+    { "label", "NAME=VALUE", "a label; may be given several times",
+            .take = sandbox_take_label },
     { "from", "SNAPSHOT", "begin with the files of a snapshot", .take = sandbox_take_from },
     { "lease", "TIME|none", "end it after this long, unless renewed: 1h (default)",
-            .take = living_take_lease },
+            .take = sandbox_take_lease },
     { "idle", "TIME|none", "end it when nobody used it for this long: none (default)",
-            .take = living_take_idle },
+            .take = sandbox_take_idle },
 };
 
 static const char *const without[] = { "c", "stdin", "tty", "format", "output", "max-output",
     NULL };
 
-static const struct living_command command = {
+static const struct sandbox_command command = {
     .usage = "carrel create [options]",
     .help = "Makes a sandbox that stays, prints its id and returns. 'carrel exec ID -- "
             "PROGRAM'\n"
@@ -41,7 +42,7 @@ static const struct living_command command = {
     .without = without,
 };
 
-static int print_id(const struct living_args *args, const char *id)
+static int print_id(const struct sandbox_args *args, const char *id)
 {
     AUTO(buf_finish) struct buf text = BUF_INIT(4096);
     struct json json = { .out = &text };
@@ -66,7 +67,7 @@ static NO_INLINE char *find_own_program(void)
     return own ? strdup(own) : NULL;
 }
 
-static int create(struct living_args *args)
+static int create(struct sandbox_args *args)
 {
     struct carrel_error err = { 0 };
     char id[REGISTRY_WORD_MAX + 1];
@@ -123,16 +124,16 @@ static int create_from_words(void *arg)
 {
     const struct words *given = arg;
     struct carrel_error err = { 0 };
-    struct living_args args = { 0 };
+    struct sandbox_args args = { 0 };
     char **words = given->list;
 
     int r = copy_words(given->n, given->list, &words, &err);
     if (r == 0)
-        r = living_args_parse(&args, &command, given->n, words, &err);
+        r = sandbox_args_parse(&args, &command, given->n, words, &err);
     int status = r < 0   ? report_fail(args.run.is_json, &err)
                  : r > 0 ? report_finish(0)
                          : create(&args);
-    living_args_finish(&args);
+    sandbox_args_finish(&args);
     return status;
 }
 

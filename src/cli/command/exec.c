@@ -16,13 +16,13 @@
 
 static const struct option_row exec_rows[] = {
     OPTION_FLAG("detach", "print its number and return; 'carrel attach' goes on with it",
-            struct living_args, is_detached),
+            struct sandbox_args, is_detached),
 };
 
 static const char *const exec_shared[] = { "c", "timeout", "max-output", "env", "env-file",
     "cwd", "user", "stdin", "tty", "json", "format", "output", "quiet", "help", NULL };
 
-static const struct living_command exec_command = {
+static const struct sandbox_command exec_command = {
     .usage = "carrel exec [options] ID [options] -- PROGRAM [ARG...]",
     .help = "Runs a program in a sandbox that 'carrel create' made. Output, exit status and\n"
             "result are as with 'carrel run'. The program ends with this command, unless it\n"
@@ -38,7 +38,7 @@ static const struct living_command exec_command = {
 static const char *const attach_shared[] = { "max-output", "stdin", "tty", "json", "format",
     "output", "quiet", "help", NULL };
 
-static const struct living_command attach_command = {
+static const struct sandbox_command attach_command = {
     .usage = "carrel attach ID PROCESS [options]",
     .help = "Goes on with a detached program: prints what it wrote so far (of much, head and\n"
             "tail), then what comes, and exits with its status. Ctrl-C leaves it running.",
@@ -68,7 +68,7 @@ static int join_it(void *context, const struct carrel_run_options *options,
     return client_attach(verb->sandbox, verb->process, options, out, err);
 }
 
-static int detach(struct living_args *args, struct living *sandbox)
+static int detach(struct sandbox_args *args, struct living *sandbox)
 {
     struct carrel_error err = { 0 };
     struct carrel_run_options *o = &args->run.options;
@@ -81,7 +81,7 @@ static int detach(struct living_args *args, struct living *sandbox)
     o->rows = 24;
     o->cols = 80;
     if (client_detach(sandbox, o, &process, &err) < 0)
-        return run_fail(&args->run, &err);
+        return program_fail(&args->run, &err);
     client_note(sandbox, note);
     program_print_note(&args->run, note);
     if (!args->run.is_json) {
@@ -95,14 +95,14 @@ static int detach(struct living_args *args, struct living *sandbox)
     return report_print_json(&text, 0);
 }
 
-static int execute(struct living_args *args)
+static int execute(struct sandbox_args *args)
 {
     struct carrel_error err = { 0 };
     AUTO(living_free) struct living *sandbox = NULL;
 
     if (living_open(args->words[0], &sandbox, &err) < 0) {
         err.code = -EINVAL; /* it is not the program that is missing */
-        return run_fail(&args->run, &err);
+        return program_fail(&args->run, &err);
     }
     struct verb verb = { .sandbox = sandbox };
     return args->is_detached ? detach(args, sandbox)
@@ -110,7 +110,7 @@ static int execute(struct living_args *args)
 }
 
 /* There is no result yet, nor output: what is said about them is for who attaches. */
-static int check_detached(const struct living_args *args, struct carrel_error *err)
+static int check_detached(const struct sandbox_args *args, struct carrel_error *err)
 {
     const char *option = args->run.output      ? "--output"
                          : args->run.is_capped ? "--max-output"
@@ -126,19 +126,19 @@ static int check_detached(const struct living_args *args, struct carrel_error *e
 int cmd_exec(int argc, char **argv)
 {
     struct carrel_error err = { 0 };
-    struct living_args args;
+    struct sandbox_args args;
 
-    int r = living_args_parse(&args, &exec_command, argc, argv, &err);
+    int r = sandbox_args_parse(&args, &exec_command, argc, argv, &err);
     if (r == 0)
         r = check_detached(&args, &err);
-    int status = r < 0   ? run_refuse(&args.run, argc, argv, &err)
+    int status = r < 0   ? program_refuse(&args.run, argc, argv, &err)
                  : r > 0 ? report_finish(0)
                          : execute(&args);
-    living_args_finish(&args);
+    sandbox_args_finish(&args);
     return status;
 }
 
-static int join(struct living_args *args)
+static int join(struct sandbox_args *args)
 {
     struct carrel_error err = { 0 };
     AUTO(living_free) struct living *sandbox = NULL;
@@ -153,7 +153,7 @@ static int join(struct living_args *args)
     else if (living_open(args->words[0], &sandbox, &err) < 0)
         err.code = -EINVAL;
     if (err.code < 0)
-        return run_fail(&args->run, &err);
+        return program_fail(&args->run, &err);
     verb.sandbox = sandbox;
     verb.process = (uint32_t)process;
     return run_program_by(&args->run, join_it, &verb);
@@ -162,12 +162,12 @@ static int join(struct living_args *args)
 int cmd_attach(int argc, char **argv)
 {
     struct carrel_error err = { 0 };
-    struct living_args args;
+    struct sandbox_args args;
 
-    int r = living_args_parse(&args, &attach_command, argc, argv, &err);
-    int status = r < 0   ? run_refuse(&args.run, argc, argv, &err)
+    int r = sandbox_args_parse(&args, &attach_command, argc, argv, &err);
+    int status = r < 0   ? program_refuse(&args.run, argc, argv, &err)
                  : r > 0 ? report_finish(0)
                          : join(&args);
-    living_args_finish(&args);
+    sandbox_args_finish(&args);
     return status;
 }

@@ -130,14 +130,14 @@ static int run_mv(const struct files_args *args, char **words, int n)
 {
     struct carrel_error err = { 0 };
     struct file_access access = FILE_ACCESS_INIT;
-    struct file_place from;
-    struct file_place to;
+    struct file_ref from;
+    struct file_ref to;
     const char *path = NULL;
 
     (void)n;
-    int r = file_place_inside(words[0], &from, &err);
+    int r = file_ref_inside(words[0], &from, &err);
     if (r == 0)
-        r = file_place_inside(words[1], &to, &err);
+        r = file_ref_inside(words[1], &to, &err);
     if (r == 0 && strcmp(from.id, to.id) != 0)
         r = err_set(&err, -EXDEV,
                 "the two are not in the same sandbox; 'carrel cp' goes from one to another");
@@ -146,7 +146,7 @@ static int run_mv(const struct files_args *args, char **words, int n)
     if (r == 0)
         r = files_move(&access, path, to.path, args->no_replace, &err);
     file_access_close(&access);
-    return r < 0 ? fail_with(STATUS_FAILED, &err) : 0;
+    return r < 0 ? report_error(STATUS_FAILED, &err) : 0;
 }
 
 int cmd_mv(int argc, char **argv)

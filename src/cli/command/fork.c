@@ -15,7 +15,7 @@
 #include <string.h>
 
 struct fork_args {
-    struct living_args sandbox; /* first: the shared rows take it for their own */
+    struct sandbox_args sandbox; /* first: the shared rows take it for their own */
     uint64_t n;
     bool inherits_env;
 };
@@ -34,14 +34,14 @@ static int take_count(void *target, const char *value, struct carrel_error *err)
 static const struct option_row fork_rows[] = {
     { "n", "N", "how many: 1 (default)", .take = take_count },
     { "label", "NAME=VALUE", "labels instead of those of the first one",
-            .take = living_take_label },
+            .take = sandbox_take_label },
     ROW("inherit-env", "its programs get the variables that were given with 'create --env'",
             inherits_env),
     ROW("json", "print JSON, and nothing else", sandbox.run.is_json),
     ROW("help", "this text", sandbox.run.wants_help),
 };
 
-static const struct living_command fork_command = {
+static const struct sandbox_command fork_command = {
     .usage = "carrel fork ID [-n N] [options]",
     .help = "Makes sandboxes that begin with the files of ID as they are now, and prints "
             "their\n"
@@ -125,7 +125,7 @@ static int fork_it(struct fork_args *args, struct carrel_error *err)
     if (!births.json)
         return r;
     int status = print_all(&text, &births.receipts);
-    return r < 0 && status == 0 ? fail_with(STATUS_FAILED, err) : status;
+    return r < 0 && status == 0 ? report_error(STATUS_FAILED, err) : status;
 }
 
 int cmd_fork(int argc, char **argv)
@@ -133,22 +133,22 @@ int cmd_fork(int argc, char **argv)
     struct carrel_error err = { 0 };
     struct fork_args args = { 0 };
 
-    int r = living_args_parse(&args.sandbox, &fork_command, argc, argv, &err);
+    int r = sandbox_args_parse(&args.sandbox, &fork_command, argc, argv, &err);
     int status = r == 0 ? fork_it(&args, &err) : 0;
     if (r < 0 || status < 0)
         status = report_fail(args.sandbox.run.is_json, &err);
-    living_args_finish(&args.sandbox);
+    sandbox_args_finish(&args.sandbox);
     return report_finish(status);
 }
 
 /* --- snapshots --- */
 
 static const struct option_row plain_rows[] = {
-    OPTION_FLAG("json", "print JSON, and nothing else", struct living_args, run.is_json),
-    OPTION_FLAG("help", "this text", struct living_args, run.wants_help),
+    OPTION_FLAG("json", "print JSON, and nothing else", struct sandbox_args, run.is_json),
+    OPTION_FLAG("help", "this text", struct sandbox_args, run.wants_help),
 };
 
-static const struct living_command snapshot_command = {
+static const struct sandbox_command snapshot_command = {
     .usage = "carrel snapshot ID NAME | carrel snapshot rm NAME",
     .help = "Names the files of a sandbox as they are now; 'carrel create --from NAME' begins\n"
             "with them. While nothing runs in it that costs the same however much was\n"
@@ -160,14 +160,14 @@ static const struct living_command snapshot_command = {
     .max_words = 2,
 };
 
-static const struct living_command snapshots_command = {
+static const struct sandbox_command snapshots_command = {
     .usage = "carrel snapshots [options]",
     .help = "Lists the snapshots there are.",
     .rows = plain_rows,
     .n_rows = ARRAY_LEN(plain_rows),
 };
 
-static int take_snapshot(const struct living_args *args, struct carrel_error *err)
+static int take_snapshot(const struct sandbox_args *args, struct carrel_error *err)
 {
     AUTO(living_free) struct living *sandbox = NULL;
     AUTO(buf_finish) struct buf text = BUF_INIT(4096);
@@ -192,7 +192,7 @@ static int take_snapshot(const struct living_args *args, struct carrel_error *er
     return report_print_json(&text, 0);
 }
 
-static int remove_snapshot(const struct living_args *args, struct carrel_error *err)
+static int remove_snapshot(const struct sandbox_args *args, struct carrel_error *err)
 {
     AUTO(buf_finish) struct buf text = BUF_INIT(4096);
     struct json json = { .out = &text };
@@ -209,16 +209,16 @@ static int remove_snapshot(const struct living_args *args, struct carrel_error *
 int cmd_snapshot(int argc, char **argv)
 {
     struct carrel_error err = { 0 };
-    struct living_args args;
+    struct sandbox_args args;
 
-    int r = living_args_parse(&args, &snapshot_command, argc, argv, &err);
+    int r = sandbox_args_parse(&args, &snapshot_command, argc, argv, &err);
     if (r == 0)
         r = strcmp(args.words[0], "rm") == 0 ? remove_snapshot(&args, &err)
                                              : take_snapshot(&args, &err);
     else if (r > 0)
         r = 0;
     int status = r < 0 ? report_fail(args.run.is_json, &err) : report_finish(r);
-    living_args_finish(&args);
+    sandbox_args_finish(&args);
     return status;
 }
 
@@ -247,7 +247,7 @@ static int add_object(const struct snapshot_view *view, void *context)
     return 0;
 }
 
-static int list_snapshots(const struct living_args *args, struct carrel_error *err)
+static int list_snapshots(const struct sandbox_args *args, struct carrel_error *err)
 {
     AUTO(buf_finish) struct buf text = BUF_INIT(16U << 20);
     struct json json = { .out = &text };
@@ -269,14 +269,14 @@ static int list_snapshots(const struct living_args *args, struct carrel_error *e
 int cmd_snapshots(int argc, char **argv)
 {
     struct carrel_error err = { 0 };
-    struct living_args args;
+    struct sandbox_args args;
 
-    int r = living_args_parse(&args, &snapshots_command, argc, argv, &err);
+    int r = sandbox_args_parse(&args, &snapshots_command, argc, argv, &err);
     if (r == 0)
         r = list_snapshots(&args, &err);
     else if (r > 0)
         r = 0;
     int status = r < 0 ? report_fail(args.run.is_json, &err) : report_finish(r);
-    living_args_finish(&args);
+    sandbox_args_finish(&args);
     return status;
 }

@@ -256,7 +256,7 @@ static int verb_rm(const struct image_args *args)
     for (size_t i = 0; i < args->n_words; i++) {
         struct carrel_error err = { 0 };
         if (image_remove(args->state, args->words[i], &err) < 0) {
-            (void)fail_with(STATUS_FAILED, &err);
+            (void)report_error(STATUS_FAILED, &err);
             first = first.code < 0 ? first : err;
             continue;
         }

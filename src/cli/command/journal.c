@@ -122,7 +122,7 @@ static void print_verb_help(const struct verb *verb)
 
 void journal_asked_finish(struct journal_asked asked)
 {
-    journal_place_finish(asked.place);
+    journal_ref_finish(asked.ref);
     journals_close(asked.journals);
 }
 
@@ -133,16 +133,16 @@ int journal_ask(
 
     int r = journals_open(&asked->journals, err);
     if (r == 0)
-        r = journals_find(asked->journals, args->words[0], &asked->place, err);
+        r = journals_find(asked->journals, args->words[0], &asked->ref, err);
     if (r < 0)
         return r;
-    if (asked->place.fd < 0)
-        return err_set(err, -ENOENT, "the journal of run '%s' %s", asked->place.run,
-                asked->place.entry->is_pruned ? "was pruned"
-                                              : "is not there; the index knows the run");
-    asked->known = (struct journal_known){ .is_index = asked->place.is_index };
-    if (asked->place.run[0])
-        asked->known = journal_run_known(asked->place.run, asked->place.entry);
+    if (asked->ref.fd < 0)
+        return err_set(err, -ENOENT, "the journal of run '%s' %s", asked->ref.run,
+                asked->ref.entry->is_pruned ? "was pruned"
+                                            : "is not there; the index knows the run");
+    asked->known = (struct journal_known){ .is_index = asked->ref.is_index };
+    if (asked->ref.run[0])
+        asked->known = journal_run_known(asked->ref.run, asked->ref.entry);
     r = journals_trust(args->key, &asked->trust, err);
     if (r > 0)
         asked->known.trust = &asked->trust;
@@ -153,12 +153,12 @@ int journal_asked_judge(const struct journal_asked *asked, struct journal_reader
         struct journal_verdict *out, struct carrel_error *err)
 {
     journal_reader_judge(reader, out);
-    if (!asked->place.run[0])
+    if (!asked->ref.run[0])
         return 0;
-    journal_run_judge(asked->place.entry, out);
+    journal_run_judge(asked->ref.entry, out);
     if (out->state != JOURNAL_UNSEALED || !out->chain.is_sealed)
         return 0;
-    return journals_verify(&asked->place, asked->known.trust, out, err); /* has a later index */
+    return journals_verify(&asked->ref, asked->known.trust, out, err); /* has a later index */
 }
 
 static int run_verb(size_t index, int argc, char **argv)

@@ -34,7 +34,7 @@ int journal_verb_keygen(const struct journal_args *args);
 /* Opens the journal that args->words[0] names, ready to be read and checked. */
 struct journal_asked {
     struct journals *journals;
-    struct journal_place place;
+    struct journal_ref ref;
     struct journal_trust trust;
     struct journal_known known;
 };

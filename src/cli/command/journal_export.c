@@ -103,7 +103,7 @@ static int refuse(const struct journal_args *args, const struct journal_verdict 
 
 int journal_verb_export(const struct journal_args *args)
 {
-    AUTO(journal_asked_finish) struct journal_asked asked = { .place.fd = -1 };
+    AUTO(journal_asked_finish) struct journal_asked asked = { .ref.fd = -1 };
     struct journal_verdict verdict;
     struct journal_line line;
     struct carrel_error err = { 0 };
@@ -112,7 +112,7 @@ int journal_verb_export(const struct journal_args *args)
     if (journal_ask(args, &asked, &err) < 0)
         return report_fail(args->is_json, &err);
     AUTO(journal_reader_finish)
-    struct journal_reader reader = journal_reader_of(asked.place.fd, &asked.known);
+    struct journal_reader reader = journal_reader_of(asked.ref.fd, &asked.known);
     do
         r = journal_reader_next(&reader, &line, &err);
     while (r > 0);
@@ -127,10 +127,10 @@ int journal_verb_export(const struct journal_args *args)
                 "use --output");
         return report_fail(args->is_json, &err);
     }
-    r = args->output ? export_to_file(args, asked.place.fd, &verdict, &err)
-                     : copy(args, asked.place.fd, &verdict, stdout, &err);
+    r = args->output ? export_to_file(args, asked.ref.fd, &verdict, &err)
+                     : copy(args, asked.ref.fd, &verdict, stdout, &err);
     if (r < 0)
-        return fail_with(STATUS_FAILED, &err);
+        return report_error(STATUS_FAILED, &err);
     return verdict.state == JOURNAL_BAD ? STATUS_BAD : 0;
 }
 

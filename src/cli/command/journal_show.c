@@ -112,7 +112,7 @@ int journal_verb_list(const struct journal_args *args)
         (void)err_set(&err, -EBADMSG,
                 "record %" PRIu64 " of the index is bad: %s; only what is before it is listed",
                 index->bad_record, index->why);
-        status = fail_with(STATUS_BAD, &err);
+        status = report_error(STATUS_BAD, &err);
     }
     if (args->is_json)
         return print_list_json(journals, status);
@@ -257,20 +257,20 @@ static int show_end(const struct journal_args *args, const struct journal_verdic
 
 int journal_verb_show(const struct journal_args *args)
 {
-    AUTO(journal_asked_finish) struct journal_asked asked = { .place.fd = -1 };
+    AUTO(journal_asked_finish) struct journal_asked asked = { .ref.fd = -1 };
     struct show show = { .args = args, .is_first = true };
     struct journal_verdict verdict;
     struct carrel_error err = { 0 };
 
     if (journal_ask(args, &asked, &err) < 0)
         return report_fail(args->is_json, &err);
-    AUTO(fd_close) int watch = args->is_followed ? watch_file(asked.place.fd, &err) : -1;
+    AUTO(fd_close) int watch = args->is_followed ? watch_file(asked.ref.fd, &err) : -1;
     if (args->is_followed && watch < 0)
         return report_fail(args->is_json, &err);
     AUTO(journal_reader_finish)
-    struct journal_reader reader = journal_reader_of(asked.place.fd, &asked.known);
+    struct journal_reader reader = journal_reader_of(asked.ref.fd, &asked.known);
     if (args->is_json && !args->is_followed)
-        printf("{\"run\":\"%s\",\"journal\":[", asked.place.run);
+        printf("{\"run\":\"%s\",\"journal\":[", asked.ref.run);
     if (show_records(&show, &reader, watch, &err) < 0 ||
             journal_asked_judge(&asked, &reader, &verdict, &err) < 0)
         return report_fail(args->is_json, &err);

@@ -175,12 +175,12 @@ static void tell_index(struct tally *tally, const struct journal_verdict *verdic
 
 static int verify_run(struct tally *tally, const char *run, struct carrel_error *err)
 {
-    AUTO(journal_place_finish) struct journal_place place = { .fd = -1 };
+    AUTO(journal_ref_finish) struct journal_ref ref = { .fd = -1 };
     struct journal_verdict verdict = { 0 };
 
-    int r = journals_open_run(tally->journals, run, &place, err);
+    int r = journals_open_run(tally->journals, run, &ref, err);
     if (r == 0)
-        r = journals_verify(&place, tally->trust, &verdict, err);
+        r = journals_verify(&ref, tally->trust, &verdict, err);
     return r < 0 ? r : tell(tally, run, &verdict, err);
 }
 
@@ -214,19 +214,19 @@ static int verify_all(struct tally *tally, struct carrel_error *err)
 
 static int verify_word(struct tally *tally, const char *word, struct carrel_error *err)
 {
-    AUTO(journal_place_finish) struct journal_place place = { .fd = -1 };
+    AUTO(journal_ref_finish) struct journal_ref ref = { .fd = -1 };
     struct journal_verdict verdict = { 0 };
     char shown[1024];
 
-    int r = journals_find(tally->journals, word, &place, err);
+    int r = journals_find(tally->journals, word, &ref, err);
     if (r < 0)
         return r;
-    r = journals_verify(&place, tally->trust, &verdict, err);
+    r = journals_verify(&ref, tally->trust, &verdict, err);
     if (r < 0)
         return err_wrap(err, r, "verify '%s'", word);
     (void)str_escape(word, strlen(word), shown, sizeof(shown));
-    if (!place.is_index)
-        return tell(tally, place.run[0] ? place.run : shown, &verdict, err);
+    if (!ref.is_index)
+        return tell(tally, ref.run[0] ? ref.run : shown, &verdict, err);
     if (tally->args->is_json)
         json_object(&tally->json, NULL);
     tell_index(tally, &verdict);

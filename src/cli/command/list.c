@@ -223,5 +223,5 @@ int cmd_list(int argc, char **argv)
     if (at >= 0 && at < argc)
         at = err_set(&err, -EINVAL, "list takes no arguments, only options: '%s'",
                 str_escape(argv[at], strlen(argv[at]), shown, sizeof(shown)));
-    return at < 0 ? fail_with(STATUS_FAILED, &err) : list_all(&args);
+    return at < 0 ? report_error(STATUS_FAILED, &err) : list_all(&args);
 }

@@ -338,5 +338,5 @@ int cmd_probe(int argc, char **argv)
         return r == 0 ? 0 : 1;
     }
     (void)err_set(&err, -EINVAL, "probe: this command is a part of 'carrel test'");
-    return fail_with(STATUS_FAILED, &err);
+    return report_error(STATUS_FAILED, &err);
 }

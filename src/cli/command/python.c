@@ -41,10 +41,11 @@ int cmd_python(int argc, char **argv)
     if (args.run.wants_help) {
         print_help();
     } else if (r < 0) {
-        status = run_refuse(&args.run, argc, argv, &err);
+        status = program_refuse(&args.run, argc, argv, &err);
     } else {
         r = python_args_load(&args, &err);
-        status = r < 0 ? run_fail(&args.run, &err) : run_program_by(&args.run, execute, &args);
+        status = r < 0 ? program_fail(&args.run, &err)
+                       : run_program_by(&args.run, execute, &args);
     }
     python_args_finish(&args);
     return status;

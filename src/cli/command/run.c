@@ -152,10 +152,10 @@ static int fail_run(const struct run_args *args, int status, const struct carrel
         (void)write_result(args, result, &second); /* the first failure is the one to report */
     }
     carrel_run_result_free(result);
-    return fail_with(status, err);
+    return report_error(status, err);
 }
 
-int run_fail(const struct run_args *args, const struct carrel_error *err)
+int program_fail(const struct run_args *args, const struct carrel_error *err)
 {
     return fail_run(args, status_of_error(err), err);
 }
@@ -203,7 +203,7 @@ int run_program_by(struct run_args *args, run_verb *verb, void *context)
     int status = carrel_run_result_status(result);
     r = write_result(args, result, &err);
     if (r < 0)
-        status = fail_with(STATUS_FAILED, &err);
+        status = report_error(STATUS_FAILED, &err);
     print_summary(args, result);
     carrel_run_result_free(result);
     return status;
@@ -220,7 +220,7 @@ static bool asks_for_json(int argc, char **argv)
     return false;
 }
 
-int run_refuse(struct run_args *args, int argc, char **argv, const struct carrel_error *err)
+int program_refuse(struct run_args *args, int argc, char **argv, const struct carrel_error *err)
 {
     args->is_json = asks_for_json(argc, argv);
     return fail_run(args, STATUS_FAILED, err);
@@ -236,7 +236,7 @@ int cmd_run(int argc, char **argv)
     if (args.wants_help) {
         print_help();
     } else if (r < 0) {
-        status = run_refuse(&args, argc, argv, &err);
+        status = program_refuse(&args, argc, argv, &err);
     } else {
         status = run_program(&args);
     }

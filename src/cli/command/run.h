@@ -18,7 +18,8 @@ int run_program_by(struct run_args *args, run_verb *verb, void *context);
 void program_print_note(const struct run_args *args, const char *note);
 
 /* Reports a failure as the options say, before there was a run. Returns the exit status. */
-int run_fail(const struct run_args *args, const struct carrel_error *err);
+int program_fail(const struct run_args *args, const struct carrel_error *err);
 
 /* For a command line that was not understood: says so, also in JSON if one word asks for it. */
-int run_refuse(struct run_args *args, int argc, char **argv, const struct carrel_error *err);
+int program_refuse(
+        struct run_args *args, int argc, char **argv, const struct carrel_error *err);

@@ -121,7 +121,7 @@ static int list(const struct runs_args *args)
     struct json json = { .out = &text };
 
     if (runs_list(&all, &err) < 0)
-        return fail_with(STATUS_FAILED, &err);
+        return report_error(STATUS_FAILED, &err);
     if (!args->report.is_json) {
         if (all.n > 0)
             printf("%-18s  %-19s  %-12s  %-14s  %6s  %7s  %s\n", "RUN", "BEGAN (UTC)",
@@ -176,7 +176,7 @@ static int show_json(const struct run_entry *entry)
     if (r == 0)
         r = runs_result(entry->key, &result, &err);
     if (r < 0)
-        return fail_with(STATUS_FAILED, &err);
+        return report_error(STATUS_FAILED, &err);
     if (result.len > 0)
         json_raw(&json, "result", result.data, result.len);
     else
@@ -205,7 +205,7 @@ static int show_text(const struct run_entry *entry)
     printf("command   %s\n", argv_text(entry, words, sizeof(words)));
     (void)puts("files");
     if (runs_files(entry->key, dir, sizeof(dir), print_file, NULL, &err) < 0)
-        return fail_with(STATUS_FAILED, &err);
+        return report_error(STATUS_FAILED, &err);
     printf("in        %s\n", dir);
     return report_finish(0);
 }
@@ -217,10 +217,10 @@ static int show(const struct runs_args *args, const char *name)
 
     if (!name) {
         (void)err_set(&err, -EINVAL, "which run? expected 'carrel runs show RUN'");
-        return fail_with(STATUS_FAILED, &err);
+        return report_error(STATUS_FAILED, &err);
     }
     if (runs_find(name, &entry, &err) < 0)
-        return fail_with(STATUS_FAILED, &err);
+        return report_error(STATUS_FAILED, &err);
     return args->report.is_json ? show_json(&entry) : show_text(&entry);
 }
 
@@ -255,12 +255,12 @@ static int prune(const struct runs_args *args)
     if (!args->has_age && !args->has_keep) {
         (void)err_set(
                 &err, -EINVAL, "which runs? expected --older-than TIME, --keep N, or both");
-        return fail_with(STATUS_FAILED, &err);
+        return report_error(STATUS_FAILED, &err);
     }
     json_object(&removal.json, NULL);
     json_array(&removal.json, "removed");
     if (runs_prune(&what, &err) < 0)
-        return fail_with(STATUS_FAILED, &err);
+        return report_error(STATUS_FAILED, &err);
     json_end_array(&removal.json);
     json_end_object(&removal.json);
     return args->report.is_json ? report_print_json(&text, 0) : report_finish(0);
@@ -279,7 +279,7 @@ int cmd_runs(int argc, char **argv)
         n = err_set(&err, -EINVAL, "unexpected word '%s'; see 'carrel runs --help'",
                 str_escape(words[2], strlen(words[2]), shown, sizeof(shown)));
     if (n < 0)
-        return fail_with(STATUS_FAILED, &err);
+        return report_error(STATUS_FAILED, &err);
     if (args.report.wants_help) {
         (void)puts(help);
         options_print(rows, ARRAY_LEN(rows));
@@ -293,5 +293,5 @@ int cmd_runs(int argc, char **argv)
         return prune(&args);
     (void)err_set(&err, -EINVAL, "'%s' is not one of list, show, prune",
             str_escape(words[0], strlen(words[0]), shown, sizeof(shown)));
-    return fail_with(STATUS_FAILED, &err);
+    return report_error(STATUS_FAILED, &err);
 }

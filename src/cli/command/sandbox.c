@@ -14,10 +14,10 @@
 #include <string.h>
 
 #define JSON_ROW                                                                               \
-    OPTION_FLAG("json", "print JSON, and nothing else", struct living_args, run.is_json)
-#define HELP_ROW OPTION_FLAG("help", "this text", struct living_args, run.wants_help)
+    OPTION_FLAG("json", "print JSON, and nothing else", struct sandbox_args, run.is_json)
+#define HELP_ROW OPTION_FLAG("help", "this text", struct sandbox_args, run.wants_help)
 
-static struct living_args *args_of(void *target)
+static struct sandbox_args *args_of(void *target)
 {
     return target;
 }
@@ -52,8 +52,8 @@ static const struct option_row plain_rows[] = { JSON_ROW, HELP_ROW };
 
 static const struct option_row renew_rows[] = {
     { "lease", "TIME|none", "it ends this long from now, unless renewed again",
-            .take = living_take_lease },
-    { "idle", "TIME|none", "and when nobody used it for this long", .take = living_take_idle },
+            .take = sandbox_take_lease },
+    { "idle", "TIME|none", "and when nobody used it for this long", .take = sandbox_take_idle },
     HELP_ROW,
 };
 
@@ -65,13 +65,13 @@ static const struct option_row update_rows[] = {
 };
 
 static const struct option_row destroy_rows[] = {
-    OPTION_FLAG("all", "every sandbox of this user", struct living_args, is_all),
-    OPTION_FLAG("force", "kill the keeper of one that does not answer", struct living_args,
+    OPTION_FLAG("all", "every sandbox of this user", struct sandbox_args, is_all),
+    OPTION_FLAG("force", "kill the keeper of one that does not answer", struct sandbox_args,
             is_force),
     HELP_ROW,
 };
 
-static int ps(struct living_args *args, struct living *sandbox, struct carrel_error *err)
+static int ps(struct sandbox_args *args, struct living *sandbox, struct carrel_error *err)
 {
     AUTO(buf_finish) struct buf json = BUF_INIT(64U << 20);
 
@@ -80,10 +80,10 @@ static int ps(struct living_args *args, struct living *sandbox, struct carrel_er
         return r;
     if (args->run.is_json)
         return report_print_json(&json, 0);
-    return living_print_processes(&json, err);
+    return sandbox_print_processes(&json, err);
 }
 
-static int inspect(struct living_args *args, struct living *sandbox, struct carrel_error *err)
+static int inspect(struct sandbox_args *args, struct living *sandbox, struct carrel_error *err)
 {
     AUTO(buf_finish) struct buf json = BUF_INIT(64U << 20);
 
@@ -93,7 +93,7 @@ static int inspect(struct living_args *args, struct living *sandbox, struct carr
 }
 
 static int send_signal(
-        struct living_args *args, struct living *sandbox, struct carrel_error *err)
+        struct sandbox_args *args, struct living *sandbox, struct carrel_error *err)
 {
     uint64_t process;
 
@@ -106,7 +106,7 @@ static int send_signal(
     return client_signal(sandbox, (uint32_t)process, number, err);
 }
 
-static int renew(struct living_args *args, struct living *sandbox, struct carrel_error *err)
+static int renew(struct sandbox_args *args, struct living *sandbox, struct carrel_error *err)
 {
     uint64_t lease_ms = args->has_idle ? 0 : CLIENT_LEASE_MS;
     uint64_t idle_ms = 0;
@@ -118,19 +118,20 @@ static int renew(struct living_args *args, struct living *sandbox, struct carrel
     return living_renew(sandbox, lease_ms, idle_ms, err);
 }
 
-static int pause_it(struct living_args *args, struct living *sandbox, struct carrel_error *err)
+static int pause_it(struct sandbox_args *args, struct living *sandbox, struct carrel_error *err)
 {
     (void)args;
     return living_pause(sandbox, err);
 }
 
-static int resume_it(struct living_args *args, struct living *sandbox, struct carrel_error *err)
+static int resume_it(
+        struct sandbox_args *args, struct living *sandbox, struct carrel_error *err)
 {
     (void)args;
     return living_resume(sandbox, err);
 }
 
-static int update(struct living_args *args, struct living *sandbox, struct carrel_error *err)
+static int update(struct sandbox_args *args, struct living *sandbox, struct carrel_error *err)
 {
     if (!args->limit[LIMIT_MEMORY] && !args->limit[LIMIT_CPU] && !args->limit[LIMIT_PIDS])
         return err_set(err, -EINVAL, "nothing to change: give --memory, --cpu or --pids");
@@ -140,8 +141,8 @@ static int update(struct living_args *args, struct living *sandbox, struct carre
 enum { PS, INSPECT, SIGNAL, RENEW, PAUSE, RESUME, UPDATE };
 
 static const struct {
-    struct living_command command;
-    int (*run)(struct living_args *args, struct living *sandbox, struct carrel_error *err);
+    struct sandbox_command command;
+    int (*run)(struct sandbox_args *args, struct living *sandbox, struct carrel_error *err);
 } commands[] = {
     [PS] = { { .usage = "carrel ps ID [options]",
                      .help = "Lists the processes of a sandbox, as it numbers them. PROCESS is "
@@ -204,10 +205,10 @@ static const struct {
 static int run_command(size_t which, int argc, char **argv)
 {
     struct carrel_error err = { 0 };
-    struct living_args args;
+    struct sandbox_args args;
     AUTO(living_free) struct living *sandbox = NULL;
 
-    int r = living_args_parse(&args, &commands[which].command, argc, argv, &err);
+    int r = sandbox_args_parse(&args, &commands[which].command, argc, argv, &err);
     int status = 0;
     if (r == 0) {
         r = living_open(args.words[0], &sandbox, &err);
@@ -216,7 +217,7 @@ static int run_command(size_t which, int argc, char **argv)
         status = r > 0 ? r : 0;
     }
     status = r < 0 ? report_fail(args.run.is_json, &err) : report_finish(status);
-    living_args_finish(&args);
+    sandbox_args_finish(&args);
     return status;
 }
 
@@ -257,7 +258,7 @@ int cmd_update(int argc, char **argv)
 
 /* --- destroy --- */
 
-static const struct living_command destroy_command = {
+static const struct sandbox_command destroy_command = {
     .usage = "carrel destroy ID... | --all [options]",
     .help = "Ends sandboxes and everything in them, at once. Work in a git workspace is kept,\n"
             "or done with as --on-success said when the sandbox was created.",
@@ -274,7 +275,7 @@ static void report_failure(const char *word, const struct carrel_error *err)
 
     (void)err_set(&named, err->code, "%s: %s",
             str_escape(word, strlen(word), shown, sizeof(shown)), err->message);
-    (void)fail_with(STATUS_FAILED, &named);
+    (void)report_error(STATUS_FAILED, &named);
 }
 
 /* A word that was given twice means one sandbox, which ends once. */
@@ -292,7 +293,7 @@ static size_t drop_repeated(char **words, size_t n)
     return kept;
 }
 
-static int destroy_these(const struct living_args *args, struct carrel_error *err)
+static int destroy_these(const struct sandbox_args *args, struct carrel_error *err)
 {
     AUTO(buf_finish) struct buf summary = BUF_INIT(1U << 20);
     const size_t n = drop_repeated(args->words, args->n_words);
@@ -313,7 +314,7 @@ static int destroy_these(const struct living_args *args, struct carrel_error *er
     return r;
 }
 
-static int destroy(const struct living_args *args, struct carrel_error *err)
+static int destroy(const struct sandbox_args *args, struct carrel_error *err)
 {
     if (args->is_all && args->n_words > 0)
         return err_set(err, -EINVAL, "--all and the name of a sandbox exclude each other");
@@ -325,12 +326,12 @@ static int destroy(const struct living_args *args, struct carrel_error *err)
 int cmd_destroy(int argc, char **argv)
 {
     struct carrel_error err = { 0 };
-    struct living_args args;
+    struct sandbox_args args;
 
-    int r = living_args_parse(&args, &destroy_command, argc, argv, &err);
+    int r = sandbox_args_parse(&args, &destroy_command, argc, argv, &err);
     if (r == 0)
         r = destroy(&args, &err);
-    int status = r < 0 ? fail_with(STATUS_FAILED, &err) : report_finish(0);
-    living_args_finish(&args);
+    int status = r < 0 ? report_error(STATUS_FAILED, &err) : report_finish(0);
+    sandbox_args_finish(&args);
     return status;
 }

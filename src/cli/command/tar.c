@@ -41,7 +41,7 @@ static int run_export(const struct files_args *args, char **words, int n)
         r = files_export(&access, path, STDOUT_FILENO, &args->limits, &count, &err);
     file_access_close(&access);
     if (r < 0)
-        return fail_with(STATUS_FAILED, &err);
+        return report_error(STATUS_FAILED, &err);
     note_all(&count);
     return 0;
 }

@@ -106,10 +106,10 @@ int cmd_test(int argc, char **argv)
     ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 1);
     if (n < 0) {
         (void)err_set_errno(&err, -errno, "find carrel's own executable");
-        return fail_with(STATUS_FAILED, &err);
+        return report_error(STATUS_FAILED, &err);
     }
     own[n] = '\0';
     if (selftest_new(args.runtime, own, &test, &err) < 0)
-        return fail_with(STATUS_FAILED, &err);
+        return report_error(STATUS_FAILED, &err);
     return args.is_json ? run_json(test) : run_text(test);
 }

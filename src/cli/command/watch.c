@@ -70,7 +70,7 @@ static int run(const struct files_args *args, char **words, int n)
     if (r == 0)
         r = files_watch(&access, path, args->is_recursive, hear, &watching, &err);
     file_access_close(&access);
-    return r < 0 ? fail_with(STATUS_FAILED, &err) : 0;
+    return r < 0 ? report_error(STATUS_FAILED, &err) : 0;
 }
 
 int cmd_watch(int argc, char **argv)

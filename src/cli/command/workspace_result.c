@@ -220,7 +220,7 @@ static void discard_one(struct removal *removal, const char *given, int *status)
         json_end_object(&removal->json);
     }
     if (r < 0) {
-        *status = fail_with(STATUS_FAILED, &err);
+        *status = report_error(STATUS_FAILED, &err);
     } else if (!removal->args->is_json) {
         (void)fputs("discarded ", stdout);
         workspace_put(name);
@@ -291,7 +291,7 @@ int verb_prune(const struct workspace_args *args)
         (void)err_set(&err, -ENOENT,
                 "the current directory is in no git repository; --all prunes the workspaces of "
                 "every one");
-    int status = r < 0 ? fail_with(STATUS_FAILED, &err) : 0;
+    int status = r < 0 ? report_error(STATUS_FAILED, &err) : 0;
     if (status == 0 && removal.n == 0 && !args->is_json)
         (void)puts("nothing to prune");
     return end_removal(&removal, status);

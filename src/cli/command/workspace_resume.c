@@ -47,7 +47,7 @@ static int resume(int argc, char **argv, const char *help, bool is_shell)
     if (r == 0)
         r = verb_name(given, name, &err);
     if (r < 0) {
-        status = run_refuse(&args, argc, argv, &err);
+        status = program_refuse(&args, argc, argv, &err);
     } else {
         args.workspace.options.resume = name;
         status = run_program(&args);
@@ -71,7 +71,7 @@ int verb_shell(int argc, char **argv)
     if (!words) {
         struct carrel_error err = { 0 };
         (void)err_set_errno(&err, -ENOMEM, "arguments");
-        return fail_with(STATUS_FAILED, &err);
+        return report_error(STATUS_FAILED, &err);
     }
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
         struct carrel_error err = { 0 };
@@ -79,7 +79,7 @@ int verb_shell(int argc, char **argv)
             continue;
         (void)err_set(&err, -EINVAL,
                 "shell takes no program; expected 'carrel workspace resume NAME -c LINE'");
-        return fail_with(STATUS_FAILED, &err);
+        return report_error(STATUS_FAILED, &err);
     }
     words[0] = argv[0];
     words[1] = c;

@@ -56,7 +56,7 @@ static void print_ended(struct json_value p)
             text(p, "command", command, sizeof(command)));
 }
 
-int living_print_processes(const struct buf *json, struct carrel_error *err)
+int sandbox_print_processes(const struct buf *json, struct carrel_error *err)
 {
     struct json_value all;
     struct json_value p;

@@ -5,4 +5,4 @@ struct buf;
 struct carrel_error;
 
 /* The processes of a sandbox as a table, from the keeper's JSON. */
-int living_print_processes(const struct buf *json, struct carrel_error *err);
+int sandbox_print_processes(const struct buf *json, struct carrel_error *err);

@@ -58,29 +58,29 @@ int journals_open(struct journals **out, struct carrel_error *err)
     return 0;
 }
 
-void journal_place_finish(struct journal_place place)
+void journal_ref_finish(struct journal_ref ref)
 {
-    fd_close(place.fd);
+    fd_close(ref.fd);
 }
 
-int journals_open_run(const struct journals *journals, const char *run,
-        struct journal_place *out, struct carrel_error *err)
+int journals_open_run(const struct journals *journals, const char *run, struct journal_ref *out,
+        struct carrel_error *err)
 {
-    struct journal_place place = {
+    struct journal_ref ref = {
         .fd = journal_open_run(journals->dir, run, err),
         .entry = journal_runs_get(journals->runs, run),
     };
 
-    if (place.fd < 0 && (place.fd != -ENOENT || !place.entry))
-        return place.fd;
-    if (place.fd < 0)
-        place.fd = -1;
-    (void)snprintf(place.run, sizeof(place.run), "%s", run);
-    *out = place;
+    if (ref.fd < 0 && (ref.fd != -ENOENT || !ref.entry))
+        return ref.fd;
+    if (ref.fd < 0)
+        ref.fd = -1;
+    (void)snprintf(ref.run, sizeof(ref.run), "%s", run);
+    *out = ref;
     return 0;
 }
 
-static int open_file(const char *path, struct journal_place *out, struct carrel_error *err)
+static int open_file(const char *path, struct journal_ref *out, struct carrel_error *err)
 {
     const char *slash = strrchr(path, '/');
     struct stat st;
@@ -92,7 +92,7 @@ static int open_file(const char *path, struct journal_place *out, struct carrel_
         return err_set_errno(err, -errno, "stat '%s'", path);
     if (!S_ISREG(st.st_mode))
         return err_set(err, -EINVAL, "'%s' is not a regular file", path);
-    *out = (struct journal_place){
+    *out = (struct journal_ref){
         .fd = fd_steal(&fd),
         .is_index = strcmp(slash ? slash + 1 : path, JOURNAL_INDEX) == 0,
     };
@@ -117,7 +117,7 @@ static size_t find_beginning(const struct journal_runs *runs, const char *word,
 
 /* A run by its id, or by the beginning of just one. -ENOENT: none. */
 static int find_run(const struct journals *journals, const char *id, const char *shown,
-        struct journal_place *out, struct carrel_error *err)
+        struct journal_ref *out, struct carrel_error *err)
 {
     AUTO(buf_finish) struct buf names = BUF_INIT(4 * JOURNAL_RUN);
     const struct journal_run *found = NULL;
@@ -136,7 +136,7 @@ static int find_run(const struct journals *journals, const char *id, const char 
     return journals_open_run(journals, found->run, out, err);
 }
 
-int journals_find(const struct journals *journals, const char *word, struct journal_place *out,
+int journals_find(const struct journals *journals, const char *word, struct journal_ref *out,
         struct carrel_error *err)
 {
     char id[JOURNAL_RUN];
@@ -159,16 +159,16 @@ int journals_find(const struct journals *journals, const char *word, struct jour
     return r;
 }
 
-int journals_verify(const struct journal_place *place, const struct journal_trust *trust,
+int journals_verify(const struct journal_ref *ref, const struct journal_trust *trust,
         struct journal_verdict *out, struct carrel_error *err)
 {
     AUTO(journals_close) struct journals *later = NULL;
 
-    if (!place->run[0]) {
-        const struct journal_known known = { .is_index = place->is_index, .trust = trust };
-        return journal_verify(place->fd, &known, out, err);
+    if (!ref->run[0]) {
+        const struct journal_known known = { .is_index = ref->is_index, .trust = trust };
+        return journal_verify(ref->fd, &known, out, err);
     }
-    int r = journal_verify_run(place->fd, place->run, place->entry, trust, out, err);
+    int r = journal_verify_run(ref->fd, ref->run, ref->entry, trust, out, err);
     if (r < 0 || out->state != JOURNAL_UNSEALED || !out->chain.is_sealed)
         return r;
     /* A seal that the index did not have: maybe the run has ended since the index was read. */
@@ -176,7 +176,7 @@ int journals_verify(const struct journal_place *place, const struct journal_trus
     if (r < 0)
         return r;
     return journal_verify_run(
-            place->fd, place->run, journal_runs_get(later->runs, place->run), trust, out, err);
+            ref->fd, ref->run, journal_runs_get(later->runs, ref->run), trust, out, err);
 }
 
 int journals_strays(const struct journals *journals, char (**out)[JOURNAL_RUN], size_t *n,

@@ -15,31 +15,31 @@ void journals_close(struct journals *journals); /* NULL is fine */
 DEFINE_AUTO(struct journals *, journals_close)
 
 /* A journal that somebody asked for. */
-struct journal_place {
+struct journal_ref {
     int fd;                          /* -1: the index knows the run, and its file is gone */
     char run[JOURNAL_RUN];           /* "": it is a file, and not by its run */
     const struct journal_run *entry; /* what the index says of the run; may be NULL */
     bool is_index;                   /* the file is an index */
 };
-void journal_place_finish(struct journal_place place);
-DEFINE_AUTO(struct journal_place, journal_place_finish)
+void journal_ref_finish(struct journal_ref ref);
+DEFINE_AUTO(struct journal_ref, journal_ref_finish)
 
 /*
  * What a word means: the id of a run (T/R is T+R), the beginning of just one, or the path of a
  * file. -ENOENT: none; -EINVAL: the beginning of several.
  */
-int journals_find(const struct journals *journals, const char *word, struct journal_place *out,
+int journals_find(const struct journals *journals, const char *word, struct journal_ref *out,
         struct carrel_error *err);
 
 /* Opens the journal of a run. One that the index knows may be gone: then fd is -1. */
-int journals_open_run(const struct journals *journals, const char *run,
-        struct journal_place *out, struct carrel_error *err);
+int journals_open_run(const struct journals *journals, const char *run, struct journal_ref *out,
+        struct carrel_error *err);
 
 /*
  * Verifies it: a run together with what the index says of it, a file alone. `trust` may be
  * NULL.
  */
-int journals_verify(const struct journal_place *place, const struct journal_trust *trust,
+int journals_verify(const struct journal_ref *ref, const struct journal_trust *trust,
         struct journal_verdict *out, struct carrel_error *err);
 
 /* The runs that have a journal and are not in the index; the caller frees the array. */
