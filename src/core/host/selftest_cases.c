@@ -52,7 +52,7 @@ static void judge(struct selftest_row *row, bool is_good, const char *seen)
     selftest_end(row, is_good ? SELFTEST_PASSED : SELFTEST_FAILED, "%s", seen);
 }
 
-static void shell_line(
+static void shell_case(
         struct selftest *test, const struct selftest_case *c, struct selftest_row *row)
 {
     struct carrel_run_options options = CARREL_RUN_OPTIONS_INIT;
@@ -408,7 +408,7 @@ const struct selftest_case selftest_cases[] = {
     { BASICS, "a program runs", first_run, "echo hello", "hello" },
     { BASICS, "its exit status comes back", exit_status, "exit 42", NULL },
     { BASICS, "its streams stay apart", two_streams, "echo to stdout; echo to stderr >&2", NULL },
-    { BASICS, "it can write its workspace", shell_line,
+    { BASICS, "it can write its workspace", shell_case,
         "echo text > note && cat note", "text" },
     { BASICS, "loopback works", probe_answer, "loopback", "done" },
 
@@ -424,50 +424,50 @@ const struct selftest_case selftest_cases[] = {
     { LIMITS, "output", output, "head -c 1048576 /dev/zero", NULL },
     { LIMITS, "no substitute without consent", no_silent_substitute, NULL, NULL },
 
-    { ESCAPES, "environment of the caller", shell_line,
+    { ESCAPES, "environment of the caller", shell_case,
         "case \"$(env)\" in *\"$1\"*) echo found;; *) echo held;; esac", "held" },
-    { ESCAPES, "environment of pid 1", shell_line,
+    { ESCAPES, "environment of pid 1", shell_case,
         "cat /proc/1/environ > /dev/null 2>&1 && echo read || echo held", "held" },
-    { ESCAPES, "descriptors of the caller", shell_line,
+    { ESCAPES, "descriptors of the caller", shell_case,
         "ls -l /proc/self/fd | grep -v /proc/ | wc -l", "4" }, /* three, and the line that counts */
     { ESCAPES, "files of the host", host_files,
         "cat \"$4\" 2>/dev/null || echo held", "held" },
-    { ESCAPES, "password hashes", shell_line,
+    { ESCAPES, "password hashes", shell_case,
         "head -c 1 /etc/shadow 2>/dev/null || echo held", "held" },
-    { ESCAPES, "home directories", shell_line,
+    { ESCAPES, "home directories", shell_case,
         "echo $(ls -d /root /home/* 2>/dev/null)", "/home/agent" },
-    { ESCAPES, "writing to /usr", shell_line,
+    { ESCAPES, "writing to /usr", shell_case,
         "touch /usr/carrel-test 2>/dev/null && rm -f /usr/carrel-test && echo written || "
         "echo held", "held" },
     { ESCAPES, "writing to a read-only mount", mounted_file,
         "cat /mnt/planted > /dev/null || echo unreadable; "
         "(: >> /mnt/planted) 2>/dev/null && echo opened || echo held", "held" },
-    { ESCAPES, "processes of the host", shell_line,
+    { ESCAPES, "processes of the host", shell_case,
         "case \"$(cat /proc/[0-9]*/comm)\" in *" SELFTEST_MARK_NAME "*) echo seen;; "
         "*) echo held;; esac", "held" },
     { ESCAPES, "kill -9 -1", kill_all,
         "ns=$(readlink /proc/self/ns/pid); [ -n \"$ns\" ] && [ \"$ns\" != \"$3\" ] || "
         "{ echo the host is in reach; exit; }; "
         "sleep 20 & kill -9 -1; wait $!; echo ended its own with $?", "ended its own with 137" },
-    { ESCAPES, "kernel.core_pattern", shell_line,
+    { ESCAPES, "kernel.core_pattern", shell_case,
         "(: > /proc/sys/kernel/core_pattern) 2>/dev/null && echo opened || echo held", "held" },
-    { ESCAPES, "sysrq-trigger", shell_line,
+    { ESCAPES, "sysrq-trigger", shell_case,
         "f=/proc/sysrq-trigger; [ -c $f ] && echo held && exit; " /* masked by /dev/null */
         "(: > $f) 2>/dev/null && echo opened || echo held", "held" },
-    { ESCAPES, "devices of the host", shell_line, "echo $(ls /dev)",
+    { ESCAPES, "devices of the host", shell_case, "echo $(ls /dev)",
         "fd full null ptmx pts random shm stderr stdin stdout tty urandom zero" },
-    { ESCAPES, "interfaces of the host", shell_line,
+    { ESCAPES, "interfaces of the host", shell_case,
         "echo $(tail -n +3 /proc/net/dev | cut -d: -f1)", "lo" },
     { ESCAPES, "a way out of the network", probe_answer, "route", "ENETUNREACH" },
     { ESCAPES, "the host's 127.0.0.1", probe_answer, "host-port", "ECONNREFUSED" },
     { ESCAPES, "abstract sockets", probe_answer, "abstract", "ECONNREFUSED" },
     { ESCAPES, "raw packets", probe_answer, "packets", "EAFNOSUPPORT" },
-    { ESCAPES, "capabilities", shell_line,
+    { ESCAPES, "capabilities", shell_case,
         "while read -r k v; do case $k in Cap*) [ $((0x$v)) = 0 ] || echo $k $v;; esac; "
         "done < /proc/self/status; echo none", "none" },
-    { ESCAPES, "new privileges by exec", shell_line,
+    { ESCAPES, "new privileges by exec", shell_case,
         "while read -r k v; do [ $k = NoNewPrivs: ] && echo $v; done < /proc/self/status", "1" },
-    { ESCAPES, "set-uid bit", shell_line,
+    { ESCAPES, "set-uid bit", shell_case,
         ": > f; chmod 4755 f 2>/dev/null; [ -u f ] && echo set || echo held", "held" },
     { ESCAPES, "device nodes", refused_call, "device", NULL },
     { ESCAPES, "mount", refused_call, "mount", NULL },

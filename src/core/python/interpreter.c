@@ -21,7 +21,7 @@
 #define LINKS_MAX 16
 
 /* What a sandbox shows of the host by itself and may hold an installation of Python. */
-static bool is_shown(const struct python_place *place, const char *path)
+static bool is_shown(const struct interpreter *place, const char *path)
 {
     if (path_is_below(path, "/usr"))
         return true;
@@ -33,7 +33,7 @@ static bool is_shown(const struct python_place *place, const char *path)
     return false;
 }
 
-static int add_mount(struct python_place *place, const char *path, struct carrel_error *err)
+static int add_mount(struct interpreter *place, const char *path, struct carrel_error *err)
 {
     struct carrel_mount *mounts =
             reallocarray(place->mounts, place->n_mounts + 1, sizeof(*mounts));
@@ -84,8 +84,7 @@ static bool go_up(char *path)
 }
 
 /* Shows PREFIX of PREFIX/bin/python, if that is an installation and not visible anyway. */
-static int show_prefix(
-        struct python_place *place, const char *program, struct carrel_error *err)
+static int show_prefix(struct interpreter *place, const char *program, struct carrel_error *err)
 {
     char prefix[PATH_MAX];
 
@@ -118,7 +117,7 @@ static bool find_real(const char *path, char *real, size_t size)
  * Follows the links of an interpreter. Each stop may lie in an installation that has two names,
  * as a directory with the version and a link to it: both must be there.
  */
-static int show_chain(struct python_place *place, const char *program, struct carrel_error *err)
+static int show_chain(struct interpreter *place, const char *program, struct carrel_error *err)
 {
     char at[PATH_MAX];
     char target[PATH_MAX];
@@ -174,7 +173,7 @@ static int make_absolute(
     return 0;
 }
 
-static int use_venv(const char *given, bool is_isolated, struct python_place *place,
+static int use_venv(const char *given, bool is_isolated, struct interpreter *place,
         struct carrel_error *err)
 {
     char dir[PATH_MAX];
@@ -209,7 +208,7 @@ static int use_venv(const char *given, bool is_isolated, struct python_place *pl
     return r == 0 ? show_chain(place, path, err) : r;
 }
 
-static int use_named(const char *python, bool is_isolated, struct python_place *place,
+static int use_named(const char *python, bool is_isolated, struct interpreter *place,
         struct carrel_error *err)
 {
     place->interpreter = strdup(python);
@@ -218,7 +217,7 @@ static int use_named(const char *python, bool is_isolated, struct python_place *
     return is_isolated && path_is_clean(python) ? show_chain(place, python, err) : 0;
 }
 
-static int copy_mounts(const struct carrel_run_options *run, struct python_place *place,
+static int copy_mounts(const struct carrel_run_options *run, struct interpreter *place,
         struct carrel_error *err)
 {
     size_t n = run ? run->n_mounts : 0;
@@ -248,10 +247,10 @@ static const char *choose_interpreter(
     return value->is_set && value->text[0] ? value->text : "python3";
 }
 
-int python_place_find(const struct carrel_python_options *o, const struct policy *policy,
-        struct python_place *out, struct carrel_error *err)
+int interpreter_find(const struct carrel_python_options *o, const struct policy *policy,
+        struct interpreter *out, struct carrel_error *err)
 {
-    AUTO(python_place_finish) struct python_place place = { 0 };
+    AUTO(interpreter_finish) struct interpreter place = { 0 };
 
     if (o->venv && o->python)
         return err_set(err, -EINVAL,
@@ -271,11 +270,11 @@ int python_place_find(const struct carrel_python_options *o, const struct policy
     if (r < 0)
         return r;
     *out = place;
-    place = (struct python_place){ 0 };
+    place = (struct interpreter){ 0 };
     return 0;
 }
 
-void python_place_finish(struct python_place place)
+void interpreter_finish(struct interpreter place)
 {
     for (size_t i = place.n_given; i < place.n_mounts; i++) {
         free((void *)(uintptr_t)place.mounts[i].source);

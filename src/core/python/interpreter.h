@@ -5,15 +5,15 @@
 
 struct policy;
 
-struct python_place {
+struct interpreter {
     char *interpreter;           /* as the sandbox will look for it */
     struct carrel_mount *mounts; /* the caller's, then ours, all read-only */
     size_t n_mounts;
     size_t n_given; /* how many of them are the caller's */
 };
 
-void python_place_finish(struct python_place place);
-DEFINE_AUTO(struct python_place, python_place_finish)
+void interpreter_finish(struct interpreter place);
+DEFINE_AUTO(struct interpreter, interpreter_finish)
 
 /*
  * --venv, --python, the policy's or what the sandbox has. A virtual environment is shown at its
@@ -22,5 +22,5 @@ DEFINE_AUTO(struct python_place, python_place_finish)
  * directory that is a virtual environment or holds Python's own library: a home directory is
  * neither. -EINVAL: there is no virtual environment.
  */
-int python_place_find(const struct carrel_python_options *options, const struct policy *policy,
-        struct python_place *out, struct carrel_error *err);
+int interpreter_find(const struct carrel_python_options *options, const struct policy *policy,
+        struct interpreter *out, struct carrel_error *err);

@@ -11,7 +11,7 @@
 
 static char top[64];
 static struct carrel_error err;
-static struct python_place place;
+static struct interpreter place;
 
 static void shell(const char *line)
 {
@@ -40,14 +40,14 @@ static int find(struct carrel_python_options *o)
     struct policy *policy = NULL;
 
     CHECK_EQ(policy_built_in(&policy, &err), 0);
-    int r = python_place_find(o, policy, &place, &err);
+    int r = interpreter_find(o, policy, &place, &err);
     policy_free(policy);
     return r;
 }
 
 static void end(void)
 {
-    python_place_finish(place);
+    interpreter_finish(place);
     shell("rm -rf ./* && rmdir $PWD");
 }
 
@@ -82,12 +82,12 @@ TEST(the_sandboxes_own_python_needs_nothing)
     CHECK_EQ(find(&o), 0);
     CHECK_STR(place.interpreter, "python3");
     CHECK_EQ(place.n_mounts, 0);
-    python_place_finish(place);
+    interpreter_finish(place);
 
     o.python = "/usr/bin/python3";
     CHECK_EQ(find(&o), 0);
     CHECK_EQ(place.n_mounts, 0);
-    python_place_finish(place);
+    interpreter_finish(place);
 }
 
 TEST(a_venv_is_shown_with_all_names_of_its_base)
@@ -189,6 +189,6 @@ TEST(what_is_no_venv_is_refused)
     o.python = "python3";
     CHECK_EQ(find(&o), -EINVAL);
     CHECK(strstr(err.message, "--venv and --python exclude each other"));
-    place = (struct python_place){ 0 };
+    place = (struct interpreter){ 0 };
     end();
 }

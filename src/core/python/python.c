@@ -38,7 +38,7 @@
 struct python {
     const struct carrel_python_options *options;
     struct policy *policy;
-    struct python_place place;
+    struct interpreter place;
     const char **argv;
     const char *const *words; /* of argv, what is the caller's: name and arguments */
     uint64_t result_bytes;
@@ -51,7 +51,7 @@ struct python {
 static void python_finish(struct python python)
 {
     policy_free(python.policy);
-    python_place_finish(python.place);
+    interpreter_finish(python.place);
     free(python.argv);
     fd_close(python.task);
     fd_close(python.report);
@@ -238,7 +238,7 @@ int carrel_python(const struct carrel_python_options *o, struct carrel_run_resul
     if (r == 0)
         r = python_rules_check(o, python.policy, err);
     if (r == 0)
-        r = python_place_find(o, python.policy, &python.place, err);
+        r = interpreter_find(o, python.policy, &python.place, err);
     if (r == 0)
         r = build_argv(&python, err);
     if (r < 0)
