@@ -127,7 +127,7 @@ int tar_apart_open(int fd, const struct tar_limits *limits, struct tar_apart **o
 }
 
 /* Why the stream ended before its time: the child knows, if it still lives. */
-static int ask_why(struct tar_apart *tar, struct carrel_error *err)
+static int child_error(struct tar_apart *tar, struct carrel_error *err)
 {
     int r = child_ask(&tar->child, NULL, err);
 
@@ -140,7 +140,7 @@ static int receive(struct tar_apart *tar, void *data, size_t len, struct carrel_
 
     return n < 0              ? err_set_errno(err, (int)n, "read the archive")
            : (size_t)n == len ? 0
-                              : ask_why(tar, err);
+                              : child_error(tar, err);
 }
 
 static int receive_text(struct tar_apart *tar, char text[static TAR_PATH_MAX + 1], size_t len,
@@ -230,7 +230,7 @@ ssize_t tar_apart_read(struct tar_apart *tar, void *data, size_t size, struct ca
     if (n < 0)
         return err_set_errno(err, -errno, "read the archive");
     if (n == 0)
-        return ask_why(tar, err);
+        return child_error(tar, err);
     tar->left -= (uint64_t)n;
     return n;
 }

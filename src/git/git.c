@@ -294,7 +294,7 @@ static bool has_mark(const char *line, size_t len, const char *mark)
  * The line that says why: the last one that git itself marked as fatal or an error, else the
  * last one that is no hint. Hints come after the reason.
  */
-static const char *last_words(const struct buf *complaints, char *out, size_t size)
+static const char *find_reason(const struct buf *complaints, char *out, size_t size)
 {
     const char *best = NULL;
     size_t best_len = 0;
@@ -323,7 +323,7 @@ static const char *last_words(const struct buf *complaints, char *out, size_t si
 static void explain(const struct program *program, int status, struct carrel_error *err)
 {
     char text[400];
-    const char *words = last_words(program->complaints, text, sizeof(text));
+    const char *words = find_reason(program->complaints, text, sizeof(text));
 
     if (words)
         (void)err_set(err, -EIO, "%s: %s", program->name, words);

@@ -62,7 +62,7 @@ static bool is_loose_name(const char *name)
 
 /* What git would make of the file in a repository that several people share: readable for
  * those who can read the directory, and of its group. */
-static int adopt(int fd, const struct stat *dir)
+static int set_shared_mode(int fd, const struct stat *dir)
 {
     struct stat st;
 
@@ -111,7 +111,7 @@ static int copy_file(int source, int to, const char *name, const struct stat *to
 
     int r = copy_bytes(source, fd);
     if (r == 0)
-        r = adopt(fd, to_stat);
+        r = set_shared_mode(fd, to_stat);
     if (r == 0 && fsync(fd) < 0)
         r = -errno;
     if (r == 0 && renameat(to, tmp, to, name) < 0)
@@ -134,7 +134,7 @@ static int put(int from, int to, const char *name, enum objects_care care)
     if (fstat(to, &to_stat) < 0)
         return -errno;
     if (care == OBJECTS_DURABLE) {
-        int r = adopt(source, &to_stat);
+        int r = set_shared_mode(source, &to_stat);
         if (r < 0)
             return r;
         if (fsync(source) < 0)

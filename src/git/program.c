@@ -341,7 +341,7 @@ static int pump_run(struct pump *pump, pid_t pid)
 
 /* Moves *fd above the three streams, where a process that was started without them may have
  * put it. */
-static int lift(int *fd)
+static int move_above_streams(int *fd)
 {
     if (*fd > 2)
         return 0;
@@ -362,8 +362,8 @@ static int make_socket(int *ours, int *theirs)
     *ours = ends[0];
     *theirs = ends[1];
     (void)shutdown(*ours, SHUT_RD);
-    int r = lift(ours);
-    return r < 0 ? r : lift(theirs);
+    int r = move_above_streams(ours);
+    return r < 0 ? r : move_above_streams(theirs);
 }
 
 static int make_pipe(int *ours, int *theirs)
@@ -374,9 +374,9 @@ static int make_pipe(int *ours, int *theirs)
         return -errno;
     *ours = ends[0];
     *theirs = ends[1];
-    int r = lift(ours);
+    int r = move_above_streams(ours);
     if (r == 0)
-        r = lift(theirs);
+        r = move_above_streams(theirs);
     return r < 0 ? r : fd_set_nonblocking(*ours);
 }
 
@@ -389,7 +389,7 @@ static int share(int fd, int *theirs)
 static int open_null(int *theirs)
 {
     *theirs = open("/dev/null", O_RDWR | O_CLOEXEC);
-    return *theirs < 0 ? -errno : lift(theirs);
+    return *theirs < 0 ? -errno : move_above_streams(theirs);
 }
 
 static int connect_streams(struct pump *pump, int *in, int *out, int *complaints)

@@ -91,7 +91,7 @@ int record_load(int dir, const char *place, const char *task, const char *run,
     return 0;
 }
 
-int record_load_trashed(
+int record_load_removed(
         int dir, const char *place, struct workspace **out, struct carrel_error *err)
 {
     AUTO(workspace_free) struct workspace *ws = record_new();

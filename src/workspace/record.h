@@ -15,7 +15,7 @@ int record_load(int dir, const char *place, const char *task, const char *run,
 
 /* The same for something in the trash: task and run are what its record says, empty when that
  * is damaged; `path` is where it was. */
-int record_load_trashed(
+int record_load_removed(
         int dir, const char *place, struct workspace **out, struct carrel_error *err);
 
 /* Reads it anew. */

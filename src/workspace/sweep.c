@@ -137,7 +137,7 @@ static enum place_end end_of(const char *name)
  * Finishes one thing in the trash. Its record still has the ids: only files that the repository
  * knows nothing of have lost them.
  */
-static int finish_trash(struct sweep *sweep, const char *name, struct carrel_error *why)
+static int finish_removed(struct sweep *sweep, const char *name, struct carrel_error *why)
 {
     AUTO(workspace_free) struct workspace *ws = NULL;
     enum place_end end = end_of(name);
@@ -148,7 +148,7 @@ static int finish_trash(struct sweep *sweep, const char *name, struct carrel_err
         fd_close(fd);
         return -EAGAIN;
     }
-    int r = record_load_trashed(fd, sweep->place.path, &ws, why);
+    int r = record_load_removed(fd, sweep->place.path, &ws, why);
     if (r < 0)
         return r;
     if (end == PLACE_FILES || !ws->task[0] || !ws->run[0])
@@ -157,13 +157,13 @@ static int finish_trash(struct sweep *sweep, const char *name, struct carrel_err
     return retire(&sweep->place, ws, name, end, why);
 }
 
-static void sweep_trash(struct sweep *sweep)
+static void sweep_tmp(struct sweep *sweep)
 {
     AUTO(close_dir) DIR *dir = open_dir(sweep->place.trash, ".");
 
     for (const char *name; (name = next_entry(dir)) != NULL;) {
         struct carrel_error why = { 0 };
-        note(sweep, finish_trash(sweep, name, &why), &why);
+        note(sweep, finish_removed(sweep, name, &why), &why);
     }
 }
 
@@ -299,7 +299,7 @@ int workspace_sweep(const char *state, struct carrel_error *err)
         return r;
 
     sweep_drafts(&sweep);
-    sweep_trash(&sweep);
+    sweep_tmp(&sweep);
     r = workspace_each(state, NULL, undo_half_made, &sweep, err);
     if (r < 0 && sweep.result == 0)
         sweep.result = r;

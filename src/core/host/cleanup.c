@@ -146,7 +146,7 @@ static int sweep_workspaces(struct cleanup *cleanup, struct carrel_error *err)
     if (r < 0)
         return r;
     cleanup->layers += (unsigned)r;
-    r = cached_sweep(state, CACHE_MAX_AGE_S, err);
+    r = expiry_sweep(state, CACHE_MAX_AGE_S, err);
     if (r < 0)
         return r;
     cleanup->caches = (unsigned)r;

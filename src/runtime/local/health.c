@@ -282,22 +282,22 @@ static void explain_landlock(struct runtime_health *health)
 }
 
 /* cgroup_find() says why and what to do in one sentence, a semicolon between. */
-static void explain_cgroup(struct runtime_health *health, const struct cgroup_place *place)
+static void explain_cgroup(struct runtime_health *health, const struct cgroup_parent *where)
 {
-    size_t len = strcspn(place->why, ";");
-    const char *remedy = place->why[len] ? place->why + len + 1 : "";
+    size_t len = strcspn(where->why, ";");
+    const char *remedy = where->why[len] ? where->why + len + 1 : "";
 
-    gap(health, CGROUP_SET, remedy + strspn(remedy, " "), "%.*s", (int)len, place->why);
+    gap(health, CGROUP_SET, remedy + strspn(remedy, " "), "%.*s", (int)len, where->why);
 }
 
-static void tell_cgroup(struct runtime_health *health, const struct cgroup_place *place)
+static void tell_cgroup(struct runtime_health *health, const struct cgroup_parent *where)
 {
-    switch (place->version) {
+    switch (where->version) {
     case CGROUP_V1:
         fact(health, "cgroup", "v1, groups in /sys/fs/cgroup/{memory,pids,cpu}/carrel");
         break;
     case CGROUP_V2:
-        fact(health, "cgroup", "v2, groups in %.120s/carrel", place->parent);
+        fact(health, "cgroup", "v2, groups in %.120s/carrel", where->parent);
         break;
     case CGROUP_NONE:
         fact(health, "cgroup", "none that this user can use");
@@ -367,14 +367,14 @@ static void tell_landlock(struct runtime_health *health)
 
 void health_explain(uint64_t missing, struct runtime_health *health)
 {
-    struct cgroup_place place;
+    struct cgroup_parent where;
     struct utsname name = { 0 };
 
     bool is_new_enough = uname(&name) == 0 && host_is_new_enough(name.release);
     fact(health, "kernel", "%s %s%s", name.release, name.machine,
             is_new_enough ? "" : " (too old)");
-    cgroup_find(&place);
-    tell_cgroup(health, &place);
+    cgroup_find(&where);
+    tell_cgroup(health, &where);
     tell_landlock(health);
     if (!is_new_enough) {
         gap(health, missing, "use Linux 5.15 or later", "Linux %s is too old", name.release);
@@ -388,6 +388,6 @@ void health_explain(uint64_t missing, struct runtime_health *health)
     }
     if (missing & PROTECT_BIT(PROTECT_LANDLOCK))
         explain_landlock(health);
-    if ((missing & CGROUP_SET) && place.version == CGROUP_NONE)
-        explain_cgroup(health, &place);
+    if ((missing & CGROUP_SET) && where.version == CGROUP_NONE)
+        explain_cgroup(health, &where);
 }

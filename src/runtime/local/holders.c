@@ -19,14 +19,14 @@ static int check_files(const struct sandbox_limits *limits, struct carrel_error 
     return 0;
 }
 
-static int refuse(enum limit limit, const struct cgroup_place *place, struct carrel_error *err)
+static int refuse(enum limit limit, const struct cgroup_parent *place, struct carrel_error *err)
 {
     return err_set(err, -ENOTSUP,
             "the %s limit cannot be held here: %s; or accept less with --best-effort %s",
             limit_name(limit), place->why, limit_name(limit));
 }
 
-int holders_choose(const struct sandbox_spec *spec, const struct cgroup_place *place,
+int holders_choose(const struct sandbox_spec *spec, const struct cgroup_parent *place,
         enum limit_holder held_by[LIMIT_COUNT], struct carrel_error *err)
 {
     static const enum limit by_cgroup[] = { LIMIT_MEMORY, LIMIT_PIDS, LIMIT_CPU };

@@ -3,11 +3,11 @@
 #include "runtime/runtime.h"
 
 struct carrel_error;
-struct cgroup_place;
+struct cgroup_parent;
 struct plan;
 
 /* Fills in held_by. Refuses (-ENOTSUP, -EINVAL) a demanded limit that nothing here can hold. */
-int holders_choose(const struct sandbox_spec *spec, const struct cgroup_place *place,
+int holders_choose(const struct sandbox_spec *spec, const struct cgroup_parent *place,
         enum limit_holder held_by[LIMIT_COUNT], struct carrel_error *err);
 
 /* Adds the rlimits that stand in for a cgroup. */

@@ -123,7 +123,7 @@ static int local_ready(struct sandbox *box, struct carrel_error *err)
 }
 
 /* The codes by which start speaks of the program must not come from a setup that failed. */
-static int as_ours(int code, struct carrel_error *err)
+static int setup_error(int code, struct carrel_error *err)
 {
     if (code == -ENOENT || code == -EACCES || code == -ENOEXEC || code == -ENOTDIR)
         code = -EINVAL;
@@ -175,15 +175,15 @@ static int local_start(struct sandbox *box, const struct process_spec *spec,
     if (r == 0 && !spec->has_tty)
         r = streams_open_pipes(&streams, spec, err);
     if (r < 0)
-        return as_ours(r, err);
+        return setup_error(r, err);
     const int fds[] = { payload, streams.theirs[0], streams.theirs[1], streams.theirs[2] };
     const size_t skipped = payload < 0;
     r = ask(local, &message, fds + skipped, (spec->has_tty ? 1 : 4) - skipped);
     if (r < 0 && (r != -EPIPE || local->is_ready)) /* else init has failed, and says why */
-        return as_ours(err_set_errno(err, r, "ask the sandbox to start a process"), err);
+        return setup_error(err_set_errno(err, r, "ask the sandbox to start a process"), err);
     r = local_ready(box, err);
     if (r < 0)
-        return as_ours(r, err);
+        return setup_error(r, err);
     r = await(local, WIRE_STARTED, &message, &streams.ours.stdin_fd, err);
     if (r < 0)
         return r;
@@ -443,14 +443,14 @@ static int local_health(struct runtime *rt, uint64_t missing, struct runtime_hea
 
 static int local_sweep(struct runtime *rt, struct carrel_error *err)
 {
-    struct cgroup_place place;
+    struct cgroup_parent where;
 
     (void)rt;
     AUTO(fd_close) int dir = rundir_open(err);
     if (dir < 0)
         return dir;
-    cgroup_find(&place);
-    int swept = slot_sweep(dir, &place, err);
+    cgroup_find(&where);
+    int swept = slot_sweep(dir, &where, err);
     int r = swept < 0 ? swept : skeleton_sweep(dir, err);
     return r < 0 ? r : swept;
 }

@@ -79,7 +79,7 @@ int local_set_lease(
 }
 
 /* Gives init the means to thaw, where it needs one. */
-static int introduce_freezer(struct local *local, struct carrel_error *err)
+static int give_freezer(struct local *local, struct carrel_error *err)
 {
     const struct wire_message message = { .kind = WIRE_FREEZER };
 
@@ -94,7 +94,7 @@ static int introduce_freezer(struct local *local, struct carrel_error *err)
 }
 
 /* The programs run: init need not thaw them, and may end without a word. */
-static int dismiss_freezer(struct local *local, struct carrel_error *err)
+static int revoke_freezer(struct local *local, struct carrel_error *err)
 {
     const struct wire_message message = { .kind = WIRE_FREEZER };
 
@@ -166,11 +166,11 @@ int local_pause(struct sandbox *box, const char **by, struct carrel_error *err)
     }
     *by = "freezer";
     if (r == 0)
-        r = introduce_freezer(local, err);
+        r = give_freezer(local, err);
     if (r == 0)
         r = freezer_freeze(&local->cgroup, local->pid, err);
     if (r < 0)
-        (void)dismiss_freezer(local, NULL); /* the error above is what matters */
+        (void)revoke_freezer(local, NULL); /* the error above is what matters */
     return r;
 }
 
@@ -181,7 +181,7 @@ int local_resume(struct sandbox *box, struct carrel_error *err)
     if (local->cgroup.freezer < 0)
         return signal_all(local, WIRE_RESUME, err);
     int r = freezer_thaw(&local->cgroup);
-    return r < 0 ? err_set_errno(err, r, "thaw the cgroup") : dismiss_freezer(local, err);
+    return r < 0 ? err_set_errno(err, r, "thaw the cgroup") : revoke_freezer(local, err);
 }
 
 /* The front has checked that a cgroup holds what is to change. */

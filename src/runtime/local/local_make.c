@@ -170,22 +170,22 @@ static int send_go(struct local *local, struct carrel_error *err)
 }
 
 static int launch_init(struct local *local, const struct sandbox_spec *spec,
-        const struct cgroup_place *place, const struct trees *trees, struct carrel_error *err)
+        const struct cgroup_parent *where, const struct trees *trees, struct carrel_error *err)
 {
     int r = 0;
 
-    if (place->version == CGROUP_V2) /* the clone itself joins it */
-        r = cgroup_create(&local->cgroup, place, local->slot.name, &spec->limits, err);
+    if (where->version == CGROUP_V2) /* the clone itself joins it */
+        r = cgroup_create(&local->cgroup, where, local->slot.name, &spec->limits, err);
     if (r == 0)
         r = clone_init(local, trees, &local->pid, err);
     if (r == 0)
         r = map_ids(local, local->pid, err);
-    if (r == 0 && place->version == CGROUP_V1)
-        r = cgroup_create(&local->cgroup, place, local->slot.name, &spec->limits, err);
+    if (r == 0 && where->version == CGROUP_V1)
+        r = cgroup_create(&local->cgroup, where, local->slot.name, &spec->limits, err);
     if (r == 0)
         r = send_go(local, err);
     if (r == 0)
-        slot_sweep_few(&local->slot, place); /* while init does its part */
+        slot_sweep_few(&local->slot, where); /* while init does its part */
     return r;
 }
 
@@ -201,12 +201,12 @@ static int take_slot(struct local *local, struct skeleton *skeleton, struct carr
 
 /* The plan is made; from here on kernel objects come into being. */
 static int launch(struct local *local, const struct sandbox_spec *spec,
-        const struct cgroup_place *place, struct carrel_error *err)
+        const struct cgroup_parent *where, struct carrel_error *err)
 {
     struct trees trees = { .skeleton = SKELETON_INIT };
     int r = 0;
 
-    if (plan_is_of_root(local->plan) || place->version != CGROUP_NONE)
+    if (plan_is_of_root(local->plan) || where->version != CGROUP_NONE)
         r = take_slot(local, &trees.skeleton, err);
     if (r == 0)
         r = sources_open(&trees.sources, local->plan,
@@ -214,7 +214,7 @@ static int launch(struct local *local, const struct sandbox_spec *spec,
     if (r == 0) {
         holders_substitute(&spec->limits, local->base.held_by, local->plan);
         local->base.protections = protections_of(local);
-        r = launch_init(local, spec, place, &trees, err);
+        r = launch_init(local, spec, where, &trees, err);
     }
     sources_close(&trees.sources);
     skeleton_close(&trees.skeleton);
@@ -225,7 +225,7 @@ int local_create(struct runtime *rt, const struct sandbox_spec *spec, struct san
         struct carrel_error *err)
 {
     AUTO(host_free) struct host *host = NULL;
-    struct cgroup_place place;
+    struct cgroup_parent where;
 
     (void)rt;
     struct local *local = calloc(1, sizeof(*local));
@@ -236,8 +236,8 @@ int local_create(struct runtime *rt, const struct sandbox_spec *spec, struct san
     local->pidfd = local->sock = local->base.event_fd = -1;
     local->base.ops = local_runtime.ops;
 
-    cgroup_find(&place);
-    int r = holders_choose(spec, &place, local->base.held_by, err);
+    cgroup_find(&where);
+    int r = holders_choose(spec, &where, local->base.held_by, err);
     if (r == 0)
         r = host_read(spec, &host, err);
     if (r == 0)
@@ -245,7 +245,7 @@ int local_create(struct runtime *rt, const struct sandbox_spec *spec, struct san
     if (r == 0)
         holders_of_disk(&spec->limits, local->plan, local->base.held_by);
     if (r == 0)
-        r = launch(local, spec, &place, err);
+        r = launch(local, spec, &where, err);
     if (r < 0) {
         sandbox_free(&local->base);
         return r;

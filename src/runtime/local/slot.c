@@ -48,7 +48,7 @@ static int read_prefix(int locks, char prefix[static SLOT_NAME_SIZE], struct car
 }
 
 struct sweep {
-    const struct cgroup_place *place;
+    const struct cgroup_parent *where;
     const char *prefix;
     int locks;
     uint32_t own; /* the slot whose lock we hold through `locks`; SLOT_COUNT: none */
@@ -67,7 +67,7 @@ static bool sweep_one(void *target, const char *name)
             number >= SLOT_COUNT || number == sweep->own)
         return true;
     if (set_lock(sweep->locks, (uint32_t)number, F_WRLCK) == 0) {
-        sweep->swept += cgroup_sweep(sweep->place, name) == 0;
+        sweep->swept += cgroup_sweep(sweep->where, name) == 0;
         (void)set_lock(sweep->locks, (uint32_t)number, F_UNLCK); /* closing would do it too */
     }
     return --sweep->left > 0;
@@ -105,11 +105,11 @@ void slot_release(struct slot *slot)
     fd_close(fd_steal(&slot->lock));
 }
 
-void slot_sweep_few(const struct slot *slot, const struct cgroup_place *place)
+void slot_sweep_few(const struct slot *slot, const struct cgroup_parent *where)
 {
     char prefix[SLOT_NAME_SIZE];
     struct sweep sweep = {
-        .place = place,
+        .where = where,
         .prefix = prefix,
         .locks = slot->lock,
         .own = slot->number,
@@ -117,14 +117,14 @@ void slot_sweep_few(const struct slot *slot, const struct cgroup_place *place)
     };
 
     if (slot->lock >= 0 && read_prefix(slot->lock, prefix, NULL) == 0)
-        cgroup_each(place, sweep_one, &sweep);
+        cgroup_each(where, sweep_one, &sweep);
 }
 
-int slot_sweep(int dir, const struct cgroup_place *place, struct carrel_error *err)
+int slot_sweep(int dir, const struct cgroup_parent *where, struct carrel_error *err)
 {
     char prefix[SLOT_NAME_SIZE];
     struct sweep sweep = {
-        .place = place, .prefix = prefix, .own = SLOT_COUNT, .left = INT_MAX
+        .where = where, .prefix = prefix, .own = SLOT_COUNT, .left = INT_MAX
     };
     AUTO(fd_close) int locks = open_locks(dir, err);
     if (locks < 0)
@@ -133,8 +133,8 @@ int slot_sweep(int dir, const struct cgroup_place *place, struct carrel_error *e
     if (r < 0)
         return r;
     sweep.locks = locks;
-    cgroup_each(place, sweep_one, &sweep);
-    cgroup_each_lost(place, sweep_one, &sweep);
+    cgroup_each(where, sweep_one, &sweep);
+    cgroup_each_lost(where, sweep_one, &sweep);
     return sweep.swept;
 }
 

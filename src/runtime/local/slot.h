@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 struct carrel_error;
-struct cgroup_place;
+struct cgroup_parent;
 
 #define SLOT_COUNT 16384U
 #define SLOT_FIRST_ID                                                                          \
@@ -37,10 +37,10 @@ int slot_take(struct slot *slot, int dir, struct carrel_error *err);
 void slot_release(struct slot *slot);
 
 /* Sweeps a few stale slots, for the holder of one; what does not work is left to others. */
-void slot_sweep_few(const struct slot *slot, const struct cgroup_place *place);
+void slot_sweep_few(const struct slot *slot, const struct cgroup_parent *where);
 
 /* Sweeps every stale slot; returns how many, or a negative errno. */
-int slot_sweep(int dir, const struct cgroup_place *place, struct carrel_error *err);
+int slot_sweep(int dir, const struct cgroup_parent *where, struct carrel_error *err);
 
 /* 1: at least one sandbox that has a slot may be alive; 0: none is. Or a negative errno. */
 int slot_any_taken(int dir, struct carrel_error *err);

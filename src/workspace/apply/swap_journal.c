@@ -201,7 +201,7 @@ static bool is_new(const struct swap_record *record, const struct stat *st)
 }
 
 /* What was taken out, or covered by way of a second name, goes back under its own. */
-static int bring_back(
+static int restore_old(
         const struct swap_record *record, int top, int stage, const char *old, unsigned flags)
 {
     const char *name;
@@ -225,7 +225,7 @@ static int open_parents(const struct swap_record *record, int top, int new, int 
 
 /* Takes out what was put where nothing was. Where it went in by a second name, it may still
  * have its first one, and a rename of one to the other does nothing. */
-static int take_back(const struct swap_record *record, int top, int new, bool is_staged)
+static int remove_new(const struct swap_record *record, int top, int new, bool is_staged)
 {
     const char *name;
     AUTO(fd_close) int from = -1;
@@ -267,9 +267,9 @@ static int undo_put(const struct swap_record *record, int top, int stage, const 
         return 0;
     }
     if (!record->is_there)
-        return take_back(record, top, new, is_staged);
+        return remove_new(record, top, new, is_staged);
     if (faccessat(stage, old, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-        return bring_back(record, top, stage, old, 0);
+        return restore_old(record, top, stage, old, 0);
     return exchange_back(record, top, new);
 }
 
@@ -277,11 +277,11 @@ static int undo_removal(const struct swap_record *record, int top, int stage, co
 {
     if (faccessat(stage, old, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
         return 0; /* it never came out */
-    int r = bring_back(record, top, stage, old, RENAME_NOREPLACE);
+    int r = restore_old(record, top, stage, old, RENAME_NOREPLACE);
     if (r == -EINVAL || r == -ENOSYS || r == -EOPNOTSUPP) {
         struct stat st;
         r = beneath_stat(top, record->path, &st) == 0 ? -EEXIST
-                                                      : bring_back(record, top, stage, old, 0);
+                                                      : restore_old(record, top, stage, old, 0);
     }
     /* Something else is there now: it is newer than what git has anyway. */
     return r == -EEXIST || r == -ENOTDIR || r == -ELOOP ? 0 : r;

@@ -217,7 +217,7 @@ static int open_part(const char *state, const char *name)
                    : -1;
 }
 
-int cached_sweep(const char *state, uint64_t max_age_s, struct carrel_error *err)
+int expiry_sweep(const char *state, uint64_t max_age_s, struct carrel_error *err)
 {
     struct sweep sweep = { .state = state, .until_s = (int64_t)time(NULL) };
 

@@ -19,4 +19,4 @@ int cached_use(int parent, const char *name);
 
 /* Removes what nobody used for `max_age_s` and no workspace names, and what crashes left of
  * it. Returns how many. */
-int cached_sweep(const char *state, uint64_t max_age_s, struct carrel_error *err);
+int expiry_sweep(const char *state, uint64_t max_age_s, struct carrel_error *err);

@@ -12,7 +12,7 @@ static struct carrel_error err;
 
 static int sweep(void)
 {
-    return cached_sweep("state", DAY, &err);
+    return expiry_sweep("state", DAY, &err);
 }
 
 #define SET_UP()                                                                               \

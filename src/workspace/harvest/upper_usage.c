@@ -129,7 +129,7 @@ static int open_shut(struct count *count)
 }
 
 /* As the run had it, unless it has changed that itself. */
-static void shut_again(int dir, mode_t mode)
+static void restore_mode(int dir, mode_t mode)
 {
     struct stat st;
 
@@ -281,7 +281,7 @@ static int go_up(struct count *count)
     if (fd < 0)
         return fd;
     if (count->levels[count->n_levels].shut != NOT_SHUT)
-        shut_again(count->at, count->levels[count->n_levels].shut);
+        restore_mode(count->at, count->levels[count->n_levels].shut);
     fd_close(count->at);
     count->at = fd_steal(&fd);
     return 0;

@@ -98,12 +98,12 @@ static bool can_limit_children(const char *dir)
  * controllers. It must be writable itself, because moving a process needs that of the common
  * ancestor; ours will not do, since a group with processes cannot have limited children.
  */
-static void find_delegated(struct cgroup_place *place)
+static void find_delegated(struct cgroup_parent *where)
 {
     char own[512];
     char dir[600];
 
-    (void)snprintf(place->why, sizeof(place->why),
+    (void)snprintf(where->why, sizeof(where->why),
             "no cgroup is delegated to this user; log in through systemd, or start carrel by "
             "'systemd-run --user --scope -p Delegate=yes carrel ...'");
     ssize_t n = fd_read_file(AT_FDCWD, "/proc/self/cgroup", own, sizeof(own));
@@ -125,7 +125,7 @@ static void find_delegated(struct cgroup_place *place)
             break;
         const char *missing = missing_controller(dir);
         if (missing)
-            (void)snprintf(place->why, sizeof(place->why),
+            (void)snprintf(where->why, sizeof(where->why),
                     "the cgroup that is delegated to this user lacks the %s controller; as "
                     "root: "
                     "'systemctl edit user@.service', [Service] Delegate=memory pids cpu, and "
@@ -133,8 +133,8 @@ static void find_delegated(struct cgroup_place *place)
                     "in anew",
                     missing);
     }
-    place->version = CGROUP_V2;
-    (void)snprintf(place->parent, sizeof(place->parent), "%.500s", dir);
+    where->version = CGROUP_V2;
+    (void)snprintf(where->parent, sizeof(where->parent), "%.500s", dir);
 }
 
 static bool has_v1(void)
@@ -149,7 +149,7 @@ static bool has_v1(void)
     return false;
 }
 
-static void find_v1(struct cgroup_place *place)
+static void find_v1(struct cgroup_parent *where)
 {
     char dir[64];
 
@@ -157,7 +157,7 @@ static void find_v1(struct cgroup_place *place)
         (void)snprintf(dir, sizeof(dir), TOP "/%s", controller_names[i]);
         if (faccessat(AT_FDCWD, dir, W_OK, AT_EACCESS) < 0) {
             int code = errno;
-            (void)snprintf(place->why, sizeof(place->why),
+            (void)snprintf(where->why, sizeof(where->why),
                     "the cgroup v1 hierarchy %s cannot be used (%s); mount it writable, or "
                     "boot "
                     "with cgroup v2",
@@ -165,7 +165,7 @@ static void find_v1(struct cgroup_place *place)
             return;
         }
     }
-    place->version = CGROUP_V1;
+    where->version = CGROUP_V1;
 }
 
 /* Only the machine's first group may hold processes and limit its children; it has no type. */
@@ -177,55 +177,55 @@ static bool is_true_root(const char *dir)
     return faccessat(AT_FDCWD, path, F_OK, 0) < 0;
 }
 
-void cgroup_find(struct cgroup_place *place)
+void cgroup_find(struct cgroup_parent *where)
 {
     bool is_v2 = is_cgroup2(TOP);
 
-    *place = (struct cgroup_place){ .version = CGROUP_NONE };
+    *where = (struct cgroup_parent){ .version = CGROUP_NONE };
     if (!is_v2 && !has_v1()) {
-        (void)snprintf(place->why, sizeof(place->why),
+        (void)snprintf(where->why, sizeof(where->why),
                 "no cgroups are mounted; as root: mount -t cgroup2 cgroup2 " TOP);
     } else if (geteuid() != 0 && is_v2) {
-        find_delegated(place);
+        find_delegated(where);
     } else if (geteuid() != 0) {
-        (void)snprintf(place->why, sizeof(place->why),
+        (void)snprintf(where->why, sizeof(where->why),
                 "this machine has cgroup v1, which cannot be delegated to an ordinary user; "
                 "run "
                 "carrel as root, or boot with cgroup v2");
     } else if (!is_v2) {
-        find_v1(place);
+        find_v1(where);
     } else if (faccessat(AT_FDCWD, TOP, W_OK, AT_EACCESS) < 0 ||
                !has_controllers(TOP, "cgroup.controllers")) {
-        (void)snprintf(place->why, sizeof(place->why),
+        (void)snprintf(where->why, sizeof(where->why),
                 TOP " is read-only or lacks the memory, pids and cpu controllers; mount it "
                     "writable (in a container: a private cgroup namespace with write access)");
     } else if (!is_true_root(TOP) && !can_limit_children(TOP)) {
-        (void)snprintf(place->why, sizeof(place->why),
+        (void)snprintf(where->why, sizeof(where->why),
                 TOP " is a container's and holds processes, so that groups below it cannot be "
                     "limited; move them: mkdir " TOP "/main, and write each pid in " TOP
                     "/cgroup.procs to " TOP "/main/cgroup.procs");
     } else {
-        place->version = CGROUP_V2;
-        (void)snprintf(place->parent, sizeof(place->parent), TOP);
+        where->version = CGROUP_V2;
+        (void)snprintf(where->parent, sizeof(where->parent), TOP);
     }
 }
 
 /* The carrel group that holds those of all sandboxes. */
 static void parent_path(
-        const struct cgroup_place *place, size_t controller, char path[static 1024])
+        const struct cgroup_parent *where, size_t controller, char path[static 1024])
 {
-    if (place->version == CGROUP_V1)
+    if (where->version == CGROUP_V1)
         (void)snprintf(path, 1024, TOP "/%s/" OUR_GROUP, controller_names[controller]);
     else
-        (void)snprintf(path, 1024, "%s/" OUR_GROUP, place->parent);
+        (void)snprintf(path, 1024, "%s/" OUR_GROUP, where->parent);
 }
 
 static int make_parent(
-        const struct cgroup_place *place, size_t controller, struct carrel_error *err)
+        const struct cgroup_parent *where, size_t controller, struct carrel_error *err)
 {
     char path[1024];
 
-    parent_path(place, controller, path);
+    parent_path(where, controller, path);
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd >= 0)
         return fd;
@@ -237,7 +237,7 @@ static int make_parent(
 
 /* v2: children get controllers only when every group above passes them on. */
 static int pass_on_controllers(
-        const struct cgroup_place *place, int parent, struct carrel_error *err)
+        const struct cgroup_parent *where, int parent, struct carrel_error *err)
 {
     static const char all[] = "+memory +pids +cpu";
     char list[256];
@@ -245,16 +245,16 @@ static int pass_on_controllers(
     ssize_t n = fd_read_file(parent, "cgroup.subtree_control", list, sizeof(list));
     if (n > 0 && has_word(list, "memory") && has_word(list, "pids") && has_word(list, "cpu"))
         return 0;
-    if (!has_controllers(place->parent, "cgroup.subtree_control")) {
+    if (!has_controllers(where->parent, "cgroup.subtree_control")) {
         char path[1024];
-        (void)snprintf(path, sizeof(path), "%s/cgroup.subtree_control", place->parent);
+        (void)snprintf(path, sizeof(path), "%s/cgroup.subtree_control", where->parent);
         int r = fd_write_file(AT_FDCWD, path, all);
         if (r < 0)
             return err_set_errno(err, r, "write '%s' to %s", all, path);
     }
     int r = fd_write_file(parent, "cgroup.subtree_control", all);
     return r < 0 ? err_set_errno(
-                           err, r, "pass controllers on in '%s/" OUR_GROUP "'", place->parent)
+                           err, r, "pass controllers on in '%s/" OUR_GROUP "'", where->parent)
                  : 0;
 }
 
@@ -281,20 +281,20 @@ static const char *file_of(const struct cgroup *group, const char *file, char pa
     return path;
 }
 
-int cgroup_create(struct cgroup *group, const struct cgroup_place *place, const char *name,
+int cgroup_create(struct cgroup *group, const struct cgroup_parent *where, const char *name,
         const struct sandbox_limits *limits, struct carrel_error *err)
 {
-    size_t n = place->version == CGROUP_V1 ? CGROUP_CONTROLLERS : 1;
+    size_t n = where->version == CGROUP_V1 ? CGROUP_CONTROLLERS : 1;
     int r = 0;
 
-    group->version = (int)place->version;
+    group->version = (int)where->version;
     (void)snprintf(group->name, sizeof(group->name), "%s", name);
     for (size_t i = 0; r == 0 && i < n; i++) {
-        r = make_parent(place, i, err);
+        r = make_parent(where, i, err);
         if (r < 0)
             break;
         group->parent[i] = r;
-        r = place->version == CGROUP_V2 ? pass_on_controllers(place, group->parent[i], err) : 0;
+        r = where->version == CGROUP_V2 ? pass_on_controllers(where, group->parent[i], err) : 0;
         if (r == 0)
             r = make_dir(group, i, err);
     }
@@ -420,7 +420,7 @@ void cgroup_remove(struct cgroup *group)
     group->version = CGROUP_NONE;
 }
 
-static size_t count_parents(const struct cgroup_place *place)
+static size_t count_parents(const struct cgroup_parent *where)
 {
     static const size_t counts[] = {
         [CGROUP_NONE] = 0,
@@ -428,26 +428,26 @@ static size_t count_parents(const struct cgroup_place *place)
         [CGROUP_V2] = 1,
     };
 
-    return counts[place->version];
+    return counts[where->version];
 }
 
-static int open_parent(const struct cgroup_place *place, size_t i)
+static int open_parent(const struct cgroup_parent *where, size_t i)
 {
     char path[1024];
 
-    parent_path(place, i, path);
+    parent_path(where, i, path);
     return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-int cgroup_sweep(const struct cgroup_place *place, const char *name)
+int cgroup_sweep(const struct cgroup_parent *where, const char *name)
 {
-    const size_t n = count_parents(place);
+    const size_t n = count_parents(where);
 
     for (size_t i = n; i-- > 0;) {
-        AUTO(fd_close) int parent = open_parent(place, i);
+        AUTO(fd_close) int parent = open_parent(where, i);
         if (parent < 0)
             continue;
-        int r = i == n - 1 ? freezer_sweep((int)place->version, parent, name) : 0;
+        int r = i == n - 1 ? freezer_sweep((int)where->version, parent, name) : 0;
         if (r == 0)
             r = group_sweep(parent, name);
         if (r < 0)
@@ -456,15 +456,15 @@ int cgroup_sweep(const struct cgroup_place *place, const char *name)
     return 0;
 }
 
-void cgroup_each(const struct cgroup_place *place,
+void cgroup_each(const struct cgroup_parent *where,
         bool (*visit)(void *target, const char *name), void *target)
 {
-    group_each(count_parents(place) > 0 ? open_parent(place, 0) : -1, visit, target);
+    group_each(count_parents(where) > 0 ? open_parent(where, 0) : -1, visit, target);
 }
 
-void cgroup_each_lost(const struct cgroup_place *place,
+void cgroup_each_lost(const struct cgroup_parent *where,
         bool (*visit)(void *target, const char *name), void *target)
 {
-    if (place->version == CGROUP_V1)
+    if (where->version == CGROUP_V1)
         freezer_each(visit, target);
 }

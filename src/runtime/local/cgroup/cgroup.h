@@ -18,14 +18,14 @@ struct sandbox_usage;
 enum cgroup_controller { CGROUP_MEMORY, CGROUP_PIDS, CGROUP_CPU, CGROUP_CONTROLLERS };
 
 /* Where groups can be made here. */
-struct cgroup_place {
+struct cgroup_parent {
     enum { CGROUP_NONE, CGROUP_V1, CGROUP_V2 } version;
     char parent[512]; /* v2: directory in which the carrel group lies */
     char why[256];    /* NONE: what is missing and how to get it */
 };
 
 /* Looks, without changing anything. */
-void cgroup_find(struct cgroup_place *place);
+void cgroup_find(struct cgroup_parent *where);
 
 struct cgroup {
     int version;
@@ -46,7 +46,7 @@ struct cgroup {
  * crash left (the caller holds the lock on the name): its processes are ended and it is made
  * anew.
  */
-int cgroup_create(struct cgroup *group, const struct cgroup_place *place, const char *name,
+int cgroup_create(struct cgroup *group, const struct cgroup_parent *where, const char *name,
         const struct sandbox_limits *limits, struct carrel_error *err);
 
 /* v1: files to which the child writes "0" to join; returns how many. v2: none (see cgroup_fd).
@@ -78,15 +78,15 @@ void cgroup_remove(struct cgroup *group);
 
 /* Ends what is in the stale group `name` and removes it. A negative errno: it is still there.
  */
-int cgroup_sweep(const struct cgroup_place *place, const char *name);
+int cgroup_sweep(const struct cgroup_parent *where, const char *name);
 
 /* Calls `visit` with the name of each sandbox's group until it returns false. */
-void cgroup_each(const struct cgroup_place *place,
+void cgroup_each(const struct cgroup_parent *where,
         bool (*visit)(void *target, const char *name), void *target);
 
 /*
  * The same by the hierarchy whose groups go first. One that is only there was swept by someone
  * who did not know of it: an older carrel, or an administrator.
  */
-void cgroup_each_lost(const struct cgroup_place *place,
+void cgroup_each_lost(const struct cgroup_parent *where,
         bool (*visit)(void *target, const char *name), void *target);
