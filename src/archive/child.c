@@ -1,4 +1,4 @@
-/* child.c - fork, and one struct that says how it went. */
+/* child.c - fork, and one struct with the result. */
 #include "archive/child.h"
 #include "archive/unpack.h"
 #include "base/err.h"
@@ -55,10 +55,10 @@ int child_start(int (*work)(int stream, int answer, const void *arg, struct unpa
     struct verdict verdict = { 0 };
     (void)umask(022);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-    (void)signal(SIGPIPE, SIG_IGN); /* an end that nobody reads is an error like others */
+    (void)signal(SIGPIPE, SIG_IGN); /* a write to a closed stream becomes an error */
     if (getppid() != parent)
         _exit(1);
-    fd_close(out->stream); /* else it would wait for itself */
+    fd_close(out->stream); /* else it would never see the end of its own stream */
     fd_close(out->verdict);
     verdict.result = work(theirs, answers, arg, &verdict.unpacked, &verdict.err);
     _exit(fd_write_all(answers, &verdict, sizeof(verdict)) < 0);
@@ -69,7 +69,7 @@ int child_ask(struct child *child, struct unpacked *out, struct carrel_error *er
     struct verdict verdict;
     int status = 0;
 
-    fd_close(fd_steal(&child->stream)); /* it is not to wait for more, nor for a reader */
+    fd_close(fd_steal(&child->stream)); /* the child must not wait for us */
     ssize_t n = fd_read_all(child->verdict, &verdict, sizeof(verdict));
     while (waitpid(child->pid, &status, 0) < 0 && errno == EINTR)
         ;
@@ -78,7 +78,7 @@ int child_ask(struct child *child, struct unpacked *out, struct carrel_error *er
         return err_set(err, -EIO, "the process that read it was ended by signal %d",
                 WIFSIGNALED(status) ? WTERMSIG(status) : 0);
     if (verdict.result < 0) {
-        /* Its words come from a process that may not be itself any more. */
+        /* The message comes from a process that the archive may have taken over. */
         verdict.err.message[sizeof(verdict.err.message) - 1] = '\0';
         return err_set(err, verdict.result, "%s", verdict.err.message);
     }

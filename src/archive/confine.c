@@ -1,9 +1,10 @@
 /*
- * confine.c - what is left to a process that parses.
+ * confine.c - restricts a process that parses untrusted bytes.
  *
  * It works on descriptors that it was given. The table of system calls is short enough to read:
- * memory, reading and writing, and, for the one that makes files, names below a directory. The
- * filter answers EPERM to everything else. Landlock says where names may be.
+ * memory, reading and writing, and, for the process that creates files, names below a
+ * directory. The filter answers EPERM to everything else. Landlock restricts where names may
+ * be.
  */
 #include "archive/confine.h"
 #include "base/auto.h"
@@ -26,7 +27,7 @@
 #define ACCESS_REFER (UINT64_C(1) << 13)
 #define ACCESS_TRUNCATE (UINT64_C(1) << 14)
 #define ACCESS_ALL_V2 ((UINT64_C(1) << 14) - 1)
-#define ABI_WITH_REFER 2 /* without it no link from one directory into another */
+#define ABI_WITH_REFER 2 /* without it no hard link across directories */
 #define ABI_WITH_TRUNCATE 3
 
 #if defined(__x86_64__)
@@ -37,11 +38,11 @@
 #error "no number of this machine for the filter"
 #endif
 
-#ifndef __has_feature /* clang's way to say what gcc says with __SANITIZE_ADDRESS__ */
+#ifndef __has_feature /* clang's equivalent of gcc's __SANITIZE_ADDRESS__ */
 #define __has_feature(x) 0
 #endif
 #if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
-#define HAS_SHADOW 1 /* of the sanitizer, larger than any limit */
+#define HAS_SHADOW 1 /* the sanitizer's shadow memory is larger than any limit */
 #else
 #define HAS_SHADOW 0
 #endif
@@ -72,7 +73,7 @@ static const int for_files[] = {
     SYS_mkdirat,
     SYS_symlinkat,
     SYS_linkat,
-    SYS_mknodat, /* without a capability: no device but the whiteout */
+    SYS_mknodat, /* without a capability only a whiteout (device 0/0) can be made */
     SYS_unlinkat,
     SYS_renameat,
     SYS_renameat2,
@@ -82,7 +83,7 @@ static const int for_files[] = {
     SYS_getdents64,
     SYS_pwrite64,
     SYS_ftruncate,
-    SYS_fchmod, /* by descriptor only: Landlock does not look at permissions */
+    SYS_fchmod, /* by descriptor only: Landlock does not restrict changes of mode */
     SYS_fsetxattr,
 };
 
@@ -107,7 +108,7 @@ static void allow(struct program *program, const int *calls, size_t n)
     }
 }
 
-/* futimens() is utimensat() without a path. Last of all: it leaves another word loaded. */
+/* futimens() is utimensat() without a path. Must be the last rule: it loads another word. */
 static void allow_futimens(struct program *program)
 {
     const uint32_t path = offsetof(struct seccomp_data, args[1]);
@@ -177,7 +178,8 @@ static int drop_capabilities(struct carrel_error *err)
     struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
     struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { 0 };
 
-    (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); /* before 4.3: none */
+    (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0,
+            0); /* before Linux 4.3 there are no ambient capabilities */
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return err_set_errno(err, -errno, "set no_new_privs");
     if (syscall(SYS_capset, &header, none) < 0)
@@ -236,7 +238,7 @@ int confine_self(int dir, const int *keep, unsigned n_keep, uint64_t memory_byte
         r = drop_capabilities(err);
     if (r == 0)
         r = only_below(dir, err);
-    if (r == 0) /* last: it forbids the calls of the steps above */
+    if (r == 0) /* last: the filter forbids the calls of the steps above */
         r = filter(dir, err);
     return r;
 }

@@ -1,8 +1,9 @@
-/* inflate.h - gzip, zstd or xz into plain bytes. */
+/* inflate.h - decompresses gzip, zstd or xz. */
 #pragma once
 
 struct carrel_error;
 
-/* From `in` to its end, to `out`. What is packed in no way that carrel knows passes as it is.
+/*
+ * Copies `in` to its end, decompressed, to `out`. Bytes in no known compression pass unchanged.
  */
 int inflate_stream(int in, int out, struct carrel_error *err);

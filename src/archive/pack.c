@@ -23,7 +23,7 @@ struct pack {
     char path[TAR_PATH_MAX + 1];
 };
 
-/* A file with more names than one, and the first of them. */
+/* A file with several names, and the first of them. */
 struct linked {
     ino_t inode;
     char path[];
@@ -37,7 +37,7 @@ static int by_inode(const void *a, const void *b)
     return (left->inode > right->inode) - (left->inode < right->inode);
 }
 
-/* The first name of this file, or NULL when this is it. */
+/* The first name of this file, or NULL if this is the first. */
 static int first_name(
         struct pack *pack, const struct stat *st, const char **out, struct carrel_error *err)
 {
@@ -150,7 +150,8 @@ static int add_child(struct pack *pack, int dir, const char *name, struct carrel
         r = add_symlink(pack, dir, name, &st, err);
     else
         pack->out->skipped++;
-    if (r < 0 && err && err->message[0] != '\'') /* the innermost name is said once */
+    if (r < 0 && err &&
+            err->message[0] != '\'') /* only the innermost name is part of the message */
         (void)err_wrap(err, r, "'%s'", str_escape(pack->path, pack->len, shown, sizeof(shown)));
     pack->len = before;
     pack->path[before] = '\0';

@@ -1,4 +1,4 @@
-/* pack.h - a tree of files becomes a tar. */
+/* pack.h - writes a tree of files as a tar. */
 #pragma once
 #include <stdint.h>
 
@@ -11,7 +11,7 @@ struct packed {
 
 /*
  * Writes all below the directory `dir` to `out`: names in order, so that the same tree gives
- * the same bytes; several names of one file as hard links. Links are not followed and other
- * file systems not entered: their directory is there, empty.
+ * the same bytes; several names of one file as hard links. Links are not followed and mounts
+ * are not entered: their directory appears empty.
  */
 int pack_tree(int dir, int out, struct packed *packed, struct carrel_error *err);

@@ -33,7 +33,7 @@ int stream_error(struct archive *archive, struct carrel_error *err)
     int code = archive_errno(archive);
     char shown[200];
 
-    if (code <= 0 || code == EILSEQ) /* its own, and "this is not the format" */
+    if (code <= 0 || code == EILSEQ) /* libarchive's own codes, and "this is not the format" */
         code = EBADMSG;
     if (!text)
         return err_set(err, -code, "this is no archive that carrel knows");
@@ -43,5 +43,5 @@ int stream_error(struct archive *archive, struct carrel_error *err)
 void stream_free(struct archive *archive)
 {
     if (archive)
-        (void)archive_read_free(archive); /* of our memory only: its verdict tells nothing */
+        (void)archive_read_free(archive); /* frees memory only: its result is of no use */
 }

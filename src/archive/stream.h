@@ -1,4 +1,4 @@
-/* stream.h - bytes of a descriptor for libarchive, and its complaints for us. */
+/* stream.h - feeds a descriptor to libarchive, and converts its errors. */
 #pragma once
 #include <archive.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@ struct stream {
 /* Begins to read. Filters and formats are set already. */
 int stream_open(struct archive *archive, struct stream *stream, struct carrel_error *err);
 
-/* What libarchive says, as an error: -EBADMSG unless the system said something else. */
+/* libarchive's last error: -EBADMSG unless a system call failed. */
 int stream_error(struct archive *archive, struct carrel_error *err);
 
 void stream_free(struct archive *archive); /* NULL is fine */

@@ -1,13 +1,13 @@
 /*
  * tar.h - tar archives, read and written one entry at a time.
  *
- * Whoever made an archive chose its names, its sizes and its order. So what comes out of a
- * reader was checked: every entry is one of few kinds and has a name that can be used below a
- * directory. What a reader cannot know is what lies at that name already: open the way to it
- * with RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS, as archive/unpack.c does.
+ * An attacker may have chosen names, sizes and order of the entries. So a reader checks what it
+ * returns: every entry is of a known kind and has a name that can be used below a directory. A
+ * reader cannot know what exists at that name: open the path to it with RESOLVE_BENEATH |
+ * RESOLVE_NO_SYMLINKS, as archive/unpack.c does.
  *
- * Reading needs libarchive: the program has it, libcarrel.so has not. Writing is our own; all
- * that libarchive has would come with its writer.
+ * Reading needs libarchive, which the program links and libcarrel.so does not. Writing is our
+ * own, because libarchive's writer would link all of libarchive.
  */
 #pragma once
 #include "base/auto.h"
@@ -22,7 +22,7 @@ enum tar_kind {
     TAR_DIRECTORY,
     TAR_SYMLINK,
     TAR_HARDLINK,
-    TAR_OTHER, /* a device, a FIFO, a socket, or what nobody knows: not for us */
+    TAR_OTHER, /* a device, a FIFO, a socket, or an unknown kind: skipped */
 };
 
 struct tar_entry {
@@ -34,7 +34,7 @@ struct tar_entry {
     struct timespec mtime;
 };
 
-/* What an archive may cost; zero means the value in TAR_LIMITS. Beyond it: -EFBIG. */
+/* Limits of an archive; zero means the value in TAR_LIMITS. Beyond them: -EFBIG. */
 struct tar_limits {
     uint64_t entries;
     uint64_t bytes; /* of all files together, holes included */
@@ -47,7 +47,7 @@ struct tar_limits {
     }
 #define TAR_PATH_MAX 4095
 
-/* How the bytes around the tar may be packed. */
+/* The compression of a tar. */
 enum tar_packing { TAR_PLAIN, TAR_GZIP, TAR_ZSTD, TAR_XZ, TAR_ANY /* whichever it is */ };
 
 /* "plain", "gzip", "zstd", "xz" from the first bytes of a file; six tell all of them apart. */
@@ -64,15 +64,15 @@ int tar_clean_path(const char *path, unsigned max_depth, char out[static TAR_PAT
 struct tar_reader;
 
 /*
- * Reads from `fd`, which stays the caller's; a pipe is fine. TAR_PLAIN or TAR_ANY. `limits`
- * NULL: TAR_LIMITS.
+ * Reads from `fd`, which the caller keeps; a pipe is fine. TAR_PLAIN or TAR_ANY. `limits` NULL:
+ * TAR_LIMITS.
  */
 int tar_reader_open(int fd, enum tar_packing packing, const struct tar_limits *limits,
         struct tar_reader **out, struct carrel_error *err);
 
 /*
- * 1 and the next entry, 0 at the end. Its strings are good until the next call. What was not
- * read of the entry before is skipped. -EBADMSG: the archive is broken.
+ * Returns 1 and the next entry, or 0 at the end. Its strings are valid until the next call.
+ * Unread data of the previous entry is skipped. -EBADMSG: the archive is corrupt.
  */
 int tar_reader_next(struct tar_reader *reader, struct tar_entry *out, struct carrel_error *err);
 
@@ -80,7 +80,7 @@ int tar_reader_next(struct tar_reader *reader, struct tar_entry *out, struct car
 ssize_t tar_reader_read(
         struct tar_reader *reader, void *data, size_t size, struct carrel_error *err);
 
-/* All of the entry's file into `fd`, an empty file that can be seeked: holes stay holes. */
+/* Copies all of the entry's file into `fd`, an empty seekable file: holes stay holes. */
 int tar_reader_copy(struct tar_reader *reader, int fd, struct carrel_error *err);
 
 void tar_reader_free(struct tar_reader *reader); /* NULL is fine */
@@ -88,17 +88,19 @@ DEFINE_AUTO(struct tar_reader *, tar_reader_free)
 
 struct tar_writer;
 
-/* Writes a plain tar to `fd`, which stays the caller's; a pipe is fine. */
+/* Writes a plain tar to `fd`, which the caller keeps; a pipe is fine. */
 int tar_writer_open(int fd, struct tar_writer **out, struct carrel_error *err);
 
-/* Begins an entry; a TAR_FILE is followed by exactly `bytes` bytes of data, or the next call
- * fails with -EIO. Owners are 0:0 without names: they mean nothing elsewhere. */
+/*
+ * Starts an entry; a TAR_FILE is followed by exactly `bytes` bytes of data, or the next call
+ * fails with -EIO. Owners are 0:0 without names, because they are meaningless elsewhere.
+ */
 int tar_writer_add(
         struct tar_writer *writer, const struct tar_entry *entry, struct carrel_error *err);
 int tar_writer_data(
         struct tar_writer *writer, const void *data, size_t len, struct carrel_error *err);
 
-/* The end of the archive. Without it what was written is no whole archive. */
+/* Writes the end of the archive, without which it is incomplete. */
 int tar_writer_finish(struct tar_writer *writer, struct carrel_error *err);
 
 void tar_writer_free(struct tar_writer *writer); /* NULL is fine */

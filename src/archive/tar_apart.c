@@ -1,4 +1,4 @@
-/* tar_apart.c - the child that parses, and the parent that believes it little. */
+/* tar_apart.c - the confined child that parses, and the parent that checks its answers. */
 #include "archive/tar_apart.h"
 #include "archive/child.h"
 #include "archive/confine.h"
@@ -10,9 +10,9 @@
 
 #define MEMORY (3ULL << 30) /* zstd --long=31 takes two gigabytes */
 #define CHUNK (1U << 17)
-#define END UINT32_MAX /* as a kind: there are no more entries */
+#define END UINT32_MAX /* as a kind: no more entries */
 
-/* What goes over the stream: this, the two strings, and the bytes of a file. */
+/* Sent over the stream, followed by the two strings and the bytes of a file. */
 struct record {
     uint32_t kind;
     uint32_t mode;
@@ -25,7 +25,7 @@ struct record {
 
 struct tar_apart {
     struct child child;
-    uint64_t left; /* of the present file */
+    uint64_t left; /* of the current file */
     bool has_ended;
     struct tar_limits limits;
     char path[TAR_PATH_MAX + 1];
@@ -64,7 +64,7 @@ static int send_entry(struct tar_reader *reader, const struct tar_entry *entry, 
 
     if (path_len > TAR_PATH_MAX || target_len > TAR_PATH_MAX)
         return err_set_errno(err, -ENAMETOOLONG, "a name in the archive");
-    memset(&record, 0, sizeof(record)); /* the bytes between, too */
+    memset(&record, 0, sizeof(record)); /* the padding, too */
     record.kind = (uint32_t)entry->kind;
     record.mode = entry->mode;
     record.bytes = entry->kind == TAR_FILE ? entry->bytes : 0;
@@ -126,7 +126,7 @@ int tar_apart_open(int fd, const struct tar_limits *limits, struct tar_apart **o
     return 0;
 }
 
-/* Why the stream ended before its time: the child knows, if it still lives. */
+/* The child's error, which explains why the stream ended early, if the child is still alive. */
 static int child_error(struct tar_apart *tar, struct carrel_error *err)
 {
     int r = child_ask(&tar->child, NULL, err);
@@ -153,7 +153,7 @@ static int receive_text(struct tar_apart *tar, char text[static TAR_PATH_MAX + 1
     return r;
 }
 
-/* The child checked all this; but it may not be itself any more. */
+/* The child has checked all this, but the archive may have taken it over. */
 static int check_entry(
         struct tar_apart *tar, const struct record *record, struct carrel_error *err)
 {

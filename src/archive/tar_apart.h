@@ -1,8 +1,8 @@
 /*
- * tar_apart.h - the entries of an archive, read by a process that can do nothing else.
+ * tar_apart.h - reads the entries of an archive in a confined process.
  *
- * Whoever made the archive may take over what parses it. So that is a child without rights; it
- * hands on what it found in a form that is simple enough to be checked here once more.
+ * An archive may take over its parser. So the parser is a child without rights; it passes the
+ * entries on in a form that is simple enough to be checked again here.
  */
 #pragma once
 #include "archive/tar.h"
@@ -10,7 +10,7 @@
 struct carrel_error;
 struct tar_apart;
 
-/* Begins to read `fd`, which stays the caller's: a tar of any packing; a pipe is fine. */
+/* Starts to read `fd`, which the caller keeps: a tar of any packing; a pipe is fine. */
 int tar_apart_open(int fd, const struct tar_limits *limits, struct tar_apart **out,
         struct carrel_error *err);
 
@@ -21,5 +21,5 @@ int tar_apart_next(struct tar_apart *tar, struct tar_entry *out, struct carrel_e
 ssize_t tar_apart_read(
         struct tar_apart *tar, void *data, size_t size, struct carrel_error *err);
 
-void tar_apart_free(struct tar_apart *tar); /* NULL is fine; ends the child */
+void tar_apart_free(struct tar_apart *tar); /* NULL is fine; kills the child */
 DEFINE_AUTO(struct tar_apart *, tar_apart_free)

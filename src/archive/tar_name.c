@@ -1,4 +1,4 @@
-/* tar_name.c - names from archives, as text. */
+/* tar_name.c - checks names from archives. */
 #include "archive/tar.h"
 #include "base/err.h"
 #include "base/str.h"

@@ -1,9 +1,9 @@
 /*
- * tar_reader.c - entries out of libarchive, checked.
+ * tar_reader.c - reads entries with libarchive, and checks them.
  *
- * libarchive turns names that are UTF-8 by their header into the caller's character set, and
- * where it cannot (there is none here) it warns and gives the bytes as they are: these are what
- * we want, so a warning about an entry is no failure.
+ * libarchive converts names that their header declares as UTF-8 into the locale's character
+ * set. If it cannot (there is no locale here), it warns and returns the bytes unchanged. These
+ * are what we want, so a warning about an entry is not a failure.
  */
 #include "archive/stream.h"
 #include "archive/tar.h"
@@ -21,8 +21,8 @@ struct tar_reader {
     struct tar_limits limits;
     uint64_t entries;
     uint64_t bytes;
-    uint64_t size; /* of the present entry */
-    uint64_t at;   /* in it: what tar_reader_read() gave */
+    uint64_t size; /* of the current entry */
+    uint64_t at;   /* offset in it: what tar_reader_read() has returned */
     const char *block;
     uint64_t block_at;
     size_t block_len;
@@ -119,7 +119,7 @@ static int count(struct tar_reader *reader, int64_t size, struct carrel_error *e
     return 0;
 }
 
-/* Fills the reader's own copy of names: those of libarchive go with the next call. */
+/* Copies the names: libarchive's own are invalid after the next call. */
 static int take(struct tar_reader *reader, struct archive_entry *entry, struct tar_entry *out,
         struct carrel_error *err)
 {
@@ -173,7 +173,7 @@ int tar_reader_next(struct tar_reader *reader, struct tar_entry *out, struct car
     }
 }
 
-/* 1 and a block of the present file, in order and inside of its size; 0 after the last. */
+/* Returns 1 and a block of the current file, in order and within its size; 0 after the last. */
 static int next_block(struct tar_reader *reader, struct carrel_error *err)
 {
     const void *data;
@@ -208,7 +208,7 @@ ssize_t tar_reader_read(
             return r;
         if (r > 0)
             continue;
-        reader->block_at = reader->size; /* what is left is a hole */
+        reader->block_at = reader->size; /* the rest is a hole */
         reader->block_len = 0;
         if (end == reader->size)
             return 0;

@@ -93,7 +93,7 @@ TEST(a_packing_is_known_by_its_first_bytes)
     CHECK_STR(tar_packing_name(TAR_ZSTD), "zstd");
 }
 
-/* Names of every length around the fields of a header, and some that are no text. */
+/* Names of every length around the size of the header fields, and some that are not text. */
 static const char *long_name(char *name, size_t len)
 {
     for (size_t i = 0; i < len; i++)

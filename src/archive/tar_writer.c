@@ -23,7 +23,7 @@ _Static_assert(sizeof(struct header) == BLOCK, "a header is a block");
 
 struct tar_writer {
     int fd;
-    uint64_t left; /* of the present file */
+    uint64_t left; /* of the current file */
     size_t pad;    /* after it */
     size_t len;
     char data[1U << 16]; /* not written yet */
@@ -179,7 +179,7 @@ static char type_of(enum tar_kind kind)
     return '\0';
 }
 
-/* What the header cannot hold goes to `pax`. */
+/* Values that the header cannot hold are added to `pax`. */
 static void fill(struct header *header, struct buf *pax, const struct tar_entry *entry)
 {
     bool is_link = entry->kind == TAR_SYMLINK || entry->kind == TAR_HARDLINK;

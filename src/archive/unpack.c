@@ -1,10 +1,11 @@
 /*
- * unpack.c - entries become files.
+ * unpack.c - creates the files of an archive.
  *
- * An archive can say: here is a link that leads out, and here is a file behind it. So the way
- * to an entry is walked part by part from the top, each opened with O_NOFOLLOW: what lies there
- * is a directory that this archive made, or the archive is refused. An entry replaces what has
- * its name, as tar does, but never through a link.
+ * An archive can contain a link that leads out of the tree and then a file behind it. So the
+ * path of an entry is walked from the top, one component at a time, each opened with
+ * O_NOFOLLOW: every component is a directory that this archive created, or the archive is
+ * refused. An entry replaces an existing one of its name, as tar does, but never through a
+ * link.
  */
 #include "archive/unpack.h"
 #include "base/err.h"
@@ -24,7 +25,7 @@
 
 #define HIDES ".wh."
 #define HIDES_ALL ".wh..wh..opq"
-#define HIDES_NOTHING ".wh..wh." /* AUFS's own notes */
+#define HIDES_NOTHING ".wh..wh." /* internal files of AUFS */
 
 struct tree {
     int dir;
@@ -50,7 +51,7 @@ static int set_opaque(int parent, const char *name, struct carrel_error *err)
     return 0;
 }
 
-/* The directory has been hidden before; what is made now starts empty. */
+/* The directory was hidden before; the new one starts empty. */
 static int make_over_whiteout(int parent, const char *name, struct carrel_error *err)
 {
     if (unlinkat(parent, name, 0) < 0)
@@ -62,7 +63,7 @@ static int make_over_whiteout(int parent, const char *name, struct carrel_error 
 
 enum walk { WALK_AND_MAKE, WALK_ONLY };
 
-/* The directory `name` in `parent`; a missing one is made. */
+/* Opens the directory `name` in `parent`; creates it if it is missing. */
 static int step(int parent, const char *name, enum walk walk, struct carrel_error *err)
 {
     int dir = openat(parent, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -88,7 +89,7 @@ static int step(int parent, const char *name, enum walk walk, struct carrel_erro
     return dir < 0 ? err_set_errno(err, -errno, "open a directory") : dir;
 }
 
-/* Opens the clean path `path` part by part. Returns a descriptor. */
+/* Opens the clean path `path`, one component at a time. Returns a descriptor. */
 static int walk_to(int top, const char *path, enum walk walk, struct carrel_error *err)
 {
     AUTO(fd_close) int dir = openat(top, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -97,7 +98,7 @@ static int walk_to(int top, const char *path, enum walk walk, struct carrel_erro
     while (*path && strcmp(path, ".") != 0) {
         size_t len = strcspn(path, "/");
         char part[NAME_MAX + 1];
-        memcpy(part, path, len); /* tar_clean_path() saw to its length */
+        memcpy(part, path, len); /* tar_clean_path() has checked the length */
         part[len] = '\0';
         int next = step(dir, part, walk, err);
         if (next < 0)
@@ -109,7 +110,7 @@ static int walk_to(int top, const char *path, enum walk walk, struct carrel_erro
     return fd_steal(&dir);
 }
 
-/* Splits a clean path that is not ".": the last part is returned, the rest goes to `way`. */
+/* Splits a clean path that is not ".": returns the last component, `way` gets the rest. */
 static const char *split(const char *path, char way[static TAR_PATH_MAX + 1])
 {
     const char *slash = strrchr(path, '/');
@@ -120,7 +121,7 @@ static const char *split(const char *path, char way[static TAR_PATH_MAX + 1])
     return slash ? slash + 1 : path;
 }
 
-/* Opens the directory that is to hold `path`; the same one again costs nothing. */
+/* Opens the parent directory of `path`, or reuses it if it is the same as before. */
 static int go_to_parent(
         struct tree *tree, const char *path, const char **name, struct carrel_error *err)
 {
@@ -141,8 +142,8 @@ static int go_to_parent(
 enum old { OLD_NONE, OLD_DIRECTORY, OLD_WHITEOUT };
 
 /*
- * Takes away what has the name already. A directory stays when a directory is to come; a
- * whiteout tells that the new directory must show nothing of the layers below.
+ * Removes an existing entry of this name. A directory is kept if the new entry is one; a
+ * whiteout means that the new directory must hide the layers below.
  */
 static int make_room(
         struct tree *tree, const char *name, enum tar_kind kind, struct carrel_error *err)
@@ -170,7 +171,7 @@ static int finish_file(
 
     if (fchmod(fd, mode) < 0)
         return err_set_errno(err, -errno, "set permissions");
-    /* A time that the file system cannot hold is not worth a refusal. */
+    /* A time that the file system cannot store does not justify a refusal. */
     (void)futimens(fd, times);
     return 0;
 }
@@ -228,7 +229,7 @@ static int make_hard_link(struct tree *tree, const char *name, const struct tar_
     return 0;
 }
 
-/* ".wh.NAME": the layers below have no NAME here. */
+/* ".wh.NAME": a whiteout for NAME of the layers below. */
 static int hide(struct tree *tree, const char *name, struct carrel_error *err)
 {
     const char *hidden = name + strlen(HIDES);
@@ -243,7 +244,8 @@ static int hide(struct tree *tree, const char *name, struct carrel_error *err)
     if (!path_is_name(hidden))
         return err_set(err, -EINVAL, "it hides no name");
     tree->out->hidden++;
-    if (fstatat(tree->parent, hidden, &st, AT_SYMLINK_NOFOLLOW) == 0) /* the layer's own */
+    if (fstatat(tree->parent, hidden, &st, AT_SYMLINK_NOFOLLOW) ==
+            0) /* created by this layer itself */
         return S_ISDIR(st.st_mode) ? set_opaque(tree->parent, hidden, err) : 0;
     if (mknodat(tree->parent, hidden, S_IFCHR, makedev(0, 0)) < 0)
         return err_set_errno(
@@ -293,7 +295,10 @@ static int make(struct tree *tree, struct tar_reader *reader, const struct tar_e
     return 0;
 }
 
-/* What follows the archive's end belongs to its digest: whoever hashes it waits for us. */
+/*
+ * Reads what follows the archive's end: it is part of the digest, and the hashing side would
+ * block.
+ */
 static int drain(int fd, struct carrel_error *err)
 {
     char data[1U << 14];

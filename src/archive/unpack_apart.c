@@ -1,10 +1,10 @@
 /*
- * unpack_apart.c - the processes that read what nobody has vouched for.
+ * unpack_apart.c - the processes that read an untrusted archive.
  *
  *     file --> inflate --> (this process: hash, count) --> unpack --> tree
  *
- * A plain file needs no inflate. Each child is confined before it reads the first byte, says
- * how it went in one struct on a socket of its own, and dies with us.
+ * A plain file needs no inflate. Each child is confined before it reads the first byte, reports
+ * its result in one struct on a socket of its own, and is killed when we exit.
  */
 #include "archive/child.h"
 #include "archive/confine.h"
@@ -18,7 +18,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* xz and zstd may ask for much: -9 of xz takes 65 MB, zstd --long=31 two gigabytes. */
+/* xz and zstd need much memory: xz -9 takes 65 MB, zstd --long=31 two gigabytes. */
 #define INFLATE_MEMORY (3ULL << 30)
 #define UNPACK_MEMORY (1ULL << 30)
 #define HEADER_BYTES 4096 /* of the stream for each entry, beside its file */
@@ -135,7 +135,7 @@ int unpack_apart(int fd, enum tar_packing packing, int dir, const struct tar_lim
     bool has_stopped = r > 0;
     if (!is_plain && !has_stopped) {
         r = child_ask(&inflate, NULL, err);
-        if (r < 0) /* what the other one says follows from this */
+        if (r < 0) /* the other child's error is a consequence of this one */
             return r;
     }
     r = child_ask(&unpack, &unpacked, err);

@@ -220,7 +220,7 @@ TEST(the_last_of_several_counts)
     CHECK(S_ISLNK(mode_of("d")));
 }
 
-/* The directory that was used last is not the one of this name any more. */
+/* The directory that was used last no longer has this name. */
 TEST(a_directory_that_was_replaced_is_not_written_to)
 {
     begin();
@@ -280,7 +280,7 @@ TEST(a_whiteout_of_no_name_is_refused)
     }
 }
 
-/* A tar with one header of our own: what our writer would not write. */
+/* Writes a tar with a header that our writer would refuse. */
 static void write_raw(char type, const char *name, const char *size)
 {
     unsigned char block[1536] = { 0 };
@@ -382,7 +382,8 @@ TEST(what_another_process_refuses_is_told_here)
     begin();
     add(TAR_SYMLINK, "l", "..", 0777);
     add(TAR_FILE, "l/victim", "new", 0644);
-    for (int i = 0; i < 4000; i++) /* more than a socket holds: it stops reading before us */
+    for (int i = 0; i < 4000;
+            i++) /* more than a socket holds: the child stops reading before we stop writing */
         add(TAR_FILE, "more", "of this", 0644);
     CHECK_EQ(finish_as(apart), -ENOTDIR);
     CHECK_STR(err.message, "'l/victim': its way goes through a link");

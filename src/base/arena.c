@@ -1,4 +1,4 @@
-/* arena.c - a list of chunks; what is large gets one of its own. */
+/* arena.c - a list of chunks; a large allocation gets a chunk of its own. */
 #include "base/arena.h"
 #include <stdalign.h>
 #include <stdint.h>

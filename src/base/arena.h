@@ -1,4 +1,4 @@
-/* arena.h - many small things that die together. */
+/* arena.h - allocates many small objects that are freed together. */
 #pragma once
 #include "base/auto.h"
 #include <stddef.h>
@@ -6,16 +6,16 @@
 struct arena_chunk;
 
 struct arena {
-    struct arena_chunk *chunk; /* the latest; it holds the others */
+    struct arena_chunk *chunk; /* the latest; links to the others */
     char *at;                  /* free space in it */
     size_t left;
 };
 
-/* Zeroed and aligned for everything; NULL when memory is gone. */
+/* Zeroed, with maximum alignment; NULL: out of memory. */
 void *arena_alloc(struct arena *arena, size_t size);
 
 /* `len` bytes and a NUL. */
 char *arena_copy(struct arena *arena, const void *bytes, size_t len);
 
-void arena_finish(struct arena arena); /* takes all of it down */
+void arena_finish(struct arena arena); /* frees all of it */
 DEFINE_AUTO(struct arena, arena_finish)

@@ -13,7 +13,7 @@
     {                                                                                          \
         fn(*p);                                                                                \
     }
-/* unused: clang would complain of a variable that is there for its destructor alone. */
+/* unused: else clang warns about a variable that exists only for its destructor. */
 #define AUTO(fn) __attribute__((cleanup(fn##p), unused))
 
 /* Hands a pointer over: the variable becomes NULL, so its destructor does nothing. */
@@ -24,7 +24,7 @@
         stolen_;                                                                               \
     })
 
-/* For what must not make the frame of its caller larger: that one stays, and waits. */
+/* For a function whose locals must not enlarge the frame of a long-lived caller. */
 #define NO_INLINE __attribute__((noinline))
 
 #define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))

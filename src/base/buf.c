@@ -59,7 +59,7 @@ void buf_addf(struct buf *buf, const char *fmt, ...)
     int len = vsnprintf(NULL, 0, fmt, ap);
     va_end(ap);
     if (len < 0) {
-        buf->is_short = true; /* dropped, but not in silence */
+        buf->is_short = true; /* dropped, and reported by is_short */
     } else if (reserve(buf, (size_t)len)) {
         (void)vsnprintf(buf->data + buf->len, (size_t)len + 1, fmt, again);
         buf->len += (size_t)len;

@@ -1,4 +1,4 @@
-/* buf.h - text that grows, with a maximum from birth. */
+/* buf.h - growing text with a fixed maximum. */
 #pragma once
 #include "base/auto.h"
 #include <stdbool.h>

@@ -46,10 +46,10 @@ int clock_poll(struct pollfd *fds, size_t n, uint64_t deadline_ns)
     return ppoll(fds, n, deadline_ns == CLOCK_NEVER ? NULL : &wait, NULL);
 }
 
-/* Not by gmtime_r(): the first call of it reads the time zone's file. */
+/* Not with gmtime_r(): its first call reads the time zone file. */
 void clock_stamp(const struct timespec *when, char text[static CLOCK_STAMP])
 {
-    /* Years begin in March here, so that the day a leap year has more is their last. */
+    /* Years start in March here, so that the leap day is the last day of the year. */
     const unsigned days_of_400_years = 146097;
     uint64_t seconds = when->tv_sec < 0 ? 0 : (uint64_t)when->tv_sec;
     uint64_t days = seconds / 86400 + 719468; /* since the first of March of the year 0 */

@@ -29,7 +29,10 @@ TEST(a_deadline_that_has_passed_does_not_wait)
 
 TEST(a_part_of_a_millisecond_is_waited_for_and_not_spun_away)
 {
-    /* However late this process gets the processor, the answer is 1 or, once over, 0. */
+    /*
+     * However late the kernel schedules this process, the answer is 1 or, after the deadline,
+     * 0.
+     */
     for (int i = 0; i < 1000; i++) {
         uint64_t deadline = clock_ns() + 900000;
         int ms = clock_poll_ms(deadline);

@@ -1,7 +1,7 @@
-/* embed.c - runs while carrel is built: a file becomes bytes in a C array. */
+/* embed.c - runs while carrel is built: a file becomes an array of bytes, and a NUL, in C. */
 #include <stdio.h>
 
-int main(int argc, char **argv)
+int main(int argc, char **argv) /* embed INPUT OUTPUT NAME */
 {
     int byte;
     int column = 0;

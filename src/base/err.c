@@ -1,4 +1,4 @@
-/* err.c - error messages in fixed space: they must work when memory is gone. */
+/* err.c - error messages in fixed space, so that they work when memory is exhausted. */
 #include "base/err.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -6,7 +6,7 @@
 
 static void put(struct carrel_error *err, int code, const char *text)
 {
-    size_t len = strnlen(text, sizeof(err->message) - 1); /* a long story loses its end */
+    size_t len = strnlen(text, sizeof(err->message) - 1); /* truncated at its end */
 
     err->code = code;
     memmove(err->message, text, len);

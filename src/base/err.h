@@ -1,4 +1,4 @@
-/* err.h - the one way to say why something failed. */
+/* err.h - sets and extends error messages. */
 #pragma once
 #include <carrel/error.h>
 

@@ -142,7 +142,9 @@ int fd_replace_file(
     AUTO(fd_close) int dir = open_parent(path, &name);
     if (dir < 0)
         return err_set_errno(err, dir, "write '%s': its directory", path);
-    /* Not the process number alone: it comes again, and with it what a killed writer left. */
+    /*
+     * The pid alone is not unique: it is reused, and a killed writer may have left such a file.
+     */
     if (snprintf(tmp, sizeof(tmp), ".%.200s.%d.%" PRIx64, name, (int)getpid(), clock_ns()) < 0)
         return err_set_errno(err, -EINVAL, "write '%s'", path);
 
@@ -171,7 +173,7 @@ void fd_close_all_but(const int *keep, size_t n)
 {
     unsigned from = 0;
 
-    for (;;) { /* the gap up to the next that is kept */
+    for (;;) { /* the gap before the next descriptor that is kept */
         unsigned next = UINT_MAX;
         for (size_t i = 0; i < n; i++)
             if (keep[i] >= 0 && (unsigned)keep[i] >= from && (unsigned)keep[i] < next)

@@ -1,4 +1,4 @@
-/* fd.h - descriptors: owned, close-on-exec from birth, read and written whole. */
+/* fd.h - owned descriptors, always close-on-exec; whole reads and writes. */
 #pragma once
 #include "base/auto.h"
 #include <stddef.h>
@@ -31,12 +31,12 @@ ssize_t fd_read_file(int dir, const char *path, char *text, size_t size);
 
 struct buf;
 
-/* Adds a whole file to `text`; one that is not there adds nothing. -EFBIG: more than fits. */
+/* Adds a whole file to `text`; a missing file adds nothing. -EFBIG: more than fits. */
 int fd_add_file(int dir, const char *path, struct buf *text, struct carrel_error *err);
 
 int fd_set_nonblocking(int fd);
 
-/* As many as may be; where that is refused there is room for fewer. */
+/* Raises the soft limit of open files to the hard limit; best effort. */
 void fd_raise_limit(void);
 
 /* Closes every descriptor that is not in `keep`; -1 in it is fine. */

@@ -19,10 +19,10 @@ static char dir[] = "/tmp/carrel-fd-test.XXXXXX";
 static void leave(void)
 {
     if (chdir("/") == 0)
-        (void)rmdir(dir); /* what is not empty the harness takes */
+        (void)rmdir(dir); /* if it is not empty, the harness removes it */
 }
 
-/* An empty directory of the test's own, and the working directory in it. */
+/* Creates an empty directory and makes it the working directory. */
 static void enter(void)
 {
     CHECK(test_mkdtemp(dir));
@@ -90,7 +90,7 @@ static void do_nothing(int signal)
     (void)signal;
 }
 
-/* Signals without SA_RESTART: reads and writes that block come back with EINTR. */
+/* Signals without SA_RESTART: blocking reads and writes fail with EINTR. */
 static void interrupt_often(void)
 {
     struct sigaction action = { .sa_handler = do_nothing };
@@ -363,7 +363,7 @@ TEST(what_a_killed_writer_left_does_not_stop_the_next_one)
 {
     char stale[NAME_MAX];
 
-    /* Process numbers come again, and in a container they come again at once. */
+    /* Pids are reused, in a container at once. */
     enter();
     snprintf(stale, sizeof(stale), ".file.%d", (int)getpid());
     CHECK_EQ(fd_replace_file(stale, "half", 4, 0600, NULL), 0);

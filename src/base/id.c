@@ -7,7 +7,7 @@
 
 #define LEN 16
 
-/* 32: five bits each; nothing that is easily taken for another */
+/* 32 digits of five bits each; letters that are easily confused are left out */
 static const char digits[] = "0123456789abcdefghjkmnpqrstvwxyz";
 
 int id_new(char prefix, char id[static ID_SIZE], struct carrel_error *err)

@@ -1,4 +1,4 @@
-/* id.h - names that nobody can guess. */
+/* id.h - names that cannot be guessed. */
 #pragma once
 #include <stdbool.h>
 
@@ -6,7 +6,7 @@ struct carrel_error;
 
 #define ID_SIZE 20 /* "R-", 16 characters, NUL; one to spare */
 
-/* A fresh one: `prefix`, '-' and 16 letters and digits. */
+/* A new id: `prefix`, '-' and 16 letters and digits. */
 int id_new(char prefix, char id[static ID_SIZE], struct carrel_error *err);
 
 /* Whether id_new() could have made it. */

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* How many bytes stand for themselves: ASCII without what needs an escape. */
+/* Length of the ASCII prefix that needs no escape. */
 static size_t plain(const unsigned char *text, size_t len)
 {
     size_t n = 0;
@@ -15,7 +15,7 @@ static size_t plain(const unsigned char *text, size_t len)
     return n;
 }
 
-/* Beyond U+FFFF JSON has two numbers for one character. */
+/* JSON writes a character beyond U+FFFF as a surrogate pair. */
 static void add_number(struct buf *out, uint32_t c)
 {
     if (c > 0xffff) {
@@ -123,8 +123,7 @@ void json_i64(struct json *json, const char *key, int64_t value)
     buf_addf(json->out, "%" PRId64, value);
 }
 
-/* A whole number of parts of which `one` make 1; as few places as it takes, and at least one.
- */
+/* `parts` / `one` as a decimal with as few places as possible, and at least one. */
 static void decimal(
         struct json *json, const char *key, uint64_t parts, uint64_t one, size_t places)
 {

@@ -1,10 +1,10 @@
-/* json.h - the one JSON writer: the same value always gives the same bytes. */
+/* json.h - the JSON writer: the same value always gives the same bytes. */
 #pragma once
 #include "base/buf.h"
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Writes compact JSON into `out`, placing commas itself. Nesting is the caller's to balance. */
+/* Writes compact JSON into `out` and places the commas. The caller balances the nesting. */
 struct json {
     struct buf *out;
     bool needs_comma;
@@ -23,11 +23,12 @@ void json_milli(struct json *json, const char *key, uint64_t milli); /* 1500 -> 
 void json_nano(struct json *json, const char *key, uint64_t nano);   /* billionths */
 
 /*
- * Bytes of any kind: what is not valid UTF-8 becomes U+FFFD, and what a terminal would obey
- * (utf8_is_control()) or nobody sees (utf8_is_hidden()) an escape. text == NULL writes null.
+ * Any bytes: invalid UTF-8 becomes U+FFFD; characters that control a terminal
+ * (utf8_is_control()) or are invisible (utf8_is_hidden()) are escaped. text == NULL writes
+ * null.
  */
 void json_bytes(struct json *json, const char *key, const void *text, size_t len);
 void json_str(struct json *json, const char *key, const char *text);
 
-/* A value that is JSON already, as it is: one that was checked, or that this writer wrote. */
+/* Writes `text` unchanged: JSON that was checked, or that this writer produced. */
 void json_raw(struct json *json, const char *key, const char *text, size_t len);

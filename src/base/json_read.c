@@ -1,11 +1,11 @@
-/* json_read.c - a strict reader of JSON; the text comes from anybody. */
+/* json_read.c - a strict reader of untrusted JSON. */
 #include "base/json_read.h"
 #include "base/err.h"
 #include "base/utf8.h"
 #include <errno.h>
 #include <string.h>
 
-/* What json_read_check() goes through, with a loop and a small stack of its own. */
+/* State of json_read_check(), which is a loop with a small stack of its own. */
 struct reader {
     const char *text;
     size_t len;
@@ -19,7 +19,7 @@ static bool expected(struct reader *reader, const char *what)
     return false;
 }
 
-/* The next byte; a NUL at the end too, which is no more welcome inside. */
+/* The next byte; NUL at the end. A NUL inside the text is an error as well. */
 static char peek(const struct reader *reader)
 {
     return reader->at < reader->len ? reader->text[reader->at] : '\0';
@@ -65,8 +65,8 @@ static uint32_t hex4(const char *at, size_t len)
 }
 
 /*
- * The character of the escape at `at`, which is a backslash; *used is its length. UINT32_MAX:
- * no escape of JSON's, or half of a pair of surrogates, which is no character.
+ * Decodes the escape at `at`, which is a backslash; *used is its length. UINT32_MAX: not a JSON
+ * escape, or an unpaired surrogate.
  */
 static uint32_t unescape(const char *at, size_t len, size_t *used)
 {
@@ -134,7 +134,7 @@ static bool check_number(struct reader *reader)
     if (peek(reader) == '-')
         reader->at++;
     if (peek(reader) == '0')
-        reader->at++; /* nothing may follow: 01 is no number */
+        reader->at++; /* a digit after it is an error: 01 is not a number */
     else if (!digits(reader))
         return false;
     if (peek(reader) == '.') {
@@ -200,7 +200,7 @@ static bool check_value(struct reader *reader)
             if (peek(reader) != (c == '{' ? '}' : ']')) {
                 if (c == '{' && !check_key(reader))
                     return false;
-                continue; /* with its first part */
+                continue; /* with its first element */
             }
         } else if (!check_scalar(reader)) {
             return false;
@@ -289,7 +289,7 @@ static size_t string_length(const char *text)
     return n + 1;
 }
 
-/* The length of the value at `text`, which was checked: `len` bytes or fewer. */
+/* The length of the checked value at `text`, at most `len` bytes. */
 static size_t value_length(const char *text, size_t len)
 {
     size_t depth = 0;
@@ -366,7 +366,7 @@ struct json_value json_read_member(struct json_value object, const char *key)
     return (struct json_value){ 0 };
 }
 
-/* The next characters of a string at `at`: as they lie, or from an escape into `decoded`. */
+/* The next characters of a string at `at`: a slice of it, or a decoded escape in `decoded`. */
 static struct json_value piece(struct json_value string, size_t *at, char decoded[static 4])
 {
     const char *from = string.text + *at;

@@ -1,4 +1,4 @@
-/* json_read_fuzz.c - what passes the check can be read everywhere; what fails says where. */
+/* json_read_fuzz.c - what passes the check can be read; a refusal names the position. */
 #include "base/err.h"
 #include "base/json.h"
 #include "base/json_read.h"
@@ -48,7 +48,7 @@ static void walk(struct json_value value, int depth)
     (void)json_read_member(value, "a");
     if (json_read_kind(value) == JSON_STRING)
         round_trip(value);
-    if (depth == 0) /* each level is checked again: a deep text would take for ever */
+    if (depth == 0) /* each level is checked again, which is quadratic in the depth */
         return;
     for (size_t at = 0; json_read_next(value, &at, &key, &part);) {
         if (json_read_kind(value) == JSON_OBJECT)

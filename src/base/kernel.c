@@ -1,4 +1,4 @@
-/* kernel.c - version numbers. */
+/* kernel.c - version numbers and the boot id. */
 #include "base/kernel.h"
 #include <stdio.h>
 #include <sys/utsname.h>

@@ -1,9 +1,9 @@
-/* kernel.h - which Linux this is. */
+/* kernel.h - the running kernel: its version, and this boot of it. */
 #pragma once
 #include <stdbool.h>
 
-/* "6.1.0-13-amd64" is at least 5.15. False for what is no version. */
+/* "6.1.0-13-amd64" is at least 5.15. False if it is not a version. */
 bool kernel_release_is(const char *release, unsigned major, unsigned minor);
 
-/* The same of the one that runs. */
+/* The same for the running kernel. */
 bool kernel_is(unsigned major, unsigned minor);

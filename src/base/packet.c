@@ -12,7 +12,7 @@ union control {
     struct cmsghdr align;
 };
 
-/* sendmsg() never writes, but its struct says otherwise. */
+/* sendmsg() does not write to its buffers, but struct msghdr is not const. */
 static void *unconst(const void *data)
 {
     void *plain;
@@ -46,7 +46,9 @@ int packet_send(int sock, const void *data, size_t len, const int *fds, size_t n
     return 0;
 }
 
-/* Takes every descriptor out of the control data, so that each one is owned, come what may. */
+/*
+ * Extracts every descriptor from the control data first, so that all are owned on any failure.
+ */
 static size_t take(struct msghdr *header, int taken[static PACKET_MAX_FDS])
 {
     size_t n = 0;
@@ -75,8 +77,10 @@ int packet_receive(int sock, void *data, size_t len, int *fds, size_t max_fds, i
     ssize_t n;
 
     assert(max_fds <= PACKET_MAX_FDS);
-    /* ECONNRESET: the other side went with something of ours unread. It is said once, before
-     * what that side had sent itself; that, or the end, comes with the next call. */
+    /*
+     * ECONNRESET: the peer closed the socket with unread data of ours. It is reported once,
+     * before the packets that the peer had sent; the next call returns those, or the end.
+     */
     do {
         n = recvmsg(sock, &header, flags | MSG_CMSG_CLOEXEC);
     } while (n < 0 && (errno == EINTR || errno == ECONNRESET));

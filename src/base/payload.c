@@ -105,8 +105,7 @@ int payload_make_near(const char *text, const char *const *argv, const char *con
     return 0;
 }
 
-/* Fills `slots` with pointers to the next `n` strings, NULL behind them. NULL: ran off the end.
- */
+/* Fills `slots` with pointers to the next `n` strings and a final NULL. NULL: past the end. */
 static char *point(char **slots, uint64_t n, char *at, char *end)
 {
     for (uint64_t i = 0; i < n; i++) {
@@ -120,7 +119,7 @@ static char *point(char **slots, uint64_t n, char *at, char *end)
     return at;
 }
 
-/* Turns what lies in `block` into pointers, in place. */
+/* Validates the block and fills its pointer arrays, in place. */
 static int lay_out(char *block, uint64_t size, struct payload *out)
 {
     struct header header;
@@ -169,7 +168,7 @@ int payload_unpack(struct payload_near *near, struct payload *out)
     return lay_out(near->bytes, near->len, out);
 }
 
-/* How large the block is, if it may be one. */
+/* The size of the block; an error if it cannot be one. */
 static int64_t size_of(int fd)
 {
     struct stat st;
@@ -198,16 +197,16 @@ static int read_at_once(int fd, char *to, size_t size)
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return n < 0 ? -errno : -EPROTO; /* it was cut meanwhile */
+            return n < 0 ? -errno : -EPROTO; /* truncated meanwhile */
         done += (size_t)n;
     }
     return 0;
 }
 
 /*
- * A mapping would show what the other side writes later, after we have looked, and end us by a
- * signal where it cuts the file off. Only memory files have seals, so asking for them tells
- * that reading will not wait, as it may for a pipe or for a file system that somebody serves.
+ * The block is read, not mapped: the sender could change a mapping after our checks, or
+ * truncate the file and so raise SIGBUS here. Only memory files have seals, so F_GET_SEALS
+ * tells that the read cannot block, as it may on a pipe or a FUSE file.
  */
 int payload_read(int fd, struct payload *out)
 {

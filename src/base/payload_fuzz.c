@@ -1,4 +1,4 @@
-/* payload_fuzz.c - a block that the other side may have made up. */
+/* payload_fuzz.c - a block from an untrusted sender. */
 #include "base/fd.h"
 #include "base/payload.h"
 #include "fuzz.h"

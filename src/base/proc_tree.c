@@ -1,4 +1,4 @@
-/* proc_tree.c - a list that is its own queue: each process found is asked for its children. */
+/* proc_tree.c - breadth-first over /proc/PID/task/TID/children; the list is also the queue. */
 #include "base/proc_tree.h"
 #include "base/auto.h"
 #include "base/fd.h"
@@ -50,7 +50,7 @@ static int add_children(struct found *found, int file)
     return n < 0 ? -errno : 0;
 }
 
-/* Children belong to the thread that made them. */
+/* The kernel lists children per thread. */
 static int ask_threads(struct found *found, pid_t pid)
 {
     char path[64];
@@ -80,7 +80,7 @@ int proc_tree_list(pid_t top, pid_t *pids, size_t max)
     (void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)top, (int)top);
     AUTO(fd_close) int known = open(path, O_RDONLY | O_CLOEXEC);
     if (known < 0)
-        return -errno; /* else a kernel without the list would look like an empty one */
+        return -errno; /* else a kernel without the file would look like an empty list */
     int r = ask_threads(&found, top);
     for (size_t i = 0; r == 0 && i < found.n; i++) {
         r = ask_threads(&found, pids[i]);

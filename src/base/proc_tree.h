@@ -1,14 +1,15 @@
-/* proc_tree.h - the processes that descend from one, as /proc shows them. */
+/* proc_tree.h - the descendants of a process, from /proc. */
 #pragma once
 #include <stddef.h>
 #include <sys/types.h>
 
 /*
- * Lists the descendants of `top`, itself not among them, and returns how many there are. What
- * ends meanwhile is passed over. What loses its parent meanwhile may be missing or there twice:
- * the kernel gives no picture of one moment, so who must miss nothing asks again.
+ * Lists the descendants of `top` without `top` itself, and returns their number. A process that
+ * exits meanwhile is skipped. A process that is reparented meanwhile may be missing or listed
+ * twice, because the kernel provides no snapshot; a caller that must miss none repeats the
+ * call.
  *
- * -E2BIG: more than `max`. -ENOENT: `top` is gone, or the kernel does not list children
+ * -E2BIG: more than `max`. -ENOENT: `top` has exited, or the kernel does not list children
  * (CONFIG_PROC_CHILDREN).
  */
 int proc_tree_list(pid_t top, pid_t *pids, size_t max);

@@ -1,4 +1,4 @@
-/* rundir.c - a directory of this user alone. */
+/* rundir.c - a directory that only this user can write to. */
 #include "base/rundir.h"
 #include "base/err.h"
 #include "base/fd.h"
@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The caller's own choice, or NULL: it has none, or it does not count. */
+/* $XDG_RUNTIME_DIR, or NULL if it is unset or ignored. */
 static const char *given_dir(void)
 {
     const char *given = getenv("XDG_RUNTIME_DIR");
@@ -30,7 +30,7 @@ static int dir_path(const char *given, char *path, size_t size)
     return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
 }
 
-/* /tmp is everybody's: a directory that somebody else made there is not ours. */
+/* /tmp is world-writable: a directory that another user created there is refused. */
 static int open_own(const char *path, struct carrel_error *err)
 {
     struct stat st;

@@ -1,4 +1,4 @@
-/* sha1.c - FIPS 180-4, section 6.1. */
+/* sha1.c - FIPS 180-4, sections 5 and 6.1. */
 #include "base/sha1.h"
 
 static uint32_t rotate(uint32_t word, unsigned by)

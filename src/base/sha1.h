@@ -1,4 +1,4 @@
-/* sha1.h - SHA-1, for what git checks by it. It proves nothing about who made the bytes. */
+/* sha1.h - SHA-1, only to check git's own checksums. It does not authenticate anything. */
 #pragma once
 #include "base/sha.h"
 #include <stddef.h>

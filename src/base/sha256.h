@@ -1,4 +1,4 @@
-/* sha256.h - SHA-256. */
+/* sha256.h - SHA-256 of libsodium. None of it needs sodium_init(). */
 #pragma once
 #include "base/sha.h"
 #include <stddef.h>

@@ -33,9 +33,8 @@ int str_parse_u64(const char *text, uint64_t *out)
 }
 
 /*
- * A decimal with an optional fraction, as thousandths of `unit`: enough for every option, and
- * no floating point, so nothing is rounded in silence. Leaves *rest at the first foreign
- * character.
+ * A decimal with an optional fraction, as thousandths. No floating point, so nothing is rounded
+ * silently. Leaves *rest at the first character that does not belong to it.
  */
 static int parse_milli(const char *text, const char **rest, uint64_t *milli)
 {

@@ -1,4 +1,4 @@
-/* str.h - numbers, sizes and times from text: they parse whole or are refused. */
+/* str.h - parses numbers, sizes and times: the whole text is valid, or it is refused. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,15 +26,17 @@ bool str_is_env_name(const char *name, size_t len);
 /* "512M" and the like, exact when the value is a whole multiple; for messages. */
 const char *str_size(uint64_t bytes, char text[static 32]);
 
-/* 1500 -> "1.5", 2000 -> "2", 20 -> "0.02": thousandths as a decimal without empty places. */
+/*
+ * 1500 -> "1.5", 2000 -> "2", 20 -> "0.02": thousandths as a decimal without trailing zeroes.
+ */
 const char *str_milli(uint64_t milli, char text[static 32]);
 
 /* "300s", "1.5s", "20ms"; for messages. */
 const char *str_duration(uint64_t ms, char text[static 32]);
 
 /*
- * Copies bytes of any kind into `out` so that they are safe on a terminal, stay on one line and
- * hide nothing: controls, characters that nobody sees (utf8_is_hidden()), backslash and invalid
- * UTF-8 become \xNN. Always terminates; cuts when full.
+ * Copies any bytes into `out` so that they are safe on a terminal, stay on one line and hide
+ * nothing: control characters, invisible characters (utf8_is_hidden()), backslash and invalid
+ * UTF-8 become \xNN. Always terminates; truncates when full.
  */
 const char *str_escape(const void *data, size_t len, char *out, size_t size);

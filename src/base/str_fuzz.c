@@ -1,4 +1,4 @@
-/* str_fuzz.c - every reader of text in base, with bytes of any kind. */
+/* str_fuzz.c - every text parser in base, with arbitrary bytes. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/json.h"
@@ -12,8 +12,10 @@ static void require(bool holds)
         abort();
 }
 
-/* What was refused left the value alone; what was taken is printed to something that is taken
- * again, as the same value. */
+/*
+ * A refused text leaves the value unchanged; an accepted one is printed to a text that parses
+ * to the same value.
+ */
 static void numbers(const char *text)
 {
     struct carrel_error err = { 0 };

@@ -358,10 +358,9 @@ TEST(what_a_terminal_would_obey_is_shown_as_bytes)
                      "2J"),
             "\\xc2\\x9b2J");                     /* the one-character form of ESC [ */
     CHECK_STR(escape("\xc2\x85"), "\\xc2\\x85"); /* next line */
-    CHECK_STR(
-            escape("a\xe2\x80\x8d\xd8\x9c"), "a\\xe2\\x80\\x8d\\xd8\\x9c"); /* seen by nobody */
+    CHECK_STR(escape("a\xe2\x80\x8d\xd8\x9c"), "a\\xe2\\x80\\x8d\\xd8\\x9c"); /* invisible */
     CHECK_STR(escape("\xc2\xa0"), "\xc2\xa0");
-    CHECK_STR(escape("a\\x1b"), "a\\x5cx1b"); /* nobody can pretend to have been escaped */
+    CHECK_STR(escape("a\\x1b"), "a\\x5cx1b"); /* text cannot pretend to be an escape */
 }
 
 TEST(what_breaks_or_reorders_a_line_is_shown_as_bytes)

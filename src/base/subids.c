@@ -22,7 +22,7 @@
 
 /* --- the files --- */
 
-/* "NAME:FIRST:COUNT"; a line that is anything else means nothing, as for shadow's own tools. */
+/* "NAME:FIRST:COUNT"; any other line is ignored, as shadow's own tools do. */
 static bool read_line(
         const char *line, size_t len, const char *name, uid_t uid, uint64_t *first, uint64_t *n)
 {
@@ -62,7 +62,7 @@ int subids_parse(const char *text, const char *name, uid_t uid, uint32_t *first)
     return found;
 }
 
-/* Of who is not in the file, by the network say, only the number is known. */
+/* A user that is not in the file (from LDAP, say) is looked up by its number only. */
 static void find_name(uid_t uid, char *text, char name[static 64])
 {
     char *saved = NULL;
@@ -140,7 +140,7 @@ int subids_find(struct subids *out, struct carrel_error *err)
     return r;
 }
 
-/* Runs a program to its end. Returns its exit status; `said` is what it had to say. */
+/* Runs a program to its end. Returns its exit status; `said` is its output. */
 static int run(const char *const *argv, char said[static 200], struct carrel_error *err)
 {
     posix_spawn_file_actions_t actions;
@@ -171,7 +171,7 @@ static int run(const char *const *argv, char said[static 200], struct carrel_err
         r = posix_spawnattr_setsigmask(&attributes, &none);
     if (r == 0)
         r = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-    char *const env[] = { NULL }; /* it is set-uid: what does not reach it cannot mislead it */
+    char *const env[] = { NULL }; /* it is set-uid: no variable of ours can influence it */
     if (r == 0)
         r = posix_spawnp(
                 &pid, argv[0], &actions, &attributes, (char *const *)(uintptr_t)argv, env);
@@ -214,7 +214,7 @@ uint32_t subids_shown(const struct subids_line *lines, size_t n, uint32_t outsid
     return UINT32_MAX;
 }
 
-/* What the kernel says must be what was asked for, line by line: nothing more, nothing else. */
+/* The map in the kernel must equal the requested one, line by line. */
 static int check_map(pid_t pid, const char *file, const struct subids_line *lines, size_t n,
         struct carrel_error *err)
 {
@@ -276,7 +276,7 @@ int subids_map(pid_t pid, const struct subids *ids, uint32_t uid, uint32_t gid,
 
 /* --- with their rights --- */
 
-/* Without its namespace, or the maps, there is nothing that it could do. */
+/* Runs `call` once the parent has written the maps; exits if the parent could not. */
 static _Noreturn void call_inside(int go, int (*call)(void *arg), void *arg)
 {
     char byte;
@@ -320,7 +320,7 @@ int subids_call(int (*call)(void *arg), void *arg, struct carrel_error *err)
                 : err_set(err, -ENOTSUP, "cannot make a user namespace for subordinate ids");
     if (r == 0 && write(go_out, "", 1) != 1)
         r = err_set_errno(err, -errno, "let it go on");
-    fd_close(fd_steal(&go_out)); /* without a byte in it, the child ends */
+    fd_close(fd_steal(&go_out)); /* without a byte in the pipe, the child exits */
     while (waitpid(pid, &status, 0) < 0)
         if (errno != EINTR)
             return err_set_errno(err, -errno, "wait");

@@ -38,7 +38,7 @@ TEST(the_first_range_that_is_large_enough_is_taken)
     CHECK_EQ(first, 7U);
 }
 
-/* Whoever may write these files is root; a mistake in them must not become a map of root. */
+/* Only root can write these files; a mistake in them must not map root. */
 TEST(lines_that_make_no_sense_give_nothing)
 {
     static const char *const lines[] = { "me", "me:", "me:100000", "me:100000:", "me:x:65536",

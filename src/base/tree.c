@@ -25,16 +25,16 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define MAX_ROUNDS 1000 /* each is paid for by somebody else's work */
+#define MAX_ROUNDS 1000 /* each is caused by a concurrent remover's progress */
 
 struct removal {
-    int top;                  /* the directory that is to go */
+    int top;                  /* the directory to be removed */
     uint64_t moved;           /* gives moved directories their names */
     struct carrel_error *err; /* says why, for the first failure */
     int result;               /* of the first failure */
 };
 
-/* readdir() would allocate. */
+/* Entry of getdents64(): readdir() would allocate. */
 struct entry {
     uint64_t inode;
     int64_t offset;
@@ -44,8 +44,8 @@ struct entry {
 };
 
 /*
- * A directory, opened so that everything in it can be removed. The mount check comes before the
- * change of mode: else the mode of somebody else's directory would change.
+ * Opens a directory so that everything in it can be removed. The mount check precedes the
+ * change of mode: else the mode of a mounted, foreign directory would change.
  */
 static int open_dir(int dir, const char *name)
 {
@@ -59,7 +59,7 @@ static int open_dir(int dir, const char *name)
     if (path < 0 || fstat(path, &st) < 0)
         return -errno;
 
-    /* An O_PATH descriptor takes no fchmod; this link leads to the very same inode. */
+    /* fchmod() refuses an O_PATH descriptor; this link leads to the same inode. */
     (void)snprintf(self, sizeof(self), "/proc/self/fd/%d", path);
     if ((st.st_mode & S_IRWXU) != S_IRWXU && chmod(self, S_IRWXU) < 0)
         return -errno;
@@ -67,7 +67,7 @@ static int open_dir(int dir, const char *name)
     return fd < 0 ? -errno : fd;
 }
 
-/* Moving a directory elsewhere writes its "..", for which it must be writable. */
+/* Moving a directory rewrites its "..", for which it must be writable. */
 static int open_up(int dir, const char *name)
 {
     AUTO(fd_close) int fd = open_dir(dir, name);
@@ -76,8 +76,8 @@ static int open_up(int dir, const char *name)
 }
 
 /*
- * Gives `name` in `dir` a new name in the top directory. Only an empty directory can be
- * replaced by this; anything else that has the name already makes us try the next one.
+ * Moves `name` from `dir` to a new name in the top directory. The rename can only replace an
+ * empty directory; on any other existing entry the next name is tried.
  */
 static int move_up(struct removal *removal, int dir, const char *name)
 {
@@ -96,7 +96,7 @@ static int move_up(struct removal *removal, int dir, const char *name)
 
 static int empty_dir(struct removal *removal, int dir);
 
-/* A directory in the top directory: emptied here. One further down: moved up. */
+/* A directory in the top directory is emptied here; a deeper one is moved up. */
 static int remove_dir(struct removal *removal, int dir, const char *name)
 {
     if (unlinkat(dir, name, AT_REMOVEDIR) == 0)
@@ -115,7 +115,7 @@ static int remove_dir(struct removal *removal, int dir, const char *name)
     return unlinkat(dir, name, AT_REMOVEDIR) < 0 ? -errno : 0;
 }
 
-/* Takes the attributes off that root may set and that stop even root. */
+/* Clears the attributes that stop even root (immutable, append-only). */
 static bool thaw(int fd)
 {
     const int frozen = FS_IMMUTABLE_FL | FS_APPEND_FL;
@@ -127,7 +127,7 @@ static bool thaw(int fd)
     return ioctl(fd, FS_IOC_SETFLAGS, &flags) == 0;
 }
 
-/* Its own attributes, or those of the directory it is in. Devices and pipes are not opened. */
+/* Clears those of the entry, or of its directory. Devices and pipes are not opened. */
 static bool thaw_entry(int dir, const char *name)
 {
     struct stat st;
@@ -174,7 +174,7 @@ static void note_failure(struct removal *removal, int r, const char *name)
                 str_escape(name, strlen(name), shown, sizeof(shown)));
 }
 
-/* One reading of the directory. Counts what went and what would not go. */
+/* Reads the directory once. Counts the entries that were removed and those that were not. */
 static int pass(struct removal *removal, int dir, uint64_t *gone, uint64_t *left)
 {
     _Alignas(struct entry) char block[4096];
@@ -202,9 +202,9 @@ static int pass(struct removal *removal, int dir, uint64_t *gone, uint64_t *left
 }
 
 /*
- * Reads and removes until a reading finds nothing: file systems may skip entries while others
- * go, and the top directory gains entries while its children are emptied. Every further reading
- * is paid for by something that went, so it ends.
+ * Reads and removes until a pass finds nothing: file systems may skip entries during removal,
+ * and the top directory gains entries while its children are emptied. Every further pass
+ * requires that something was removed, so this ends.
  */
 static int empty_dir(struct removal *removal, int dir)
 {
@@ -219,7 +219,7 @@ static int empty_dir(struct removal *removal, int dir)
     }
 }
 
-/* Somebody else who removes it moves things up to it, after we have found it empty. */
+/* A concurrent remover may move directories up into the top after we found it empty. */
 static int remove_top(struct removal *removal, int dir, const char *name)
 {
     int r = -ENOTEMPTY;
@@ -245,7 +245,7 @@ static int remove_tree(int dir, const char *name, struct carrel_error *err)
         removal.top = top;
         r = top < 0 ? top : remove_top(&removal, dir, name);
     }
-    if (r == 0 || r == -ENOENT) /* somebody else was at it, too */
+    if (r == 0 || r == -ENOENT) /* a concurrent remover was faster */
         return 0;
     if (r == removal.result)
         return err_wrap(err, removal.result, "remove tree '%s'",

@@ -1,21 +1,21 @@
-/* tree.h - directory trees that somebody else may have filled. */
+/* tree.h - removes directory trees with untrusted content. */
 #pragma once
 
 struct carrel_error;
 
 /*
  * Removes `name`, one component, from the directory `dir` (AT_FDCWD works), and all below it if
- * it is a directory. A name that is not there is fine.
+ * it is a directory. A missing name is not an error.
  *
- * Whoever filled the tree chose its depth, its names, its modes and its links. So no link is
- * followed, no path is put together, the number of descriptors and the stack do not grow with
- * the depth, directories that forbid reading are opened up first, and attributes that forbid
- * removal (immutable, append-only) are taken off where we may. A mount found in the tree
- * is never entered: what is mounted there belongs to somebody else. Nothing may still be
- * writing to the tree, but others may be removing it, too.
+ * An attacker may have chosen depth, names, modes and links of the tree. So no link is
+ * followed, no path is joined, the number of descriptors and the stack do not grow with the
+ * depth, unreadable directories are made readable first, and attributes that forbid removal
+ * (immutable, append-only) are cleared where we may. A mount found in the tree is never
+ * entered: its content is not ours. Nothing may still be writing to the tree, but other
+ * processes may be removing it at the same time.
  *
- * What can be removed is removed, even when something else cannot; the first failure is
- * returned. Allocates nothing, and so is safe between clone and exec, unless something belongs
- * to others: an ordinary user tries again with the rights of its subordinate ids (subids.h).
+ * Everything that can be removed is removed; the first failure is returned. Allocates nothing,
+ * so it is safe between clone and exec, unless an entry belongs to another user: then an
+ * ordinary user retries with the rights of its subordinate ids (subids.h).
  */
 int tree_remove(int dir, const char *name, struct carrel_error *err);

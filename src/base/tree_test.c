@@ -14,7 +14,7 @@
 
 static struct carrel_error err;
 
-/* A fresh directory; its name in `name`, its parent returned. Each test removes its own. */
+/* Creates a directory; its name is in `name`, its parent is returned. Each test removes it. */
 static int make_tree(char name[static 32])
 {
     char path[] = "/tmp/tree-test-XXXXXX";
@@ -46,7 +46,7 @@ static int exists(int dir, const char *name)
     return faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* Root would not even notice modes: as root, works as somebody else for a while. */
+/* Modes do not restrict root: as root, switch to another user for a while. */
 #define NOBODY 65534
 
 static void become_ordinary(void)
@@ -91,7 +91,7 @@ TEST(a_wide_tree_goes)
     AUTO(fd_close) int top = open_sub(dir, name);
 
     for (int i = 0; i < 2000; i++) {
-        (void)snprintf(entry, sizeof(entry), "%0200d", i); /* long names: many readings */
+        (void)snprintf(entry, sizeof(entry), "%0200d", i); /* long names: many passes */
         make_file(top, entry);
     }
     for (int i = 0; i < 50; i++) {
@@ -106,7 +106,7 @@ TEST(a_wide_tree_goes)
     CHECK(!exists(dir, name));
 }
 
-/* Deeper than PATH_MAX can say and than descriptors would last. */
+/* Deeper than PATH_MAX and than the number of descriptors allow. */
 TEST(a_very_deep_tree_goes_with_few_descriptors)
 {
     char name[32];

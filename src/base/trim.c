@@ -1,4 +1,4 @@
-/* trim.c - see trim.h. */
+/* trim.c - stacks that are left and free memory that is given back. */
 #include "base/trim.h"
 #include <errno.h>
 #include <malloc.h>
@@ -34,8 +34,6 @@ static void unmap(uintptr_t from, uintptr_t to)
 
 /* --- which stacks there are --- */
 
-/* Its first value is not 0, so that it lies in a page of variables that is written to anyway.
- */
 static struct {
     bool has_main;     /* that of exec is there */
     char *own;         /* that of trim_call(); NULL: none */
@@ -56,7 +54,7 @@ static bool is_own_stack(uintptr_t at)
     return stacks.own && at - (uintptr_t)stacks.own < OWN_STACK;
 }
 
-/* Not that of a thread, below which lies what is somebody else's. */
+/* False on the stack of a thread: the memory below it belongs to others. */
 static bool is_main_stack(uintptr_t at)
 {
     if (!stacks.has_main)

@@ -1,4 +1,4 @@
-/* utf8.h - which bytes are text. */
+/* utf8.h - validates, decodes and classifies UTF-8. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,16 +12,16 @@ size_t utf8_valid(const unsigned char *data, size_t len);
 bool utf8_is_text(const void *data, size_t len);
 
 /*
- * Valid characters (of `len` bytes) that a terminal obeys, or that break or reorder the line
- * they stand in: the C0 and C1 controls, the line and paragraph separators, the bidirectional
- * overrides and isolates. All of them are below U+10000.
+ * Valid characters (of `len` bytes) that control a terminal, or that break or reorder their
+ * line: the C0 and C1 controls, the line and paragraph separators, the bidirectional overrides
+ * and isolates. All of them are below U+10000.
  */
 bool utf8_is_control(const unsigned char *character, size_t len);
 
 /*
- * Valid characters that a reader does not see, or that turn the direction of what stands beside
- * them: soft hyphens, zero-width characters, marks of direction, tags. With one of them a name
- * looks like another, or a line says more than it shows.
+ * Valid characters that are invisible, or that change the direction of the text beside them:
+ * soft hyphens, zero-width characters, direction marks, tags. With one of them a name looks
+ * like another, or a line has more content than it shows.
  */
 bool utf8_is_hidden(const unsigned char *character, size_t len);
 
