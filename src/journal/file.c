@@ -1,4 +1,4 @@
-/* file.c - append, and find the end again. */
+/* file.c - appends records, and finds the last one on resume. */
 #include "journal/file.h"
 #include "base/err.h"
 #include "base/fd.h"
@@ -38,8 +38,10 @@ static int pread_all(int fd, char *data, size_t len, uint64_t at)
     return 0;
 }
 
-/* The last line of `text`, which begins in the middle of a file unless `is_whole`. NULL: it
- * does not begin in here. *after is where it ends, with its newline. */
+/*
+ * The last line of `text`, which begins in the middle of a file unless `is_whole`. NULL: the
+ * line does not begin in `text`. *after is its end, including the newline.
+ */
 static const char *last_line(const char *text, size_t len, bool is_whole, size_t *after)
 {
     const char *newline = memrchr(text, '\n', len);
@@ -69,7 +71,7 @@ static int take_last(struct journal_file *file, const char *run, const char *lin
     struct journal_line last;
     struct journal_chain chain = { .has_many_runs = !run };
 
-    /* As a chain of this one line: what is before it is for verify to see. */
+    /* As a chain of this one line: verify checks what is before it. */
     int r = journal_line_parse(line, len, &last, err);
     if (r == 0) {
         chain.seq = last.seq - 1;
@@ -86,8 +88,7 @@ static int take_last(struct journal_file *file, const char *run, const char *lin
     return 0;
 }
 
-/* What lies in the last `len` bytes of the file. Returns 1 when that does not reach back far
- * enough. */
+/* Looks for the last record in the last `len` bytes. Returns 1 if it begins before them. */
 static int look(struct journal_file *file, const char *run, char *text, size_t len,
         uint64_t size, struct journal_torn *torn, struct carrel_error *err)
 {
@@ -147,7 +148,7 @@ struct json *journal_file_begin(struct journal_file *file, const char *run, cons
     return &file->json;
 }
 
-/* One write, as long as there is room; a second one says why there is none. */
+/* One write as long as there is space; a second one only to learn the error. */
 static int append(int fd, const char *text, size_t len)
 {
     while (len > 0) {
@@ -176,7 +177,7 @@ int journal_file_add(struct journal_file *file, struct carrel_error *err)
     int r = append(file->fd, file->line.data, file->line.len);
     if (r < 0) {
         file->error = r;
-        (void)ftruncate(file->fd, (off_t)file->size); /* else the next one finds a torn line */
+        (void)ftruncate(file->fd, (off_t)file->size); /* else the next line is torn */
         return err_set_errno(err, r, "write to '%s'", file->name);
     }
     file->size += file->line.len;
@@ -204,7 +205,7 @@ int journal_file_sync(struct journal_file *file, struct carrel_error *err)
     return err_set_errno(err, file->error, "write '%s' to the disk", file->name);
 }
 
-/* Open file description locks: they end with the last descriptor, and can be asked for. */
+/* Open file description locks: they end with the last descriptor, and can be queried. */
 static int lock(int fd, int command, short type)
 {
     struct flock all = { .l_type = type, .l_whence = SEEK_SET };

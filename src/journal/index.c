@@ -1,4 +1,4 @@
-/* index.c - one record more in the index. */
+/* index.c - appends a record to the index. */
 #include "journal/index.h"
 #include "base/err.h"
 #include "base/fd.h"
@@ -27,7 +27,7 @@ int journal_make_runs(const char *path, struct carrel_error *err)
     return journal_open_runs(path, err);
 }
 
-/* Whether the file we have locked is still the one with the name. */
+/* Whether the file we have locked still has its name. */
 static bool is_current(int runs, int fd)
 {
     struct stat ours;
@@ -38,7 +38,7 @@ static bool is_current(int runs, int fd)
            ours.st_dev == named.st_dev && ours.st_ino == named.st_ino;
 }
 
-/* Locked. Somebody may have put the file away while we waited: then there is a new one. */
+/* Opens and locks it. If the file was moved away while we waited, a new one is created. */
 static int open_index(int runs, struct carrel_error *err)
 {
     for (int tries = 0; tries < 100; tries++) {

@@ -1,9 +1,9 @@
 /*
- * index.h - RUNS/index.jsonl: every run that ever was, begun, sealed, removed on purpose.
+ * index.h - RUNS/index.jsonl: every run that was begun, sealed, or removed on purpose.
  *
- * It is chained like a journal, and says of each what its seals were: a journal that was cut
- * back to an earlier seal, replaced or deleted is found by it. Many processes write to it, one
- * at a time, under a lock that each holds for one record.
+ * It is chained like a journal and records the seals of each run. So a journal that was
+ * truncated to an earlier seal, replaced or deleted is detected. Many processes write to it,
+ * each under a lock that it holds for one record.
  */
 #pragma once
 #include "journal/journal.h"
@@ -20,10 +20,10 @@ struct journal_index_record {
     uint64_t records;   /* sealed */
 };
 
-/* Below the directory `runs`. A torn last line, left by a crash, is cut off and noted. */
+/* Below the directory `runs`. A torn last line, left by a crash, is truncated and noted. */
 int journal_index_add(int runs, const struct journal_index_record *record, bool must_sync,
         struct carrel_error *err);
 
-/* Opens the directory of all runs; the second makes it when it is missing. */
+/* Opens the directory of all runs; the second creates it if it is missing. */
 int journal_open_runs(const char *path, struct carrel_error *err);
 int journal_make_runs(const char *path, struct carrel_error *err);

@@ -1,4 +1,4 @@
-/* journal.c - the journal of one run, while it is written. */
+/* journal.c - writes the journal of one run. */
 #include "journal/journal.h"
 #include "base/err.h"
 #include "base/fd.h"
@@ -21,7 +21,7 @@ struct journal {
     uint64_t max_bytes;
     const struct journal_key *key;
     bool is_continued;
-    bool is_full; /* max_bytes was reached once */
+    bool is_full; /* max_bytes was reached */
 };
 
 void journal_close(struct journal *journal)
@@ -76,7 +76,9 @@ static int open_file(struct journal *journal, struct carrel_error *err)
     return 0;
 }
 
-/* Locked. A prune may remove the directory of an earlier run between any two calls. */
+/*
+ * Opens and locks it. A prune may remove the directory of an earlier run between any two calls.
+ */
 static int open_locked(struct journal *journal, struct carrel_error *err)
 {
     int r = -ESTALE;
@@ -89,7 +91,7 @@ static int open_locked(struct journal *journal, struct carrel_error *err)
     return r;
 }
 
-/* The file, and the names that lead to it. */
+/* The file, and the directories up to it. */
 static int sync_all(struct journal *journal, struct carrel_error *err)
 {
     int r = journal_file_sync(&journal->file, err);
@@ -123,9 +125,9 @@ static int begin_run(struct journal *journal, const struct journal_options *opti
         r = journal_file_note_torn(&journal->file, journal->run, "recovered", &torn, err);
     if (r == 0 && journal->fsync == JOURNAL_FSYNC_ALWAYS)
         r = sync_all(journal, err);
-    if (r < 0 && journal->file.seq == 0) { /* a run that never was */
+    if (r < 0 && journal->file.seq == 0) { /* the run never began */
         (void)unlinkat(journal->dir, JOURNAL_NAME, 0);
-        (void)unlinkat(journal->runs, journal->run, AT_REMOVEDIR); /* unless it holds more */
+        (void)unlinkat(journal->runs, journal->run, AT_REMOVEDIR); /* unless not empty */
     }
     return r;
 }
@@ -169,7 +171,7 @@ struct json *journal_begin(struct journal *journal, const char *event)
     return journal_file_begin(&journal->file, journal->run, event);
 }
 
-/* What the end of every line takes, about: the bound is not one of bytes that count. */
+/* Approximate size of the end of a line: max_bytes need not be exact. */
 #define LINE_END 170
 
 int journal_add(struct journal *journal, struct carrel_error *err)

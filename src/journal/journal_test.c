@@ -46,7 +46,7 @@ TEST(records_are_numbered_chained_and_sealed)
     bench_seal(journal);
     CHECK_EQ(read_lines(&bench, "R-1/journal.jsonl", &text, lines, 8), 3);
     for (size_t i = 0; i < 3; i++) {
-        /* By hand, as somebody without carrel would do it. */
+        /* By hand, without carrel's own functions. */
         char *at = strstr(lines[i], ",\"hash\":\"");
         char hash[2 * SHA256_BYTES + 1];
         char begin[32];
@@ -262,7 +262,7 @@ TEST(a_full_journal_takes_a_seal_and_nothing_else)
     CHECK_EQ(r, -EFBIG);
     CHECK_STR(err.message, "the journal of run 'R-1' is full");
     CHECK(n > 3 && n < 10);
-    (void)journal_begin(journal, "x"); /* would still fit, but nothing may follow a gap */
+    (void)journal_begin(journal, "x"); /* would still fit, but no record may follow a gap */
     CHECK_EQ(journal_add(journal, &err), -EFBIG);
     (void)snprintf(path, sizeof(path), "%s/R-1/journal.jsonl", bench.runs);
     CHECK_EQ(stat(path, &st), 0);
@@ -360,7 +360,7 @@ TEST(a_megabyte_of_arguments_stays_one_bounded_record)
     char *lines[8];
 
     CHECK(word);
-    memset(word, '\x1b', EACH - 1); /* the worst: each byte takes six */
+    memset(word, '\x1b', EACH - 1); /* the worst case: each byte takes six */
     word[EACH - 1] = '\0';
     for (size_t i = 0; i < N; i++)
         words[i] = word;

@@ -1,5 +1,7 @@
-/* key.c - keys in files of one line, and signatures. libsodium is called here alone, and set up
- * only where something is signed or checked. */
+/*
+ * key.c - keys in one-line files, and signatures. libsodium is initialised only to sign or to
+ * check.
+ */
 #include "journal/key.h"
 #include "base/err.h"
 #include "base/fd.h"
@@ -26,7 +28,9 @@ struct journal_key {
 static const char secret_word[] = "carrel-journal-seed ";
 static const char public_word[] = "carrel-journal-key ";
 
-/* A signature is about a seal of a journal and can mean nothing else. */
+/*
+ * Prefix of everything that is signed, so that a signature cannot be used for another purpose.
+ */
 static const char purpose[] = "carrel journal seal\n";
 
 static int start(struct carrel_error *err)
@@ -49,7 +53,7 @@ static int parse_key(const char *text, size_t len, const char *word,
     return 0;
 }
 
-/* `forbidden`: permissions of others that make the file useless for what it is for. */
+/* `forbidden`: permissions of other users that make the key untrustworthy. */
 static int load(const char *path, const char *word, mode_t forbidden,
         unsigned char key[static JOURNAL_KEY_BYTES], struct carrel_error *err)
 {
@@ -151,7 +155,7 @@ int journal_key_make(const char *secret_path, const char *public_path,
     if (r == 0) {
         r = write_key(secret_path, secret_word, seed, 0600, err);
         if (r < 0)
-            (void)unlink(public_path); /* half a pair is none */
+            (void)unlink(public_path); /* half a pair is of no use */
     }
     if (r == 0)
         sodium_bin2hex(public_hex, JOURNAL_KEY, key.public, sizeof(key.public));
@@ -198,7 +202,7 @@ int journal_sign(const struct journal_key *key, struct json *json, struct carrel
     if (r < 0)
         return r;
     if (line->is_short)
-        return 0; /* whoever writes the line finds out */
+        return 0; /* the writer of the line reports it */
     if (crypto_sign_init(&state) != 0 ||
             crypto_sign_update(&state, (const unsigned char *)purpose, sizeof(purpose) - 1) !=
                     0 ||

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-/* A pair of keys in the bench's directory, which is made with it. */
+/* Creates a pair of keys in the bench's directory. */
 static struct journal_key *make_key(const struct bench *bench, const char *name,
         struct journal_trust *trust, char public_hex[static JOURNAL_KEY])
 {
@@ -86,7 +86,7 @@ TEST(a_seal_without_a_signature_is_bad_where_one_is_required)
     CHECK_STR(verdict.why, "it is not signed");
 }
 
-/* All hashes made right again, as somebody without the key can do. */
+/* All hashes are recomputed, which is possible without the key. */
 TEST(a_signature_is_about_all_that_was_sealed)
 {
     AUTO(bench_finish) struct bench bench = bench_make();
@@ -101,7 +101,7 @@ TEST(a_signature_is_about_all_that_was_sealed)
     bench_run(&elsewhere, "R-1", 3, NULL);
     bench_read(&bench, "R-1/journal.jsonl", &text);
     bench_read(&elsewhere, "R-1/journal.jsonl", &forged);
-    /* The forger's seal, with the signature of the right one in it, and a hash over both. */
+    /* The forged seal, with the signature of the genuine one and a hash over both. */
     const char *members = strstr(text.data, ",\"key\":\"");
     char *prev = strstr(strstr(forged.data, "\"event\":\"sealed\""), ",\"prev\":\"");
     CHECK(members && prev);
@@ -165,7 +165,7 @@ TEST(a_key_that_others_can_reach_is_refused)
     CHECK(strstr(err.message, "can be written by others (mode 0664)"));
     CHECK_EQ(chmod(secret, 0600), 0);
     CHECK_EQ(chmod(open, 0644), 0);
-    /* Each is only what it is. */
+    /* A secret file is not accepted as a public one, and vice versa. */
     CHECK_EQ(journal_key_load(open, &key, &err), -EACCES);
     CHECK_EQ(journal_trust_load(secret, &trust, &err), -EBADMSG);
     CHECK_EQ(journal_key_load("/nonexistent", &key, &err), -ENOENT);

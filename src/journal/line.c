@@ -1,4 +1,6 @@
-/* line.c - the form of a line. Whoever changed a file chose every byte that is checked here. */
+/*
+ * line.c - the format of a line. An attacker may have chosen every byte that is checked here.
+ */
 #include "journal/line.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -60,7 +62,7 @@ void journal_line_end(struct buf *out, const char *prev, char hash[static JOURNA
 {
     buf_add_str(out, before_prev);
     buf_add_str(out, prev);
-    buf_add(out, before_hash, 1); /* its quote belongs to what the hash is about */
+    buf_add(out, before_hash, 1); /* the hash covers its quote */
     if (out->is_short)
         return;
     hash_of(out->data, out->len, hash);
@@ -70,7 +72,7 @@ void journal_line_end(struct buf *out, const char *prev, char hash[static JOURNA
     buf_add_str(out, "\n");
 }
 
-/* A place in a line, going forward over what must be there. */
+/* A position in a line, which moves forward over expected text. */
 struct cursor {
     const char *at;
     const char *end;
@@ -86,7 +88,7 @@ static bool pass(struct cursor *cursor, const char *text)
     return true;
 }
 
-/* A number as it is printed: no zero before it. */
+/* A number without leading zeroes. */
 static bool pass_number(struct cursor *cursor, uint64_t *out)
 {
     const char *begin = cursor->at;
@@ -100,7 +102,7 @@ static bool pass_number(struct cursor *cursor, uint64_t *out)
     return cursor->at > begin && *begin != '0';
 }
 
-/* Up to the next quote, which is passed too. */
+/* Up to and including the next quote. */
 static bool pass_text(struct cursor *cursor, struct json_value *out)
 {
     const char *quote = memchr(cursor->at, '"', (size_t)(cursor->end - cursor->at));
@@ -169,7 +171,7 @@ static bool parse_end(const char *line, size_t len, struct journal_line *out)
     return is_hex(out->prev, DIGITS) && is_hex(out->hash, DIGITS) && pass(&cursor, at_end);
 }
 
-/* The writer escapes all that a terminal obeys: a line can be shown as it is. */
+/* The writer escapes everything that controls a terminal, so a line can be shown unchanged. */
 static bool is_harmless(const unsigned char *at, size_t len)
 {
     while (len > 0) {
@@ -208,8 +210,8 @@ bool journal_line_is(const struct journal_line *line, const char *event)
 }
 
 /*
- * A seal is about the lines before it. Its members end in one of two ways, which are compared
- * byte for byte:  ,"records":N,"head":"…"  with or without  ,"key":"…","signature":"…"
+ * A seal covers the lines before it. Its members end in one of two ways, which are compared
+ * byte for byte: ,"records":N,"head":"…" with or without ,"key":"…","signature":"…"
  */
 static int check_seal(const struct journal_chain *chain, const struct journal_trust *trust,
         const struct journal_line *line, char signer[static JOURNAL_KEY],

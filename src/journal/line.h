@@ -3,8 +3,8 @@
  *
  *   {"seq":N,"time":"…Z","run":"…","event":"…" … ,"prev":"<64 hex>","hash":"<64 hex>"}
  *
- * Both ends have one form only, byte for byte. hash is the SHA-256 of all that stands before
- * `,"hash":`; prev is the hash of the line before, or zeros.
+ * Both ends have one form only, byte for byte. hash is the SHA-256 of everything before
+ * `,"hash":`; prev is the hash of the previous line, or zeros.
  */
 #pragma once
 #include "base/buf.h"
@@ -14,7 +14,7 @@
 
 struct journal_trust;
 
-/* What is known after a number of lines; all zero before the first but for `run` (any: ""). */
+/* The state after a number of lines; before the first all zero except `run` (any: ""). */
 struct journal_chain {
     char run[JOURNAL_RUN]; /* every line must name it */
     bool has_many_runs;    /* the index: each line may name another */
@@ -26,33 +26,34 @@ struct journal_chain {
     char time[JOURNAL_TIME_MAX]; /* of the last line */
 };
 
-/* The parts of a line that has the form. */
+/* The parts of a well-formed line. */
 struct journal_line {
     uint64_t seq;
     struct json_value whole;
     struct json_value time, run, event; /* without their quotes; none has an escape */
-    size_t covered;                     /* how many bytes the hash is about */
-    size_t before_prev;                 /* where `,"prev":` stands */
+    size_t covered;                     /* how many bytes the hash covers */
+    size_t before_prev;                 /* the offset of `,"prev":` */
     const char *prev, *hash;            /* 64 digits each */
 };
 
-/* The beginning of a line, into `out`, which is emptied; members go on in *json. */
+/* Writes the beginning of a line into `out`, which is cleared first; add members to *json. */
 void journal_line_begin(
         struct buf *out, struct json *json, uint64_t seq, const char *run, const char *event);
 
-/* The end of it, with the newline. `hash` becomes that of this line. */
+/* Writes its end, with the newline. `hash` becomes that of this line. */
 void journal_line_end(struct buf *out, const char *prev, char hash[static JOURNAL_HASH]);
 
 /*
- * The form alone: both ends, JSON in between, and no character that a terminal obeys, as the
- * writer escapes those. `line` has no newline. -EBADMSG.
+ * Checks the form alone: both ends, JSON in between, and no character that controls a terminal,
+ * as the writer escapes those. `line` has no newline. -EBADMSG.
  */
 int journal_line_parse(
         const char *line, size_t len, struct journal_line *out, struct carrel_error *err);
 
 /*
- * Form, hash, place in the chain and, of a seal, figures and signature. On success `chain`
- * goes one line on, otherwise it stays. `trust` may be NULL: then any key may have signed.
+ * Checks form, hash, position in the chain and, of a seal, figures and signature. On success
+ * `chain` advances by one line, otherwise it is unchanged. If `trust` is NULL, any key may have
+ * signed.
  */
 int journal_line_check(struct journal_chain *chain, const struct journal_trust *trust,
         const char *text, size_t len, struct journal_line *out, struct carrel_error *err);

@@ -1,6 +1,6 @@
 /*
- * line_fuzz.c - a journal that somebody else wrote: whatever is in it, each line is taken or
- * refused with a reason, and what is taken was written by nobody who does not know the form.
+ * line_fuzz.c - an untrusted journal: each line is accepted or refused with a reason, and an
+ * accepted line has exactly the documented form.
  */
 #include "base/err.h"
 #include "base/utf8.h"
@@ -24,7 +24,10 @@ static void is_harmless(const unsigned char *at, size_t len)
     }
 }
 
-/* A line of the input, and the same with its hash made right: so the fuzzer gets further. */
+/*
+ * Checks a line of the input, and again with its hash corrected, so that the fuzzer gets
+ * further.
+ */
 static void check(struct journal_chain *chain, const char *text, size_t len)
 {
     struct journal_chain before = *chain;

@@ -16,7 +16,7 @@ void journal_lines_finish(struct journal_lines lines)
     free(lines.data);
 }
 
-/* Returns how many bytes came; 0: there are no more. */
+/* Returns how many bytes were read; 0: there are no more. */
 static ssize_t fill(struct journal_lines *lines)
 {
     if (!lines->data)

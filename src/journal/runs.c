@@ -30,7 +30,7 @@ static size_t hash_of(const char *run)
     return (size_t)hash;
 }
 
-/* Where the run is, or where it would be. There is always a free slot. */
+/* The slot of the run, or the free one for it. There is always a free slot. */
 static size_t *slot_of(const struct journal_runs *runs, const char *run)
 {
     size_t at = hash_of(run) & (runs->n_slots - 1);
@@ -40,7 +40,7 @@ static size_t *slot_of(const struct journal_runs *runs, const char *run)
     return &runs->slots[at];
 }
 
-/* Room for one more in both. */
+/* Makes room for one more in both arrays. */
 static int grow(struct journal_runs *runs)
 {
     if (2 * (runs->n + 1) <= runs->n_slots)
@@ -68,7 +68,7 @@ const struct journal_run *journal_runs_get(const struct journal_runs *runs, cons
     return at > 0 ? &runs->items[at - 1] : NULL;
 }
 
-/* The entry of a run; a new one when it is not known yet. */
+/* The entry of a run; a new one if the run is unknown. */
 static struct journal_run *entry_of(struct journal_runs *runs, const char *run)
 {
     if (grow(runs) < 0)
@@ -124,8 +124,7 @@ static int take(struct journal_runs *runs, const struct journal_line *line)
         run->is_pruned = true;
         run->is_open = false;
     } else {
-        if (!run->began[0] ||
-                run->is_pruned) { /* an id may be given again after it was pruned */
+        if (!run->began[0] || run->is_pruned) { /* an id may be reused after it was pruned */
             free(run->seals);
             *run = (struct journal_run){ 0 };
             (void)stpcpy(run->run, id);
@@ -138,7 +137,7 @@ static int take(struct journal_runs *runs, const struct journal_line *line)
     return 0;
 }
 
-/* The length of the file at a moment when nobody is writing to it. */
+/* The length of the file at a moment when no process writes to it. */
 static int settled_size(int fd, uint64_t *out, struct carrel_error *err)
 {
     struct stat st;

@@ -1,4 +1,4 @@
-/* The index, and what it finds that a journal alone cannot tell. */
+/* The index, and what it detects that a journal alone cannot. */
 #include "journal/bench_fixture.h"
 #include "journal/index.h"
 #include "journal/runs.h"
@@ -90,7 +90,7 @@ TEST(a_sealed_run_verifies_against_the_index)
     struct journal_verdict verdict = verify(&bench, "R-1");
     CHECK_EQ(verdict.state, JOURNAL_SEALED);
     CHECK(verdict.has_known_seal);
-    bench_run(&bench, "R-1", 2, NULL); /* taken up again */
+    bench_run(&bench, "R-1", 2, NULL); /* continued */
     verdict = verify(&bench, "R-1");
     CHECK_EQ(verdict.state, JOURNAL_SEALED);
     CHECK_EQ(verdict.records, 7);

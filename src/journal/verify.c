@@ -1,4 +1,4 @@
-/* verify.c - line by line; the first that is wrong ends it. */
+/* verify.c - checks line by line, up to the first error. */
 #include "journal/verify.h"
 #include "base/err.h"
 #include "base/fd.h"
@@ -90,8 +90,8 @@ int journal_reader_next(
 }
 
 /*
- * What the index says against what was found. All seals count: a journal that was cut back and
- * then continued has the last one again.
+ * Compares the index with what was found. All seals count: a journal that was truncated and
+ * then continued has a valid last seal again.
  */
 static void compare(
         const struct journal_known *known, size_t n_seen, struct journal_verdict *verdict)

@@ -1,4 +1,4 @@
-/* verify.h - whether a journal is what was written. */
+/* verify.h - detects whether a journal was changed. */
 #pragma once
 #include "journal/key.h"
 #include "journal/line.h"
@@ -6,50 +6,50 @@
 
 enum journal_state {
     JOURNAL_SEALED,      /* whole, and its last record is a seal */
-    JOURNAL_UNSEALED,    /* right up to its last record: the run was killed */
-    JOURNAL_IN_PROGRESS, /* the same, and somebody is writing */
+    JOURNAL_UNSEALED,    /* valid up to its last record: the run was killed */
+    JOURNAL_IN_PROGRESS, /* the same, and a process is writing */
     JOURNAL_BAD,
-    JOURNAL_MISSING, /* the index knows it, and it is not there */
+    JOURNAL_MISSING, /* the index knows it, and the file does not exist */
     JOURNAL_PRUNED,  /* removed on purpose */
 };
 const char *journal_state_name(enum journal_state state);
 
-/* A seal that the index has. */
+/* A seal in the index. */
 struct journal_seal {
     char hash[JOURNAL_HASH];
     uint64_t records; /* with it */
 };
 
-/* What is known beforehand. All of it may be left out. */
+/* What the caller expects. Every member may be left out. */
 struct journal_known {
     const char *run;                   /* whose journal it must be */
-    const struct journal_trust *trust; /* who must have signed */
-    const struct journal_seal *seals;  /* those that it must have, in this order */
+    const struct journal_trust *trust; /* whose signatures count */
+    const struct journal_seal *seals;  /* the seals that it must have, in this order */
     size_t n_seals;
     bool is_index;      /* it is an index: of many runs, and never sealed */
-    uint64_t max_bytes; /* not to be read further; 0: to its end */
+    uint64_t max_bytes; /* do not read further; 0: to its end */
 };
 
 struct journal_verdict {
     enum journal_state state;
-    struct journal_chain chain; /* after the last record that is right */
-    uint64_t records;           /* how many are right */
+    struct journal_chain chain; /* after the last valid record */
+    uint64_t records;           /* how many are valid */
     uint64_t bytes;             /* and their length */
-    uint64_t torn_bytes;        /* what follows them without being a whole line */
-    uint64_t bad_record;        /* the number of the first bad one; 0: none is */
-    uint64_t n_recovered;       /* records that tell of something lost in a crash */
-    bool has_known_seal;        /* the one that the index has is its last */
-    char why[300];              /* what is bad, or what else is to say; may be "" */
+    uint64_t torn_bytes;        /* an incomplete line after them */
+    uint64_t bad_record;        /* the number of the first invalid one; 0: none */
+    uint64_t n_recovered;       /* records about data lost in a crash */
+    bool has_known_seal;        /* its last seal is the index's last one */
+    char why[300];              /* what is wrong, or a remark; may be "" */
 };
 
-/* Reads a journal and checks it on the way. */
+/* Reads a journal and checks it record by record. */
 struct journal_reader {
-    int fd; /* not ours */
+    int fd; /* owned by the caller */
     struct journal_known known;
     struct journal_lines lines;
     struct journal_verdict verdict; /* so far; see journal_reader_judge() for its state */
     bool was_in_progress;           /* at the beginning */
-    size_t n_seals;                 /* of those that must be there were seen */
+    size_t n_seals;                 /* of the expected seals were seen */
 };
 
 struct journal_reader journal_reader_of(int fd, const struct journal_known *known);
@@ -57,9 +57,9 @@ void journal_reader_finish(struct journal_reader reader);
 DEFINE_AUTO(struct journal_reader, journal_reader_finish)
 
 /*
- * The next record, which is right; good until the next call. Returns 1; 0 at the end, or where
- * the verdict is bad; a negative errno when the file cannot be read. After the end it may be
- * called again, for what has come since.
+ * The next valid record; valid until the next call. Returns 1; 0 at the end, or if the verdict
+ * is bad; a negative errno if the file cannot be read. After the end it may be called again,
+ * for records that were appended since.
  */
 int journal_reader_next(
         struct journal_reader *reader, struct journal_line *out, struct carrel_error *err);
@@ -67,6 +67,6 @@ int journal_reader_next(
 /* The verdict, after the end. */
 void journal_reader_judge(struct journal_reader *reader, struct journal_verdict *out);
 
-/* All of it. A verdict is no error: those are about files that cannot be read. */
+/* All of it. A bad verdict is not an error: errors are about files that cannot be read. */
 int journal_verify(int fd, const struct journal_known *known, struct journal_verdict *out,
         struct carrel_error *err);

@@ -1,4 +1,4 @@
-/* What somebody may do to a journal, and that it is found: by every byte, record and cut. */
+/* Manipulations of a journal, and that each is detected: every byte, record and truncation. */
 #include "base/sha256.h"
 #include "journal/bench_fixture.h"
 #include "journal/verify.h"
@@ -56,7 +56,7 @@ static struct book *book_make(const struct bench *bench, const char *run)
     return book;
 }
 
-/* Whether `line` may stand as number i. The chain must not move when it may not. */
+/* Whether `line` is accepted as number i. The chain must not move if it is refused. */
 static bool passes(const struct book *book, size_t i, const char *line, size_t len)
 {
     struct journal_chain chain = book->before[i];
@@ -88,7 +88,7 @@ static struct journal_verdict verify(const struct bench *bench, const char *text
     return verdict;
 }
 
-/* The file, made of pieces. */
+/* Writes the file from pieces. */
 static struct journal_verdict verify_pieces(
         const struct bench *bench, const struct json_value *pieces, size_t n)
 {
@@ -106,7 +106,7 @@ static struct json_value part(const struct book *book, size_t from, size_t to)
         (size_t)(book->lines[to] - book->lines[from]) };
 }
 
-/* Numbers that look like chance and are the same each time. */
+/* Reproducible pseudo-random numbers. */
 static uint32_t next_random(uint32_t *state)
 {
     *state = *state * 1664525 + 1013904223;
@@ -283,7 +283,7 @@ TEST(the_same_run_written_twice_cannot_be_mixed)
     CHECK_STR(verdict.why, "it does not follow the record before it");
 }
 
-/* The text of a record changed, and its hash made right again. */
+/* Changes the text of a record, and corrects its hash. */
 static void forge(char *line, size_t len)
 {
     char hex[2 * SHA256_BYTES + 1];
@@ -323,7 +323,9 @@ TEST(every_cut_leaves_it_unsealed_and_the_index_finds_it)
 
     memcpy(seal.hash, book->before[RECORDS].seal, sizeof(seal.hash));
 
-    /* After each number of whole lines it is not sealed; what follows them in part is no line.
+    /*
+     * After each whole line the journal is unsealed; an incomplete line after them does not
+     * count.
      */
     for (size_t i = 0; i < RECORDS; i++)
         CHECK(!book->before[i].is_sealed);
@@ -435,7 +437,7 @@ TEST(a_writer_that_is_killed_leaves_what_it_wrote)
             for (;;)
                 bench_add(journal, "process_started", "on and on");
         }
-        /* In the middle of something, whatever that is. */
+        /* Kill it at an arbitrary point. */
         while (st.st_size < 20000 + 3000 * round)
             if (stat(bench_path(&bench, "R-1/journal.jsonl", path), &st) < 0)
                 CHECK_EQ(errno, ENOENT);
@@ -450,7 +452,7 @@ TEST(a_writer_that_is_killed_leaves_what_it_wrote)
     }
 }
 
-/* A small file system of our own, or a skip. */
+/* Mounts a small file system, or skips the test. */
 static void mount_tiny(const char *path)
 {
     char map[64];
@@ -491,7 +493,7 @@ TEST(a_full_disk_stops_the_journal_closed)
     CHECK_EQ(r, -ENOSPC);
     CHECK(strstr(err.message, "journal of run 'R-1': write to 'journal.jsonl': No space"));
 
-    /* Also when there is room again: a gap must not be hidden. */
+    /* Also when there is space again: a gap must not be hidden. */
     bench_write(&bench, "filler", "", 0);
     (void)journal_begin(journal, "process_ended");
     CHECK_EQ(journal_add(journal, &err), -ENOSPC);
@@ -506,7 +508,7 @@ TEST(a_full_disk_stops_the_journal_closed)
     CHECK_EQ(verdict.records, n);
     CHECK_EQ(verdict.torn_bytes, 0);
 
-    /* And no new run begins once the index cannot tell of it. */
+    /* And no new run begins if the index cannot record it. */
     for (n = 0, r = 0; r == 0 && n < 1000; n++) {
         const struct journal_options options = { .runs = bench.runs, .run = "R-2" };
         r = journal_open(&options, &journal, &err);

@@ -67,7 +67,7 @@ static int unknown_base(
             extends->line, extends->column, shown);
 }
 
-/* The profile and those that it extends, itself first. */
+/* The profile and those that it extends, the profile itself first. */
 static int find_chain(const struct document *document, const struct node *profile,
         const struct node *chain[static CHAIN_MAX], size_t *n, struct carrel_error *err)
 {
@@ -89,7 +89,7 @@ static int find_chain(const struct document *document, const struct node *profil
     return wrong(document, profile, "extends: too many profiles, one on the other", err);
 }
 
-/* Every profile must be right, whichever is asked for: an error must not wait for its day. */
+/* Every profile must be valid, not only the requested one: errors are found early. */
 static int check_profiles(
         const struct document *document, struct arena *arena, struct carrel_error *err)
 {

@@ -13,9 +13,9 @@ struct layer {
 };
 
 /*
- * Takes a mapping of sections into the layer, over what is there. `skip` is a key at its top
- * that is somebody else's, and is named among those that were expected. Everything lives in
- * `arena`, and so must layer->name and the nodes.
+ * Takes a mapping of sections into `given`, over what is there. `skip` is a key at its top
+ * that another reader takes; messages list it among the expected keys. Everything lives in
+ * `arena`, and so must given->name and the nodes.
  */
 int document_values_take(struct layer *layer, struct arena *arena, const struct node *map,
         const char *skip, struct carrel_error *err);

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* Writes how a policy file would say it into `text`. */
+/* Translates the value of a variable into the text of a policy file. */
 typedef int translate(const struct policy *policy, const char *value, char text[static 64],
         struct carrel_error *err);
 
@@ -51,7 +51,7 @@ static int as_kilobytes(const struct policy *policy, const char *value, char tex
     return 0;
 }
 
-/* "false" asks not to be blocked, no more: what only warns, or does not look, stays so. */
+/* "false" only asks not to block: a policy that warns, or does not inspect, stays unchanged. */
 static int as_import_mode(const struct policy *policy, const char *value, char text[static 64],
         struct carrel_error *err)
 {

@@ -1,4 +1,4 @@
-/* file.c - finding and reading; every question about a file is asked of its descriptor. */
+/* file.c - finds and reads policy files; every check uses the descriptor. */
 #include "policy/file.h"
 #include "base/arena.h"
 #include "base/err.h"
@@ -20,7 +20,7 @@
     (O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK) /* a FIFO must not block us                 \
                                                     */
 
-/* Reads what is open; `name` is kept. */
+/* Reads an open file; `name` is not copied. */
 static int read_open(struct arena *arena, int fd, const struct stat *st, const char *name,
         struct file *out, struct carrel_error *err)
 {
@@ -43,8 +43,8 @@ static int read_open(struct arena *arena, int fd, const struct stat *st, const c
 }
 
 /*
- * What a failed open means: 0 for a file that is not there. Where a directory on the way cannot
- * be entered, the caller has no file there either; one that can be reached counts as there.
+ * Translates a failed open: 0 if the file does not exist. If a directory of the path cannot be
+ * entered, the caller has no file there either; a file that can be reached counts as existing.
  */
 static int why_not_open(int dir, const char *path, const char *name, struct carrel_error *err)
 {
@@ -78,8 +78,9 @@ int file_read_named(
 /* ---- of a repository ---- */
 
 /*
- * Somebody else may put a file into a directory above ours, such as /tmp: it could not widen
- * anything, but stop every run. Who owns the directory could do that anyway.
+ * Another user may put a file into a directory above ours, such as /tmp. It could not widen
+ * anything, but it could stop every run. The owner of the directory is accepted, since that
+ * user could stop runs in any case.
  */
 static int check_repository_owner(
         int dir, const struct stat *st, const char *name, struct carrel_error *err)
@@ -108,7 +109,7 @@ static int read_repository(struct arena *arena, const char *top, const char *rel
 
     AUTO(fd_close) int dir = open(top, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0)
-        return 0; /* moved or out of reach: nothing of ours */
+        return 0; /* moved or unreachable: not a file of ours */
     (void)snprintf(name, sizeof(name), "%s/%s", strcmp(top, "/") == 0 ? "" : top, rel);
     AUTO(fd_close) int fd = (int)syscall(SYS_openat2, dir, rel, &how, sizeof(how));
     if (fd < 0)
@@ -119,7 +120,7 @@ static int read_repository(struct arena *arena, const char *top, const char *rel
     return r < 0 ? r : read_open(arena, fd, &st, name, out, err);
 }
 
-/* Whether there is something of this name; a cheap look before the careful one. */
+/* Whether the name exists; a cheap test before the careful open. */
 static bool is_there(const char *top, const char *rel)
 {
     char path[PATH_MAX + 64];
@@ -129,7 +130,7 @@ static bool is_there(const char *top, const char *rel)
     return lstat(path, &st) == 0 || errno == ELOOP;
 }
 
-/* What the directory `top` has; *is_past_root becomes true at the nearest one with .git. */
+/* Looks in the directory `top`; *is_past_root becomes true at the nearest one with .git. */
 static int look_in(struct arena *arena, const char *top, bool *is_past_root, struct file *out,
         struct carrel_error *err)
 {
@@ -153,7 +154,7 @@ int file_find_repository(
     if (!getcwd(here, sizeof(here)) && errno != ENOENT)
         return err_set_errno(err, -errno, "current directory");
     if (here[0] != '/')
-        return 0; /* removed, or "(unreachable)...": there is no way up */
+        return 0; /* removed, or "(unreachable)...": there is no parent to search */
     if (!path_absolute(here, cwd ? cwd : ".", path, sizeof(path)))
         return err_set(err, -ENAMETOOLONG, "'%s' is too long", cwd ? cwd : ".");
     for (;;) {
@@ -185,7 +186,7 @@ int file_read_user(
     return read_open(arena, fd, &st, path, out, err);
 }
 
-/* Nobody but root can have had a hand in it. */
+/* Only root can have written it. */
 static int check_roots_own(
         const struct stat *st, const char *name, const char *what, struct carrel_error *err)
 {

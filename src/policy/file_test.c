@@ -1,4 +1,4 @@
-/* file_test.c - policies as files: where they are found, and which are believed. */
+/* file_test.c - policy files: where they are found, and which are trusted. */
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/fd.h"
@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A home, a repository in it and a system, all in a directory of its own. */
+/* A home directory, a repository in it and a system file, in a temporary directory. */
 struct fixture {
     char top[64];
     char home[96]; /* HOME=... */
@@ -73,7 +73,7 @@ static int load(struct fixture *fx, struct policy **out)
     return policy_load(&fx->request, out, &fx->err);
 }
 
-/* The number of pids tells which file was taken; 256 is built in. */
+/* The number of pids tells which file was used; 256 is built in. */
 static void check_pids(struct fixture *fx, uint64_t pids, int line)
 {
     AUTO(policy_free) struct policy *policy = NULL;
@@ -341,7 +341,7 @@ TEST(a_stranger_s_file_is_refused)
     CHECK_EQ(chown(path, 65533, 65533), 0);
     REFUSED(&fx, -EPERM, "TOP/home/carrel.yaml: belongs to somebody else");
     (void)snprintf(path, sizeof(path), "%s/home", fx.top);
-    CHECK_EQ(chown(path, 65533, 65533), 0); /* who owns the place may put it there */
+    CHECK_EQ(chown(path, 65533, 65533), 0); /* the owner of the directory may put it there */
     PIDS(&fx, 100);
     take_down(&fx);
 }
@@ -360,7 +360,7 @@ TEST(what_is_there_but_cannot_be_read_is_an_error)
     set_mode(&fx, "home/.config", 0);
     if (geteuid() == 0)
         CHECK_EQ(seteuid(65533), 0);
-    PIDS(&fx, 256); /* a home that is not ours has nothing to say to us */
+    PIDS(&fx, 256); /* a home directory of another user does not count */
     CHECK_EQ(seteuid(getuid()), 0);
     set_mode(&fx, "home/.config", 0755);
     take_down(&fx);

@@ -1,4 +1,4 @@
-/* join.c - which value counts, and what may nobody pass. */
+/* join.c - selects the value in force, and enforces bounds. */
 #include "policy/join.h"
 #include "base/err.h"
 #include "policy/keys.h"
@@ -29,7 +29,9 @@ static int passes_maximum(enum policy_key key, const struct policy_value *value,
             policy_position_text(&maximum->position, there, sizeof(there)));
 }
 
-/* From the highest authority down, so that of two equal maxima the higher one is named. */
+/*
+ * From the highest authority down, so that of two equal maxima the higher authority is named.
+ */
 static int join_maxima(struct policy *policy, struct carrel_error *err)
 {
     for (size_t i = policy->n_documents; i > 0; i--) {
@@ -48,7 +50,7 @@ static int join_maxima(struct policy *policy, struct carrel_error *err)
     return 0;
 }
 
-/* Whether the bound of `maximum` refuses the value rather than lowering it. */
+/* Whether `maximum` refuses the value instead of lowering it. */
 static bool is_bound_by(const struct policy_value *value, const struct policy_value *maximum)
 {
     enum policy_authority authority = value->position.authority;
@@ -77,7 +79,7 @@ static int hold_values(struct policy *policy, struct carrel_error *err)
 
 /* ---- lists ---- */
 
-/* The item of a layer's list must be covered by the list of every layer above. */
+/* Every item of a document's list must be covered by the list of every document above. */
 static int hold_list(
         const struct policy *policy, size_t at, enum policy_key key, struct carrel_error *err)
 {
@@ -168,8 +170,8 @@ static int does_not_fit(const struct policy_value *value, const char *what,
 }
 
 /*
- * Who writes `process` knows that nothing is isolated; so the built-in minimum gives way to
- * that name, and to nothing else. A minimum that was written does not.
+ * A policy that says `process` asks for no isolation explicitly; so the built-in minimum yields
+ * to that name, and to nothing else. A minimum that a file sets does not yield.
  */
 static int settle_isolation(struct policy *policy, struct carrel_error *err)
 {
@@ -216,12 +218,12 @@ static int settle_journal(struct policy *policy, struct carrel_error *err)
     if (!enabled->number)
         return does_not_fit(
                 enabled, "journal.enabled is false", required, "journal.required is true", err);
-    /* So that a flag that would switch it off meets a bound, like any other flag. */
+    /* So that a flag that would switch it off exceeds a bound, like any other flag. */
     policy->maxima[POLICY_JOURNAL] = required;
     return 0;
 }
 
-/* Variables that a file hands on or sets must be in every list of those allowed. */
+/* Variables that a file passes or sets must be in every list of allowed ones. */
 static int settle_environment(struct policy *policy, struct carrel_error *err)
 {
     static const enum policy_key keys[] = { POLICY_ENV_PASS, POLICY_ENV_SET };

@@ -1,10 +1,11 @@
 /*
- * join.h - the layers of all files into one policy.
+ * join.h - joins the values of all files into one policy.
  *
- * Two questions are kept apart. Which value counts? That of the one file that gives values; a
- * repository's file lies on top of it and can only tighten. What may nobody pass? The bounds of
- * every file. A value that passes the bound of a file that stands above it, or of its own, is
- * an error that names both places; one that stands above the bound is lowered to it.
+ * Two questions are separate. Which value is in force? That of the one file that gives values;
+ * a repository's file is applied on top and can only tighten. What is the limit? The bounds of
+ * every file. A value that exceeds the bound of its own file, or of a file with more authority,
+ * is an error that names both places; a value with more authority than the bound is lowered to
+ * it.
  */
 #pragma once
 #include "base/arena.h"
@@ -15,7 +16,7 @@
 
 struct policy {
     struct arena arena;
-    /* Each lies in a layer, in the table of keys, or in the arena. */
+    /* Each points into a document, the table of keys, or the arena. */
     const struct policy_value *values[POLICY_KEYS];
     const struct policy_value *maxima[POLICY_KEYS];
     const struct layer *layers[JOIN_DOCUMENTS_MAX]; /* the least authority first */
@@ -24,11 +25,10 @@ struct policy {
     char hash[2 * SHA256_BYTES + 1];
 };
 
-/* Values and maxima from policy->layers and policy->base. */
+/* Computes values and maxima from policy->documents and policy->base. */
 int join_documents(struct policy *policy, struct carrel_error *err);
 
-/* Puts a copy of `value`, which its caller asked for, over the one there is; the bounds stay.
- */
+/* Replaces a value by a copy of `value`, which the caller asked for; the bounds stay. */
 int join_value(struct policy *policy, enum policy_key key, const struct policy_value *value,
         struct carrel_error *err);
 
@@ -36,10 +36,10 @@ int join_value(struct policy *policy, enum policy_key key, const struct policy_v
 int join_add(struct policy *policy, enum policy_key key, const struct policy_value *more,
         struct carrel_error *err);
 
-/* Holds values against bounds and against each other; after the last join_value(). */
+/* Checks values against bounds and against each other; after the last join_value(). */
 int join_settle(struct policy *policy, struct carrel_error *err);
 
-/* What counts is settled: its hash. */
+/* Computes the hash of the policy; after join_settle(). */
 int join_hash(struct policy *policy, struct carrel_error *err);
 
 /* "carrel.yaml:4:13", "environment SANDBOX_TYPE" ...: for messages. */

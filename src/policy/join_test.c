@@ -1,4 +1,4 @@
-/* join_test.c - which value counts, and what may nobody pass. */
+/* join_test.c - which value is in force, and which bounds apply. */
 #include "policy/join_fixture.h"
 
 /* ---- values ---- */

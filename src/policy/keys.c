@@ -26,7 +26,7 @@
 #define YES SET(1, "true")
 #define NO SET(0, "false")
 
-/* Sizes and times as they count, beside how they are written. */
+/* Sizes and times as numbers, beside their text. */
 #define K 1024ULL
 #define M (1024 * K)
 #define G (1024 * M)
@@ -39,7 +39,7 @@
 static const struct key_row rows[POLICY_KEYS] = {
     [POLICY_ENABLED] = { "sandbox.enabled", KEY_BOOL, LESS, BOUND_NONE, REPO_TIGHTEN,
             .built_in = YES },
-    /* Tighter by its isolation; join.c compares. */
+    /* Less isolation is looser; join.c compares. */
     [POLICY_TYPE] = { "sandbox.type", KEY_TEXT, ORDER_NONE, BOUND_NONE, REPO_TIGHTEN,
             .words = &words_runtime, .built_in = SET(0, "local") },
     [POLICY_FALLBACK] = { "sandbox.fallback", KEY_LIST, ORDER_NONE, BOUND_NONE, REPO_SUBSET,
@@ -57,7 +57,7 @@ static const struct key_row rows[POLICY_KEYS] = {
             .choices = WORDS("own", "sub"), .built_in = SET(0, "own") },
     [POLICY_HOSTNAME] = { "sandbox.hostname", KEY_TEXT, .repository = REPO_FREE,
             .words = &words_hostname, .built_in = SET(0, "carrel") },
-    /* An image is the user's, and may hold what is not for every program. */
+    /* Images belong to the user, and may have content that is not meant for every program. */
     [POLICY_IMAGE] = { "sandbox.image", KEY_TEXT, .repository = REPO_NEVER,
             .words = &words_image },
 
@@ -73,7 +73,7 @@ static const struct key_row rows[POLICY_KEYS] = {
             .built_in = SET(256, "256") },
     [POLICY_FILES] = { "sandbox.limits.files", KEY_COUNT, LESS, BOUND_WRITTEN, REPO_LIMIT,
             .built_in = SET(4096, "4096") },
-    /* Of all living sandboxes of a user together: one repository does not widen them. */
+    /* For all living sandboxes of a user together: one repository must not raise it. */
     [POLICY_MAX_CONCURRENT] = { "sandbox.limits.max_concurrent", KEY_COUNT, LESS, BOUND_WRITTEN,
             REPO_TIGHTEN, .built_in = SET(1000, "1000") },
     [POLICY_MAX_QUEUED] = { "sandbox.limits.max_queued", KEY_COUNT, LESS, BOUND_WRITTEN,
@@ -81,7 +81,7 @@ static const struct key_row rows[POLICY_KEYS] = {
     [POLICY_QUEUE_TIME] = { "sandbox.limits.queue_time", KEY_DURATION, LESS, BOUND_WRITTEN,
             REPO_TIGHTEN, .built_in = SET(60 * SECOND, "60s") },
 
-    /* Unset: no list, and so no bound. One of a repository's can only take away. */
+    /* Unset: no list, so no bound. A repository's list can only remove items. */
     [POLICY_MOUNTS_ALLOW] = { "sandbox.mounts.allow", KEY_LIST, ORDER_NONE, BOUND_LIST,
             REPO_FREE, .words = &words_mount },
     [POLICY_ENV_ALLOW] = { "sandbox.environment.allow", KEY_LIST, ORDER_NONE, BOUND_LIST,
@@ -112,7 +112,7 @@ static const struct key_row rows[POLICY_KEYS] = {
     [POLICY_ON_FAILURE] = { "workspace.on_failure", KEY_CHOICE, .repository = REPO_FREE,
             .choices = WORDS("discard", "keep"), .built_in = SET(1, "keep") },
 
-    /* It also inspects the code, so a repository may not bring its own. */
+    /* It also inspects the code, so a repository must not provide its own. */
     [POLICY_PYTHON] = { "python.interpreter", KEY_TEXT, .repository = REPO_NAME,
             .words = &words_program, .built_in = SET(0, "python3") },
     [POLICY_IMPORTS_MODE] = { "python.imports.mode", KEY_CHOICE, MORE, BOUND_WRITTEN,

@@ -1,9 +1,9 @@
 /*
- * keys.h - the table of all keys: what each takes, what is built in, which way is tighter, and
- * what a file that came with a repository may do with it.
+ * keys.h - the table of all keys: type, built-in value, which direction is tighter, and what a
+ * repository's file may do with it.
  *
- * Everything that treats keys alike reads this table: checking, joining, `policy show`, the
- * hash, and the tests that compare it with the manual and with the template.
+ * All code that treats keys alike reads this table: checking, joining, `policy show`, the hash,
+ * and the tests that compare it with the manual and with the template.
  */
 #pragma once
 #include "policy/policy.h"
@@ -25,23 +25,22 @@ enum key_kind {
 /* Which of two values is the tighter one. */
 enum key_order { ORDER_NONE, ORDER_LESS_IS_TIGHTER, ORDER_MORE_IS_TIGHTER };
 
-/* How a file binds everything below its authority. */
+/* How a file binds every lower authority. */
 enum key_bound {
     BOUND_NONE,
-    BOUND_WRITTEN, /* {default: X, maximum: Y}: Y is the least tight value for anybody */
-    BOUND_VALUE,   /* its value is that bound, too */
-    BOUND_LIST,    /* nobody gets what its list does not cover */
-    BOUND_ADD,     /* the items of its list count for everybody */
+    BOUND_WRITTEN, /* {default: X, maximum: Y}: Y is the loosest value allowed */
+    BOUND_VALUE,   /* its value is the bound, too */
+    BOUND_LIST,    /* only items that its list covers are allowed */
+    BOUND_ADD,     /* the items of its list are added to every policy */
 };
 
-/* What a file of a repository may write; "the rest" is the policy as it is without that file.
- */
+/* What a repository's file may write; "the rest" is the policy without that file. */
 enum key_repository {
     REPO_FREE,    /* anything */
     REPO_LIMIT,   /* nothing looser than what a user's or system's file says */
     REPO_TIGHTEN, /* nothing looser than the rest, built-in values included */
-    REPO_SUBSET,  /* a list: only items that the rest has */
-    REPO_ADD,     /* a list: its items come on top of those of the rest */
+    REPO_SUBSET,  /* a list: only items of the rest */
+    REPO_ADD,     /* a list: its items are added to those of the rest */
     REPO_NAME,    /* a text: a name without a slash */
     REPO_NEVER,
 };
@@ -54,7 +53,7 @@ struct key_words {
     bool (*covers)(const char *allowed, const char *asked); /* NULL: the same text */
 };
 
-/* Small: it has pointers, so that every process has a table of its own. */
+/* Kept small: the table has pointers, so its pages are private to each process. */
 struct key_row {
     const char *name;
     enum key_kind kind : 8;
@@ -62,10 +61,10 @@ struct key_row {
     enum key_bound bound : 8;
     enum key_repository repository : 8;
     bool takes_bool;            /* a choice of two: false is the first, true the second */
-    bool takes_zero;            /* an amount of which none makes sense */
+    bool takes_zero;            /* an amount for which 0 makes sense */
     const char *const *choices; /* NULL-terminated */
     const struct key_words *words;
-    uint64_t max; /* no value is more; 0: no such bound */
+    uint64_t max; /* the largest value; 0: no such bound */
     struct policy_value built_in;
 };
 
@@ -77,14 +76,14 @@ enum policy_key key_find(const char *name);
 /* Whether `path` ("sandbox.limits") is the beginning of a key's name. */
 bool key_is_section(const char *path);
 
-/* Whether an item that is allowed, or in a list, stands for the one that is asked for, too. */
+/* Whether the allowed item covers the requested one. */
 bool key_covers(enum policy_key key, const char *allowed, const char *asked);
 
 /* Whether `value` is less tight than `bound`. */
 bool key_is_looser(enum policy_key key, uint64_t value, uint64_t bound);
 
-/* "a size such as 512M"; `text` is for those that have to be put together. */
+/* "a size such as 512M"; `text` is a buffer for composed texts. */
 const char *key_expected(enum policy_key key, char *text, size_t size);
 
-/* Whether runs of that runtime are on somebody else's machines; false for unknown names. */
+/* Whether that runtime uses remote machines; false for unknown names. */
 bool key_runtime_is_remote(const char *runtime);

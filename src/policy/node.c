@@ -1,4 +1,4 @@
-/* node.c - libyaml's events into nodes, under limits of our own. */
+/* node.c - turns libyaml's events into nodes, with limits of our own. */
 #include "policy/node.h"
 #include "base/arena.h"
 #include "base/err.h"
@@ -9,7 +9,7 @@
 #include <limits.h>
 #include <yaml.h>
 
-/* What AUTO() runs: libyaml's destructors take a pointer already. */
+/* For AUTO(): libyaml's destructors already take a pointer. */
 static inline void yaml_event_deletep(yaml_event_t *event)
 {
     yaml_event_delete(event);
@@ -42,7 +42,7 @@ static int refuse(struct reader *rd, yaml_mark_t mark, const char *why)
             number_of(mark.column), why);
 }
 
-/* The place of a byte, for what is wrong before there are any events. */
+/* An error at a byte offset, before there are any events. */
 static int refuse_at(struct reader *rd, size_t offset, const char *why)
 {
     yaml_mark_t mark = { 0 };
@@ -58,7 +58,7 @@ static int refuse_at(struct reader *rd, size_t offset, const char *why)
     return refuse(rd, mark, why);
 }
 
-/* libyaml would guess at other encodings, and take bytes that no editor shows. */
+/* libyaml would guess other encodings, and accept bytes that no editor shows. */
 static int check_bytes(struct reader *rd)
 {
     const unsigned char *bytes = (const unsigned char *)rd->text;
@@ -84,7 +84,7 @@ static int check_bytes(struct reader *rd)
     return 0;
 }
 
-/* What libyaml has to say. */
+/* libyaml's error. */
 static int not_yaml(struct reader *rd)
 {
     const yaml_parser_t *parser = rd->parser;
@@ -268,7 +268,7 @@ static int read_document(struct reader *rd, struct node **out)
     int r = next_event(rd, &event);
     if (r == 0)
         r = read_node(rd, &event, out);
-    return r < 0 ? r : next_event(rd, &end); /* the document's end: nothing else can come */
+    return r < 0 ? r : next_event(rd, &end); /* only the document's end can follow */
 }
 
 static int read_stream(struct reader *rd, struct node **out)

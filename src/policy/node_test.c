@@ -1,4 +1,4 @@
-/* node_test.c - what is YAML enough, and what is not. */
+/* node_test.c - which YAML is accepted. */
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"

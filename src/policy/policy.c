@@ -1,4 +1,4 @@
-/* policy.c - load, and what may be asked of a policy afterwards. */
+/* policy.c - loads a policy, and answers questions about it. */
 #include "policy/policy.h"
 #include "base/err.h"
 #include "base/str.h"
@@ -50,7 +50,7 @@ static int add_source(struct policy *policy, struct sources *sources, const stru
             &sources->documents[sources->n++], err);
 }
 
-/* ~/.config/carrel/policy.yaml; false: the environment names no such place. */
+/* ~/.config/carrel/policy.yaml; false: the environment has neither HOME nor XDG_CONFIG_HOME. */
 static bool user_path(const char *const *environment, char path[static PATH_MAX])
 {
     const char *config = environment_get(environment, "XDG_CONFIG_HOME");
@@ -104,7 +104,7 @@ static int find_sources(struct policy *policy, const struct policy_request *requ
 
 /* ---- profiles ---- */
 
-/* Those that give values: what only bounds is not asked for a profile. */
+/* Only files that give values can have the profile: files with bounds only are not searched. */
 static bool gives_values(const struct sources *sources, size_t i)
 {
     return (int)i == sources->base || sources->authority[i] == POLICY_OF_REPOSITORY;

@@ -2,9 +2,9 @@
  * policy.h - what a run may do: read from files of known authority before the run, checked
  * once, never changed afterwards.
  *
- * One file gives the values; every file of a higher authority gives bounds. Flags stand above
- * the environment, the environment above the file, the file above what is built in; and nothing
- * passes a maximum, whoever asks.
+ * One file gives the values; every file of a higher authority gives bounds. Flags override the
+ * environment, the environment overrides the file, the file overrides the built-in values; and
+ * nothing exceeds a maximum.
  */
 #pragma once
 #include "base/auto.h"
@@ -38,11 +38,11 @@ enum policy_key {
     POLICY_QUEUE_TIME,        /* sandbox.limits.queue_time: milliseconds */
     POLICY_MOUNTS_ALLOW,      /* sandbox.mounts.allow: list of "PATH[:ro|rw]" */
     POLICY_ENV_ALLOW,         /* sandbox.environment.allow: list of NAME or PREFIX* */
-    POLICY_ENV_PASS,          /* sandbox.environment.pass: the same, the caller's to hand on */
+    POLICY_ENV_PASS,          /* sandbox.environment.pass: the same, variables to pass on */
     POLICY_ENV_SET,           /* sandbox.environment.set: list of "NAME=VALUE" */
     POLICY_WORKSPACE,         /* workspace.enabled */
     POLICY_WORKSPACE_HISTORY, /* workspace.history: number, 0 cut, 1 full */
-    POLICY_WORKSPACE_TREE,    /* workspace.tree: text: auto, overlay, fuse, copy */
+    POLICY_WORKSPACE_TREE,    /* workspace.tree: text: auto, overlay, copy */
     POLICY_WORKSPACE_DIRTY,   /* workspace.dirty */
     POLICY_WORKSPACE_INCLUDE, /* workspace.include: list of patterns */
     POLICY_WORKSPACE_SETUP,   /* workspace.setup: text */
@@ -80,7 +80,7 @@ enum policy_isolation { POLICY_ISOLATION_NONE, POLICY_ISOLATION_KERNEL, POLICY_I
 enum policy_imports { POLICY_IMPORTS_OFF, POLICY_IMPORTS_WARN, POLICY_IMPORTS_BLOCKED };
 enum policy_store { POLICY_STORE_NEVER, POLICY_STORE_ON_ERROR, POLICY_STORE_ALWAYS };
 
-/* From the least to the most: a bound of one binds those before it. */
+/* From the lowest to the highest: a bound of one binds those before it. */
 enum policy_authority {
     POLICY_BUILT_IN,
     POLICY_OF_REPOSITORY,  /* found beside the code: may only tighten */
@@ -98,7 +98,7 @@ struct policy_position {
 };
 
 struct policy_value {
-    bool is_set;             /* false: no such value */
+    bool is_set;             /* false: no value */
     uint64_t number;         /* amounts, choices and booleans */
     const char *text;        /* text, and how a number was written */
     const char *const *list; /* NULL-terminated; NULL unless the key is a list */
@@ -111,45 +111,45 @@ struct policy_request {
     const char *file;    /* --policy: this file and no search; "none": built-in values */
     const char *profile; /* --profile; NULL: the file's top level */
     const char *cwd;     /* where the search upward begins; NULL: the current directory */
-    const char *const *environment; /* the caller's variables; NULL: none count */
+    const char *const *environment; /* the caller's variables; NULL: none */
     const char *user_file;          /* NULL: ~/.config/carrel/policy.yaml by `environment` */
     const char *system_file;        /* NULL: /etc/carrel/policy.yaml */
 };
 
 /*
- * Finds, reads and joins. Errors begin with FILE:LINE:COLUMN where there is one, name the key,
- * say what was expected, and for a misspelt key the nearest valid one.
+ * Finds, reads and joins. Errors begin with FILE:LINE:COLUMN if there is one, name the key, say
+ * what was expected, and for a misspelt key suggest the nearest valid one.
  */
 int policy_load(
         const struct policy_request *request, struct policy **out, struct carrel_error *err);
 void policy_free(struct policy *policy); /* NULL is fine */
 DEFINE_AUTO(struct policy *, policy_free)
 
-/* What is built in, and nothing else: for what carrel runs for itself. */
+/* The built-in values only: for programs that carrel runs for itself. */
 int policy_built_in(struct policy **out, struct carrel_error *err);
 
 /* The value in force, unless a flag says otherwise. Never NULL; see is_set. */
 const struct policy_value *policy_get(const struct policy *policy, enum policy_key key);
 
-/* The tightest maximum of all files; is_set is false where there is none. */
+/* The tightest maximum of all files; is_set is false if there is none. */
 const struct policy_value *policy_maximum(const struct policy *policy, enum policy_key key);
 
 /*
- * Whether a flag may ask for this amount or choice; `flag` ("--memory 8G") stands in the
- * refusal beside the place of the maximum. -EPERM.
+ * Whether a flag may ask for this amount or choice; `flag` ("--memory 8G") appears in the
+ * refusal beside the position of the maximum. -EPERM.
  */
 int policy_check_number(const struct policy *policy, enum policy_key key, uint64_t number,
         const char *flag, struct carrel_error *err);
 
 /*
- * The same for what a list must allow: a variable's name for POLICY_ENV_ALLOW, an absolute path
- * for POLICY_MOUNTS_ALLOW (`is_writable` counts there). A list that no file has allows all;
- * each that there is must allow it.
+ * The same for an item that lists must allow: a variable's name for POLICY_ENV_ALLOW, an
+ * absolute path for POLICY_MOUNTS_ALLOW (`is_writable` counts there). Every existing list must
+ * allow it; without any list everything is allowed.
  */
 int policy_check_item(const struct policy *policy, enum policy_key key, const char *item,
         bool is_writable, const char *flag, struct carrel_error *err);
 
-/* The isolation a runtime's name stands for; -1: no such runtime is known. */
+/* The isolation of a runtime; -1: unknown runtime. */
 int policy_runtime_isolation(const char *runtime);
 
 const char *policy_key_name(enum policy_key key); /* "sandbox.limits.memory" */
@@ -158,7 +158,7 @@ const char *policy_key_name(enum policy_key key); /* "sandbox.limits.memory" */
 const char *policy_position_text(
         const struct policy_position *position, char *text, size_t size);
 
-/* Whether value and bounds of the key are what is built in, wherever they were written. */
+/* Whether value and bounds of the key equal the built-in ones, wherever they were written. */
 bool policy_is_built_in(const struct policy *policy, enum policy_key key);
 
 struct policy_file {
@@ -174,13 +174,15 @@ const char *policy_authority_name(enum policy_authority authority); /* "reposito
 /* Every value in force with its maximum and where each came from, as one JSON object. */
 void policy_write_json(const struct policy *policy, struct json *json);
 
-/* SHA-256 of all values and bounds in force, in hex: the same for the same policy and the same
- * carrel, wherever it was written. */
+/*
+ * SHA-256 of all values and bounds in force, in hex: equal for equal policies and the same
+ * carrel, wherever they were written.
+ */
 const char *policy_hash(const struct policy *policy);
 
 /*
- * Whether the bytes are a valid policy file, with each of its profiles; `name` stands in
- * messages. What other files say does not count. policy_check_file() reads them first.
+ * Whether the bytes are a valid policy file, with each of its profiles; `name` appears in
+ * messages. Other files do not matter. policy_check_file() reads the file first.
  */
 int policy_check(const char *text, size_t len, const char *name, struct carrel_error *err);
 int policy_check_file(const char *path, struct carrel_error *err);

@@ -1,7 +1,6 @@
 /*
- * policy_fuzz.c - a policy file with bytes of any kind; and, where a byte 0x1e parts them, a
- * user's file and a repository's. Whatever they hold, the second must not open anything that
- * the first has closed.
+ * policy_fuzz.c - a policy file with arbitrary bytes; and, if a byte 0x1e separates them, a
+ * user's file and a repository's. The second must not loosen anything that the first restricts.
  */
 #include "base/err.h"
 #include "fuzz.h"

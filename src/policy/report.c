@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Billionths as a decimal, exactly: a JSON number would invite rounding. */
+/* Billionths as a decimal text, exactly: a JSON number would invite rounding. */
 static void write_price(struct json *json, const char *key, uint64_t billionths)
 {
     char text[40];
@@ -151,8 +151,8 @@ bool policy_is_built_in(const struct policy *policy, enum policy_key key)
 }
 
 /*
- * What counts, without where it was written: that, and no more, is the same policy. What is
- * built in is said by the version, since every run has to wait for this.
+ * The values in force without their positions. Built-in values are represented by the version,
+ * because every run waits for this.
  */
 static void write_canonical(const struct policy *policy, struct json *json)
 {

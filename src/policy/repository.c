@@ -1,4 +1,4 @@
-/* repository.c - one rule for each row of the table. */
+/* repository.c - one rule for each kind of row in the table. */
 #include "policy/repository.h"
 #include "base/err.h"
 #include "policy/keys.h"
@@ -21,7 +21,7 @@ static int refuse(enum policy_key key, const struct policy_value *value, const c
             word, why, REMEDY);
 }
 
-/* As above, with the value that is tighter and where it is from. */
+/* As above, with the tighter value and its position. */
 static int refuse_looser(enum policy_key key, const struct policy_value *value,
         const struct policy_value *rest, struct carrel_error *err)
 {
@@ -34,8 +34,8 @@ static int refuse_looser(enum policy_key key, const struct policy_value *value,
 }
 
 /*
- * Above what a user or the system wrote as a mere value the file may not go either, unless
- * they wrote a maximum beside it; maxima themselves are looked at for all files alike.
+ * The file may not exceed a plain value of the user's or system's file either, unless they
+ * wrote a maximum beside it; maxima are checked for all files alike.
  */
 static int tighten(const struct policy *policy, enum policy_key key,
         const struct policy_value *value, struct carrel_error *err)
@@ -56,7 +56,7 @@ static int tighten(const struct policy *policy, enum policy_key key,
     return refuse_looser(key, value, rest, err);
 }
 
-/* Less isolation is looser; so is another machine, which sees the code. */
+/* Less isolation is looser; so is a remote machine, which sees the code. */
 static int tighten_type(
         const struct policy *policy, const struct policy_value *value, struct carrel_error *err)
 {
@@ -151,7 +151,7 @@ int repository_join(struct policy *policy, const struct layer *layer, struct car
 {
     const struct policy_value *values[POLICY_KEYS];
 
-    /* What counts is asked of the policy without the file, whatever the order of its keys. */
+    /* Compare with the policy without the file, whatever the order of its keys. */
     memcpy(values, policy->values, sizeof(values));
     for (enum policy_key key = 0; key < POLICY_KEYS; key++) {
         const struct policy_value *value = &layer->values[key];

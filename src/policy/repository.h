@@ -1,9 +1,9 @@
 /*
- * repository.h - what a file that came with a repository may change: it may only tighten.
+ * repository.h - applies a repository's file, which may only tighten.
  *
- * An agent can write that file, and its next run would be under it. So each key is held
- * against the policy as it is without the file, by the rule in the table of keys; what it does
- * not mention stays as it is.
+ * An agent can write that file, and its next run would use it. So each key is compared with the
+ * policy without the file, by the rule in the table of keys; keys that the file lacks stay
+ * unchanged.
  */
 #pragma once
 #include "policy/join.h"

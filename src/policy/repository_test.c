@@ -1,4 +1,4 @@
-/* repository_test.c - a file of a repository, and all that it may not do. */
+/* repository_test.c - a repository's file, and what it must not do. */
 #include "policy/join_fixture.h"
 #include "policy/no_looser.h"
 #include "policy/random_policy.h"
@@ -61,7 +61,7 @@ TEST(a_repository_may_not_open_anything)
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         REFUSED(cases[i].said, .repository = cases[i].text);
-        /* The same text, vouched for. */
+        /* The same text, named with --policy. */
         AUTO(policy_free) struct policy *policy = NULL;
         int r = join(&(struct texts){ .named = cases[i].text }, &policy);
         CHECK(r == 0 || strstr(cases[i].text, "minimum_isolation: none"));
@@ -170,7 +170,7 @@ TEST(no_file_of_a_repository_opens_what_is_closed_without_it)
         buf_add_str(&user, "\n");
         buf_add_str(&repository, "\n");
         int r = join(&(struct texts){ .user = user.data }, &without);
-        if (r < 0 && r != -EPERM) /* bounds may be at odds; nothing else may be wrong */
+        if (r < 0 && r != -EPERM) /* bounds may conflict; no other error is acceptable */
             test_fail(__FILE__, __LINE__, "%s\n%s", err.message, user.data);
         if (r < 0)
             continue;

@@ -1,7 +1,7 @@
-/* template.c - what `policy init` writes: every key, with what is built in or an example. */
+/* template.c - what `policy init` writes: every key, with its built-in value or an example. */
 #include "policy/policy.h"
 
-/* A key that is commented out has no space after its '#'; words have one. */
+/* A key that is commented out has no space after its '#'; prose has one. */
 static const char text[] =
         "# What runs may do. carrel-policy(5) explains every key; 'carrel policy show' prints\n"
         "# what is in force and where it comes from; 'carrel policy check FILE' checks a "

@@ -1,4 +1,4 @@
-/* value.c - parsing, pure. */
+/* value.c - parses values; pure. */
 #include "policy/value.h"
 #include "base/auto.h"
 #include "base/err.h"
@@ -54,7 +54,7 @@ static int parse_bool(const char *text, struct policy_value *out, struct carrel_
     return 0;
 }
 
-/* Policies also count in days. */
+/* Policies also accept days. */
 static int parse_duration(const char *text, uint64_t *ms, struct carrel_error *err)
 {
     const uint64_t day_ms = 24ULL * 3600 * 1000;
@@ -88,11 +88,11 @@ static int parse_percent(const char *text, uint64_t *out, struct carrel_error *e
     return 0;
 }
 
-/* Billionths: a second of a core costs some hundred-thousandths of a dollar. */
+/* In billionths, because a second of a core costs some hundred-thousandths of a dollar. */
 static int parse_price(const char *text, uint64_t *out, struct carrel_error *err)
 {
     const uint64_t billion = 1000000000;
-    const uint64_t most = 1000000000; /* whole units: a slip rather than a price */
+    const uint64_t most = 1000000000; /* whole units: more is a mistake, not a price */
     size_t whole_len = strspn(text, "0123456789");
     uint64_t whole = 0;
     uint64_t unit = billion;

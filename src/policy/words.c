@@ -1,4 +1,4 @@
-/* words.c - one small question each. */
+/* words.c - one predicate for each kind of text. */
 #include "policy/words.h"
 #include "base/path.h"
 #include "base/str.h"
@@ -171,7 +171,9 @@ const struct key_words words_pattern = {
     .covers = pattern_covers,
 };
 
-/* "numpy" or "numpy.linalg". Python knows letters beyond ASCII; any of them will do here. */
+/*
+ * "numpy" or "numpy.linalg". Python allows letters beyond ASCII; all of them are accepted here.
+ */
 static bool is_module(const char *word)
 {
     bool is_start = true;
@@ -199,7 +201,7 @@ const struct key_words words_module = {
     .covers = module_covers,
 };
 
-/* Names in the sandbox: what is there is seen when it is started. */
+/* A name in the sandbox; whether it exists is only known when it is started. */
 static bool is_program(const char *word)
 {
     return word[0] == '/' ? path_is_clean(word) && word[1] : path_is_name(word);

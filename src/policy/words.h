@@ -1,4 +1,4 @@
-/* words.h - what texts and the items of lists may look like. */
+/* words.h - the valid forms of texts and list items. */
 #pragma once
 #include "policy/keys.h"
 
