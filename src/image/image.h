@@ -4,8 +4,7 @@
  *   <name>.json         an image: its layers and its settings
  *   base                below all layers: places that every sandbox needs
  *   layers/<id>/tree    a layer, unpacked once and never changed; <id>: SHA-256 of its tar
- *   layers/<id>/lock    locked (OFD, shared) by whoever uses the layer
- *   .new/<unique>       an import in progress, and <unique>.lock, locked by who is at it
+ *   layers/.tmp         imports in progress, see base/store.h
  *
  * A layer gets its name when it is complete, and an image when all its layers have theirs.
  */
@@ -87,7 +86,7 @@ int image_list(const char *state, int (*each)(const struct image *image, void *a
 /* Layers that no other image names and no sandbox uses go with it; the others go later. */
 int image_remove(const char *state, const char *name, struct carrel_error *err);
 
-/* What dead imports left, and layers that nobody names or uses. Returns how many were removed.
+/* What dead imports left, and layers without a name or a user. Returns how many were removed.
  */
 int image_sweep(const char *state, struct carrel_error *err);
 

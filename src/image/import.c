@@ -3,10 +3,10 @@
  *
  * A tar is unpacked first and looked at then: what it holds says whether it is a root, an OCI
  * layout or what `docker save` wrote. The last two are directories from there on, as if
- * somebody had unpacked them for us.
+ * a tool had unpacked them for us.
  *
- * Nothing has a name before all of it is there and on the disk. Whoever is killed before the
- * record is written leaves a draft, or layers that nobody names: the sweep knows both.
+ * Nothing has a name before all of it is there and on the disk. An import that is killed before
+ * the record is written leaves a draft, or unnamed layers: the sweep removes both.
  */
 #include "archive/child.h"
 #include "archive/pack.h"

@@ -1,4 +1,4 @@
-/* import_layer.c - a layer gets its name when it is complete, by one rename. */
+/* import_layer.c - layers are unpacked into drafts and published when all are complete. */
 #include "image/import_layer.h"
 #include "base/err.h"
 #include "base/fd.h"
@@ -47,6 +47,7 @@ int import_layer_done(
     int fd = openat(dir, "bytes", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     int n = snprintf(text, sizeof(text), "%ju\n", (uintmax_t)layer->bytes);
     int r = fd < 0 ? -errno : fd_write_all(fd, text, (size_t)n);
+
     return r < 0 ? err_set_errno(err, r, "finish a layer") : 0;
 }
 

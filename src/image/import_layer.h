@@ -4,7 +4,7 @@
 
 struct carrel_error;
 
-/* A layer that an import counts on: in its draft, or in the store and held. */
+/* A layer that an import uses: a draft, or in the store and held. */
 struct import_layer {
     char id[STORE_ID_LEN + 1];
     char draft[16]; /* its name in the draft; "": it is in the store */

@@ -17,7 +17,7 @@
 #define MAX_NESTING 4 /* an index of indexes of ... */
 
 /*
- * Opens a regular file below `dir`. Whoever filled it may have put links there: old docker
+ * Opens a regular file below `dir`. It may contain links: old docker
  * archives have them from one layer to another. They are followed as long as they stay inside.
  */
 static int open_inside(int dir, const char *path, struct carrel_error *err)

@@ -1,4 +1,4 @@
-/* layout.h - an OCI layout or an unpacked docker archive: a directory that somebody else
+/* layout.h - an OCI layout or an unpacked docker archive: a directory that a third party
  * filled. */
 #pragma once
 #include "image/manifest.h"

@@ -1,6 +1,6 @@
 /*
  * manifest.h - what OCI layouts and docker archives say about an image. All of it is JSON that
- * somebody else wrote. Nothing here opens a file.
+ * a third party wrote. Nothing here opens a file.
  */
 #pragma once
 #include "base/arena.h"

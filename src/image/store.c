@@ -1,4 +1,4 @@
-/* store.c - directories, locks and drafts. */
+/* store.c - the directories of the images, and which layers are needed. */
 #include "image/store.h"
 #include "base/clock.h"
 #include "base/err.h"

@@ -1,11 +1,8 @@
 /*
  * store.h - the directory of all images; image.h says what is in it.
  *
- * Who may remove what is told by locks alone. A layer is locked (OFD, shared) by sandboxes, and
- * by an import from the moment it counts on the layer until its image names it. Whoever would
- * remove a layer locks it alone, and then asks again whether an image names it: what came in
- * between is seen, and what comes later finds the layer gone and makes it anew. A draft is
- * locked as long as its maker lives.
+ * Layers are entries of a store (base/store.h): held by sandboxes, and by an import from the
+ * moment it finds or makes the layer until its image names it.
  */
 #pragma once
 #include "base/auto.h"
@@ -69,5 +66,6 @@ int image_store_each(const struct image_store *store,
         int (*each)(const struct image_store *store, const char *name, void *arg), void *arg,
         struct carrel_error *err);
 
-/* Removes layers that nobody names or holds, and drafts of the dead. Returns how many. */
+/* Removes layers that no image names and no process holds, and what crashes left. Returns how
+ * many. */
 int image_store_sweep(const struct image_store *store, struct carrel_error *err);

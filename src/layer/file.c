@@ -2,9 +2,9 @@
  * file.c - copies as an overlay reads them.
  *
  * Attributes: those that an overlay keeps for itself (user.overlay.*) say how a file came to be
- * where it is, which a copy does not share; that a directory is opaque is said by whoever makes
- * the directory. What a program has set under such a name is stored as user.overlay.overlay.*,
- * and comes along.
+ * where it is, which a copy does not share; that a directory is opaque is recorded by the code
+ * that makes the directory. What a program has set under such a name is stored as
+ * user.overlay.overlay.*, and comes along.
  */
 #include "layer/file.h"
 #include "base/auto.h"

@@ -1,4 +1,4 @@
-/* layer.c - a layer's life: made, held, sealed, given up. */
+/* layer.c - layers are made, held, sealed and removed. */
 #include "layer/layer.h"
 #include "base/err.h"
 #include "base/str.h"
@@ -131,7 +131,7 @@ int layer_seal(struct layer *layer, struct carrel_error *err)
     if (seal < 0)
         return err_set_errno(err, -errno, "seal '%s'", layer->path);
     layer->is_sealed = true;
-    (void)tree_remove(layer->dir, "work", NULL); /* nobody looks at it; it goes with the rest */
+    (void)tree_remove(layer->dir, "work", NULL); /* never read; removed with the rest */
     return 0;
 }
 

@@ -1,22 +1,20 @@
 /*
  * layer.h - writable directories on disk that become layers under others.
  *
- *   <state>/layers/L-<16>/
+ *   <state>/layers/L-<16>/     an entry of a store, see base/store.h
  *       upper/ work/   what one sandbox at a time writes to (struct sandbox_overlay)
- *       sealed         there: upper/ never changes again and may lie below any number of others
- *       lock           shared OFD lock of everyone who has it in use
- *   <state>/layers/.gate     OFD lock: shared while one is found or made, exclusive for the
- * sweep <state>/layers/.old-L-<16>   being removed
+ *       sealed         exists: upper/ never changes again and may lie below any number of
+ * others
  *
- * A layer begins writable, is sealed once, and is removed when nobody holds it and nothing
- * names it. Whoever holds a struct layer holds its lock: the layer stays. What is to outlive
- * its holders must be named, by a snapshot (snapshot.h) or by what layer_sweep() is told of.
+ * A layer begins writable, is sealed once, and is removed when no process holds it and nothing
+ * names it. A struct layer holds its lock. A layer that is to outlive its holders must be
+ * named, by a snapshot (snapshot.h) or by the namer of layer_sweep().
  *
  * Directories belong to the caller, and so does all that a sandbox writes there: id-mapped
  * mounts show it as the program's.
  *
- * Nothing here waits for the disk but the seal's own name: what was written in the moments
- * before a machine stops may be lost, as with any file that nobody synced.
+ * Only the seal is synced: what was written in the moments before a machine stops may be lost,
+ * as with any file that was not synced.
  */
 #pragma once
 #include "base/auto.h"
@@ -72,9 +70,9 @@ int layer_copy(const char *state, const struct layer *from, struct layer *out,
 /*
  * One sealed layer that shows what `n` sealed ones, topmost first, show together: a tree of
  * directories, and hard links to the files of the others, so no data is copied. `below` are the
- * directories on which it is going to lie, topmost first, NULL-terminated (NULL: none): what
- * was removed is noted only where they have it, since an overlay shows the note of a removal
- * where there is nothing to remove.
+ * directories on which it is going to lie, topmost first, NULL-terminated (NULL: none): a
+ * removal is recorded only where they have the name, since an overlay shows a whiteout that has
+ * nothing below it. Layers of workspaces have a second tree gitupper/, over `git_below`.
  */
 int layer_merge(const char *state, const struct layer *layers, size_t n,
         const char *const *below, struct layer *out, struct carrel_error *err);
@@ -86,8 +84,8 @@ int layer_merge_both(const char *state, const struct layer *layers, size_t n,
 
 /*
  * Makes the directory `name` in `dir`, with what `n` trees (paths, topmost first) show together
- * above `below`, to be looked at and removed: hard links, on the same file system. Nobody may
- * write to the trees meanwhile. A directory that we may not read is there, and empty.
+ * above `below`, to be looked at and removed: hard links, on the same file system. No process
+ * may write to the trees meanwhile. A directory that we may not read is there, and empty.
  */
 int layer_flatten(const char *const *trees, size_t n, const char *const *below, int dir,
         const char *name, struct carrel_error *err);
@@ -104,8 +102,9 @@ int layer_shorten(const char *state, struct layer *layers, size_t *n, const char
 int layer_remove(struct layer *layer, struct carrel_error *err);
 
 /*
- * The layers that something other than a snapshot names. The sweep asks while it holds the
- * layers that it could remove: who names a layer does so while holding it, so nobody is missed.
+ * Removes the layers that no process holds and that neither a snapshot nor `namer` (may be
+ * NULL) names, and what crashes left. When `namer` fails, or a snapshot cannot be read, no
+ * layer is removed. Returns how many.
  */
 struct layer_names;
 int layer_names_add(struct layer_names *names, const char *id); /* -ENOMEM */

@@ -39,7 +39,7 @@ static bool is_there(const char *path, const char *name)
     return lstat(full, &st) == 0;
 }
 
-/* Entries of the store but the gate. */
+/* Entries and drafts of the store. */
 static int count_entries(void)
 {
     char path[PATH_MAX];

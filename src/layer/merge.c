@@ -3,7 +3,7 @@
  *
  * A program chose the depth of the trees. So there is one descriptor for each, however deep it
  * is: on the way down it is replaced by the one of the directory below, on the way up by "..",
- * which is believed only if it leads to where we came from: nobody is to change the trees
+ * which is believed only if it leads to where we came from: no process may change the trees
  * meanwhile, and a program that did would otherwise lead us out of them. A tree that has no
  * part in a directory, or is hidden there, stays where it is until the walk is back.
  *
@@ -223,7 +223,7 @@ static int go_down(struct walk *walk, const char *name, struct frame *frame)
             frame->top = st;
         if (walk->how == MERGE_VIEW && file_is_shut(&st)) {
             frame->is_shut = true;
-            frame->top.st_mode = S_IFDIR; /* whoever looks sees that much */
+            frame->top.st_mode = S_IFDIR; /* a stat of it shows that much */
             break;
         }
         int fd = file_open(walk->from[i], name, &st);

@@ -9,7 +9,7 @@ struct carrel_error;
 enum merge_how {
     MERGE_LINK, /* files are hard links to those of the layers, which never change */
     MERGE_VIEW, /* the same, and directories that cannot be read stay so */
-    MERGE_COPY, /* of one tree, which nobody changes just now */
+    MERGE_COPY, /* of one tree, which no process changes meanwhile */
 };
 
 /*

@@ -2,10 +2,9 @@
  * snapshot.h - names for stacks of sealed layers.
  *
  *   <state>/snapshots/<name>.json
- *   <state>/snapshots/.D-<16>      being written
  *
- * A snapshot is a file that names layers; the layers stay as long as it does. It is written
- * whole while its layers are held, so no sweep takes one of them in between.
+ * A snapshot is a file that names layers; the layers stay as long as it does. It is written to
+ * a draft of the layers' store, while its layers are held, and then linked to its name.
  */
 #pragma once
 #include "base/auto.h"

@@ -1,9 +1,9 @@
 /*
- * claim.c - how an entry comes, waits and goes.
+ * claim.c - creates an entry, waits for a slot, removes the entry.
  *
  * Everything is made under the lock, in this order: directory, socket, status (locked), name.
- * One who is killed on the way leaves a directory without a status, or a status that nobody has
- * locked: a sweep knows both. While one waits the lock is free; it has no socket then.
+ * A process that is killed on the way leaves a directory without a status, or an unlocked
+ * status: a sweep removes both. A waiting entry does not hold the lock and has no socket.
  */
 #include "base/clock.h"
 #include "base/err.h"
@@ -45,7 +45,7 @@ static int check(const struct registry_request *request, struct carrel_error *er
     return 0;
 }
 
-/* The name belongs to nobody, or to a dead one, which goes. */
+/* The name is free, or its owner is dead and is removed. */
 static int free_name(int top, const char *name, struct carrel_error *err)
 {
     char id[REGISTRY_WORD_MAX + 1];

@@ -17,7 +17,7 @@ int entry_names_read(
 void entry_names_finish(struct entry_names names);
 DEFINE_AUTO(struct entry_names, entry_names_finish)
 
-/* Which id `name` stands for. -ENOENT: nobody has it. */
+/* Which id `name` stands for. -ENOENT: it is free. */
 int entry_name_read(int top, const char *name, char id[static REGISTRY_WORD_MAX + 1]);
 int entry_name_make(int top, const char *name, const char *id);
 

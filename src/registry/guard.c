@@ -48,7 +48,7 @@ int guard_next_number(int guard, uint64_t *number, struct carrel_error *err)
     if (n < 0)
         return err_set_errno(err, -errno, "read the number of the latest sandbox");
     if (n != sizeof(last))
-        last = 0; /* the first one, or one who was killed in the middle of it */
+        last = 0; /* the first one, or one that was killed in the middle of it */
     last++;
     if (pwrite(guard, &last, sizeof(last), 0) != sizeof(last))
         return err_set(err, -EIO, "write the number of the latest sandbox");
@@ -67,7 +67,7 @@ int guard_note_death(int top)
 int guard_take_note(int guard)
 {
     static const char is_not_there = 0;
-    char note = 1; /* as long as nobody has written one */
+    char note = 1; /* until one is written */
 
     if (pread(guard, &note, 1, NOTE_AT) < 0)
         return -errno;

@@ -7,7 +7,7 @@ struct carrel_error;
 
 /*
  * Waits for the lock. Each call opens the file anew: a description that two processes share
- * would let both in. It is held for moments, never while somebody waits for something else.
+ * would let both in. It is held for moments, never while waiting for something else.
  */
 int guard_take(int top, struct carrel_error *err);
 void guard_release(int guard); /* negative is fine */
@@ -17,8 +17,8 @@ DEFINE_AUTO(int, guard_release)
 int guard_next_number(int guard, uint64_t *number, struct carrel_error *err);
 
 /*
- * A note that an owner died, beside the number. guard_take_note() takes it away; 1: it was
- * there, or nobody has ever said that it was not. Negative errno.
+ * A note that an owner died, beside the number. guard_take_note() removes it; 1: it was
+ * there, or the file is new. Negative errno.
  */
 int guard_note_death(int top);
 int guard_take_note(int guard);

@@ -169,7 +169,7 @@ static int add(struct registry_item **items, size_t *n, const struct registry_it
     return 0;
 }
 
-/* Those who wait have no record, so no label; they are shown to whoever asks for the queue. */
+/* Waiting requests have no record, so no label; a query for the queue shows them. */
 static int visit(void *context, const struct registry_view *view)
 {
     struct walk *walk = context;

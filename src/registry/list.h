@@ -1,4 +1,4 @@
-/* list.h - the living sandboxes and who waits, as people and programs want to see them.
+/* list.h - the living sandboxes and the waiting requests, as a list for people and programs.
  */
 #pragma once
 #include "base/arena.h"

@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 /*
- * The kernel tells of a close before it lets the lock go. So who was woken and finds no place
- * looks again shortly afterwards, and then more and more seldom. At the longest pause one with
- * a wider limit than those ahead is let go; without a bell, the pause is what wakes.
+ * inotify reports a close slightly before the lock is released, so a waiter that wakes up and
+ * finds no free slot retries with backoff. The longest pause bounds the wait of an entry with a
+ * wider limit than those ahead; without inotify the pause alone wakes.
  */
 #define PAUSE_MIN_MS 20
 #define PAUSE_MAX_MS 5000
@@ -83,8 +83,8 @@ void queue_bell_finish(struct queue_bell bell)
 }
 
 /*
- * An owner alone opens its status for writing, so closing it is its end. That one who waits is
- * admitted is a change of its status.
+ * An owner alone opens its status for writing, so a close is its end. The admission of
+ * a waiting entry is a change of its status.
  */
 static void set_up(struct queue_bell *bell, int top, const char *on)
 {

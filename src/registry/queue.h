@@ -1,10 +1,10 @@
 /*
- * queue.h - who may go next.
+ * queue.h - the order in which waiting entries are admitted.
  *
- * An entry that waits is its own ticket: its number says when it came, the lock of its status
- * that it still waits. One may go when fewer than its limit live or are before it in the queue.
- * So those with the same limit go in the order in which they came, and one with a tighter limit
- * holds nobody up who comes while there is room for more.
+ * A waiting entry is its own ticket: its number is its position, and the lock of its status
+ * says that it still waits. An entry is admitted when the living and the waiting ones before it
+ * are fewer than its limit. So entries with the same limit are admitted in order, and one with
+ * a tighter limit does not delay later ones for which there is room.
  *
  * To be woken, the first of the queue watches all entries end; each other one only watches the
  * one before it. An end wakes one process and not the whole queue.
@@ -16,19 +16,19 @@
 struct queue_look {
     uint64_t n_living; /* admitted */
     uint64_t n_waiting;
-    uint64_t n_ahead;                       /* of those who wait: before `own` */
+    uint64_t n_ahead;                       /* waiting before `own` */
     uint64_t last_number;                   /* of the last one ahead */
     char last_ahead[REGISTRY_WORD_MAX + 1]; /* its id; "": none */
 };
 
 /*
- * Under the lock. `number` is that of the one who asks; UINT64_MAX: who would come now. The
- * dead are taken away on the way: they would be looked at again and again.
+ * Under the lock. `number` is that of the asking entry; UINT64_MAX: of a new one. Dead entries
+ * are removed on the way.
  */
 int queue_look(int top, const char *own, uint64_t number, struct queue_look *look,
         struct carrel_error *err);
 
-/* Whether the one who asked may go. */
+/* Whether the asking entry may be admitted. */
 bool queue_is_free(const struct queue_look *look, uint64_t max_living);
 
 /* Waits until something about those ahead has changed, or it is time to look again. */
@@ -38,7 +38,7 @@ struct queue_bell {
     char on[REGISTRY_WORD_MAX + 1]; /* whose file is watched; "": all */
     bool is_set;
     uint64_t pause_ms; /* until the next look, if it does not ring before */
-    int asker;         /* a socket: nobody waits any more when its other end goes; -1: none */
+    int asker; /* a socket: its other end closes when the requester gives up; -1: none */
 };
 void queue_bell_init(struct queue_bell *bell, int asker);
 void queue_bell_finish(struct queue_bell bell);

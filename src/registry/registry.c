@@ -83,7 +83,7 @@ bool registry_is_alive(const struct registry_entry *entry)
 {
     struct stat st;
 
-    /* An owner who has removed it may hold the lock for a while yet. */
+    /* An owner that has removed it may hold the lock for a while yet. */
     return fstat(entry->status_fd, &st) == 0 && st.st_nlink > 0 &&
            (entry->is_owner || status_is_locked(entry->status_fd));
 }

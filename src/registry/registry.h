@@ -1,18 +1,18 @@
 /*
- * registry.h - which sandboxes are alive on this machine, whose they are and who waits.
+ * registry.h - the living sandboxes of this user, and the requests that wait for a slot.
  *
  * There is no daemon. One directory of the user, <rundir>/sandboxes, is all that is shared:
  *
  *     lock          held for the moment of a change; has the number of the latest entry, and
- *                   whether one died since somebody last asked
- *     status/ID     one small file for each entry, locked by its owner from birth
+ *                   whether an owner died since the last registry_take_deaths()
+ *     status/ID     one small file for each entry, locked by its owner from the start
  *     names/NAME    a link to the id
  *     ID/sock       where the owner listens
  *     ID/record.json  what is known of the sandbox and does not change
  *
- * The lock of its status file is an entry's life: it ends with the last process that has the
- * owner's descriptor, however that ends. So a crash needs no handler. An entry whose lock is
- * free is dead, and whoever comes next may take it away.
+ * An entry is alive while its status file is locked. The kernel releases the lock with the last
+ * copy of the owner's descriptor, so a crash needs no handler. An entry whose lock is free is
+ * dead, and the next process may remove it.
  *
  * Changes are made under `lock`, one after the other. Reading takes no lock.
  */
@@ -74,7 +74,7 @@ struct registry_entry {
     uint64_t began_ns;                /* when it came: CLOCK_BOOTTIME */
     int top;                          /* the registry's directory */
     int dir;                          /* ID/ */
-    int status_fd; /* of an owner: whoever has it keeps the entry alive. Of a client: to read */
+    int status_fd; /* of an owner: keeps the entry alive; of a client: to read */
     int listen_fd; /* of an owner: non-blocking, SOCK_SEQPACKET; of a client: -1 */
     bool is_owner;
 };
@@ -89,7 +89,7 @@ struct registry_request {
     const char *id;      /* unguessable and never used again: "S-..." */
     const char *name;    /* the user's, checked by the caller; NULL: none. Never "S-..." */
     uint64_t max_living; /* at most so many at once; 0: no limit */
-    uint64_t max_queued; /* at most so many that wait; 0: nobody waits */
+    uint64_t max_queued; /* at most so many that wait; 0: no queue */
     uint64_t queue_ms;   /* how long; 0: not at all */
     const int *asker;    /* a socket whose other end is with the one it is for; NULL: us */
 };
@@ -115,8 +115,8 @@ int registry_set_status(const struct registry_entry *entry,
         const struct registry_status *status, struct carrel_error *err);
 
 /*
- * The end, by the owner: name, directory and status go; who waits is woken. Descriptors stay
- * open until registry_entry_free().
+ * The end, by the owner: name, directory and status are removed, and the queue is woken.
+ * Descriptors stay open until registry_entry_free().
  */
 int registry_remove(struct registry_entry *entry, struct carrel_error *err);
 
@@ -160,20 +160,20 @@ struct registry_view {
 };
 
 /*
- * Shows every entry to `visit`, in the order of their numbers: the dead ones that nobody took
- * away and those that wait (REGISTRY_WAITING), too. What a view points to is gone when `visit`
+ * Shows every entry to `visit`, in the order of their numbers: dead ones that are not removed
+ * yet and waiting ones (REGISTRY_WAITING), too. What a view points to is gone when `visit`
  * returns; it stops the walk by returning other than 0, which is returned.
  */
 int registry_each(const struct registry *reg,
         int (*visit)(void *context, const struct registry_view *view), void *context,
         struct carrel_error *err);
 
-/* Takes away what the dead left, half-made entries too. Returns how many entries went. */
+/* Removes dead and half-made entries. Returns how many. */
 int registry_sweep(const struct registry *reg, struct carrel_error *err);
 
 /*
  * Whether an owner died since this was last asked, or nothing is known of that: the directory
- * is new, and owners may have ended with the machine. What they kept elsewhere is then for the
- * one who asked to take away. 1 or 0; negative errno.
+ * is new, and owners may have ended with the machine. The caller then removes what they
+ * kept elsewhere. 1 or 0; negative errno.
  */
 int registry_take_deaths(const struct registry *reg, struct carrel_error *err);

@@ -9,7 +9,7 @@
 
 /*
  * As it lies in the file. The kernel promises no reader that a write is seen whole, so the sum
- * says whether it was; a reader who met a write in the middle asks again.
+ * says whether it was; a reader that met a write in the middle reads again.
  */
 struct image {
     char magic[8];

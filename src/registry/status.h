@@ -23,7 +23,7 @@ int status_read(int fd, struct status_facts *facts);
 
 /*
  * Makes the file of `id` and locks it: it has its name when it is locked and complete, so
- * nobody ever sees a living entry that looks dead. Under the registry's lock. Returns the
+ * a living entry never looks dead. Under the registry's lock. Returns the
  * owner's descriptor.
  */
 int status_make(int top, const char *id, const struct status_facts *facts);
