@@ -1,4 +1,4 @@
-/* beneath.c - openat2, and nothing that resolves a path in another way. */
+/* beneath.c - openat2; no path is resolved in another way. */
 #include "git/beneath.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -41,7 +41,7 @@ int beneath_parent(int root, const char *path, const char **name)
     return r < 0 ? r : open_dir(root, dir);
 }
 
-/* Opens one component, making it first if need be. */
+/* Opens one component, and creates it first if necessary. */
 static int enter(int at, const char *name)
 {
     int fd = open_dir(at, name);

@@ -1,4 +1,4 @@
-/* combine.c - git merge-tree and commit objects written by hand. */
+/* combine.c - git merge-tree, and commit objects that we compose. */
 #include "git/combine.h"
 #include "base/err.h"
 #include "git/name.h"
@@ -144,7 +144,7 @@ static int carry(const struct git *git, const char *rev, const char *parent,
     return combine_write(git, &commit, oid, err);
 }
 
-/* merge-tree finds the base by history (its --merge-base is younger), so it gets a history. */
+/* merge-tree finds the base by history (its option --merge-base is too new), so we make one. */
 int combine_trees(const struct git *git, const char *base, const char *ours, const char *theirs,
         char tree[static OID_MAX], struct combine_conflicts *conflicts,
         struct carrel_error *err)
@@ -163,7 +163,7 @@ int combine_trees(const struct git *git, const char *base, const char *ours, con
     return r;
 }
 
-/* What a pick keeps of a commit; `text` is the whole object and is cut up. */
+/* What a pick keeps of a commit; points into `text`, the whole object. */
 struct picked {
     char *parent, *author, *encoding;
     char *message;

@@ -1,4 +1,4 @@
-/* conversion.c - reads attributes as gitattributes(5) writes them; in doubt, there is one. */
+/* conversion.c - reads gitattributes(5); in doubt an attribute counts as set. */
 #include "git/conversion.h"
 #include "base/err.h"
 #include "base/fd.h"
@@ -31,8 +31,8 @@ static void take_word(const char *word, size_t len, struct conversion *out)
 }
 
 /*
- * The pattern is a word too and may be quoted with blanks inside; taking it for attributes can
- * only find too many. "-text" and "!text" begin with another byte and are no attribute here.
+ * The pattern is parsed like an attribute, also if it is quoted and has blanks: that can only
+ * find too many. "-text" and "!text" begin with another byte and do not count.
  */
 static void take_line(const char *line, size_t len, struct conversion *out)
 {
@@ -66,8 +66,10 @@ void conversion_of_attributes(const char *text, size_t len, struct conversion *o
     }
 }
 
-/* A file outside of commits. One that is not there asks for nothing; one that is too large or
- * unreadable asks for everything. */
+/*
+ * An attributes file outside of commits. A missing one asks for nothing; one that is too large
+ * or unreadable is treated as if it asked for every conversion.
+ */
 static void take_file(const char *path, struct sha256 *sha, struct conversion *out)
 {
     AUTO(free) char *text = malloc(ATTRIBUTES_MAX);
@@ -85,7 +87,7 @@ static void take_file(const char *path, struct sha256 *sha, struct conversion *o
     sha256_add(sha, text, (size_t)len);
 }
 
-/* "core.autocrlf\nvalue": git writes the name in lower case; a name alone means true. */
+/* "core.autocrlf\nvalue": git prints the name in lower case; a name alone means true. */
 static void take_setting(const char *item, struct conversion *out)
 {
     const char *value = strchr(item, '\n');

@@ -1,8 +1,8 @@
 /*
- * conversion.h - whether files on disk differ from the blobs they come from.
+ * conversion.h - whether files on disk differ from their blobs.
  *
- * Attributes and configuration may have git convert content on its way in and out. Where they
- * do, only git may turn a file back into a blob.
+ * Attributes and configuration may make git convert content. If they do, only git may turn a
+ * file back into a blob.
  */
 #pragma once
 #include "git/repo.h"
@@ -19,14 +19,16 @@ struct conversion {
     char digest[CONVERSION_DIGEST_MAX]; /* of all settings outside of commits */
 };
 
-/* Pure: what one attributes file asks for. Adds to `out`. */
+/* Pure: the conversions that one attributes file asks for. Adds to `out`. */
 void conversion_of_attributes(const char *text, size_t len, struct conversion *out);
 
-/* What the user's configuration and attributes outside of commits ask for. */
+/* The same for the user's configuration and the attributes outside of commits. */
 int conversion_of_settings(
         const struct repo *repo, struct conversion *out, struct carrel_error *err);
 
-/* Where `git` has the user's own attributes: core.attributesFile, else the usual place. Empty:
- * nowhere. There need not be such a file. */
+/*
+ * The path of the user's own attributes: core.attributesFile, else the default. Empty: none.
+ * The file need not exist.
+ */
 int conversion_global_attributes(
         const struct git *git, char path[static PATH_MAX], struct carrel_error *err);

@@ -1,4 +1,4 @@
-/* delta.c - reads git's raw difference format. */
+/* delta.c - parses git's raw diff format. */
 #include "git/delta.h"
 #include "base/err.h"
 #include "git/name.h"
@@ -28,7 +28,7 @@ static bool parse_head(const char *head, struct delta *out, char *status)
     if (sscanf(head, ":%o %o %64s %64s %c%n", &out->old.mode, &out->new.mode, out->old.oid,
                 out->new.oid, status, &end) != 5)
         return false;
-    /* A score may follow the letter (M100 for a rewrite): nothing we need. */
+    /* A score may follow the letter (M100 for a rewrite); it is ignored. */
     return name_is_oid(out->old.oid) && name_is_oid(out->new.oid);
 }
 
@@ -46,7 +46,7 @@ static int append(struct delta_list *list, const struct delta *item, size_t *roo
     return 0;
 }
 
-/* An unmerged path is listed as such and perhaps once more: the unmerged one counts. */
+/* An unmerged path may be listed twice: the unmerged entry counts. */
 static void drop_doubles(struct delta_list *list)
 {
     size_t kept = 0;

@@ -1,4 +1,4 @@
-/* delta.h - the difference between two trees, path by path, as git lists it. */
+/* delta.h - the difference between two trees, path by path. */
 #pragma once
 #include "git/repo.h"
 
@@ -22,14 +22,17 @@ struct delta_list {
 };
 void delta_list_finish(struct delta_list *list);
 
-/* Pure: what `git diff-tree -r -z --raw --no-renames --full-index` and diff-index print. */
+/*
+ * Pure: parses the output of `git diff-tree -r -z --raw --no-renames --full-index` and
+ * diff-index.
+ */
 int delta_parse(const char *text, size_t len, struct delta_list *out, struct carrel_error *err);
 
-/* Two trees (or commits) that `git` can read. */
+/* Compares two trees (or commits) that `git` can read. */
 int delta_trees(const struct git *git, const char *old, const char *new, struct delta_list *out,
         struct carrel_error *err);
 
-/* A tree against the index of `git`. Unmerged paths have no new side. */
+/* Compares a tree with the index of `git`. Unmerged paths have no new side. */
 int delta_index(const struct git *git, const char *tree, struct delta_list *out,
         struct carrel_error *err);
 

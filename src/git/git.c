@@ -2,10 +2,10 @@
  * git.c - which program, with which options and in which environment.
  *
  * A scrubbed git still reads the configuration of the repository itself, which is the user's
- * and may name programs. Whatever would start one of them is overridden here, on the command
- * line, which outranks every file. What git has no switch for in the configuration is the
- * caller's to forbid: --no-ext-diff and --no-textconv for diffs, and no operation that applies
- * filters or merge drivers to what a run wrote.
+ * and may name programs. Every setting that would start one is overridden here, on the command
+ * line, which has precedence over every file. Where git has no setting, the caller must prevent
+ * it: --no-ext-diff and --no-textconv for diffs, and no operation that applies filters or merge
+ * drivers to what a run wrote.
  */
 #include "git/git.h"
 #include "base/err.h"
@@ -23,10 +23,9 @@
 
 #define SYSTEM_PATH "/usr/local/bin:/usr/bin:/bin"
 #define COMPLAINTS_MAX 4096
-#define SETTING_MAX 40 /* of those below, with the NUL */
+#define SETTING_MAX 40 /* of the settings below, with the NUL */
 
-/* For both kinds: no hooks, nothing that goes on in the background, no surprise for a parser.
- */
+/* For both kinds: no hooks, no background processes, stable output for our parsers. */
 static const char always[][SETTING_MAX] = {
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -34,7 +33,7 @@ static const char always[][SETTING_MAX] = {
     "submodule.recurse=false",
     "gc.auto=0",
     "maintenance.auto=false",
-    /* A git that was ended may still be taking its locks away, on a busy disk. */
+    /* A git that was killed may still be removing its locks, on a busy disk. */
     "core.filesRefLockTimeout=10000",
     "core.packedRefsTimeout=10000",
     "advice.detachedHead=false",
@@ -42,7 +41,7 @@ static const char always[][SETTING_MAX] = {
 };
 
 static const char scrubbed[][SETTING_MAX] = {
-    /* What would start a program. */
+    /* Settings that would start a program. */
     "core.sshCommand=false",
     "core.askPass=false",
     "core.editor=false",
@@ -59,14 +58,14 @@ static const char scrubbed[][SETTING_MAX] = {
     "gpg.ssh.defaultKeyCommand=false",
     "protocol.allow=never",
     "safe.bareRepository=explicit",
-    /* What would bring the user's files or tastes into the result. */
+    /* Settings that would bring the user's files or preferences into the result. */
     "core.attributesFile=/dev/null",
     "core.excludesFile=/dev/null",
     "diff.ignoreSubmodules=all",
     "diff.noprefix=false",
     "diff.mnemonicPrefix=false",
     "color.diff=never",
-    /* Reflogs want a name. Not by environment, so that a caller can say another one with -c. */
+    /* Reflogs need a name. Not in the environment, so that a caller can override it with -c. */
     "user.name=carrel",
     "user.email=carrel@localhost",
 };
@@ -81,8 +80,8 @@ static const char scrubbed_env[][SETTING_MAX] = {
     "GIT_OPTIONAL_LOCKS=0",
     "GIT_NO_REPLACE_OBJECTS=1",
     "GIT_NO_LAZY_FETCH=1",
-    "GIT_GRAFT_FILE=/dev/null/none", /* one that opens gets a hint of its own */
-    "GIT_ALLOW_PROTOCOL=none",       /* outranks a protocol.<name>.allow of the repository */
+    "GIT_GRAFT_FILE=/dev/null/none", /* if the file can be opened, git prints a hint */
+    "GIT_ALLOW_PROTOCOL=none", /* has precedence over protocol.<name>.allow of the repository */
     "GIT_PROTOCOL_FROM_USER=0",
     "GIT_EDITOR=false",
     "GIT_SEQUENCE_EDITOR=false",
@@ -91,8 +90,8 @@ static const char scrubbed_env[][SETTING_MAX] = {
 };
 
 /*
- * The GIT_* variables that GIT_AS_USER keeps: where the user's configuration is and how to
- * reach a server. All others speak of some other repository or change what git prints.
+ * The GIT_* variables that GIT_AS_USER keeps: the location of the user's configuration and how
+ * to reach a server. All others refer to another repository or change git's output.
  */
 static const char user_env[][SETTING_MAX] = {
     "GIT_CONFIG_GLOBAL=",
@@ -109,7 +108,7 @@ static const char user_env[][SETTING_MAX] = {
     "GIT_LFS_",
 };
 
-/* argv or environment while it grows; owns its strings. */
+/* A growing argv or environment; owns its strings. */
 struct words {
     char **items; /* NULL at the end */
     size_t n;
@@ -182,7 +181,7 @@ static void add_arguments(struct words *argv, const struct git *git, const char 
         words_add(argv, args[i]);
 }
 
-/* The variable is a list: a path with a colon, or one that looks quoted, must be quoted. */
+/* The variable is a list: a path with a colon or a leading quote must be quoted. */
 static void add_alternate(struct words *env, const char *path)
 {
     struct buf value = BUF_INIT((size_t)4 * PATH_MAX);
@@ -225,7 +224,7 @@ static void add_environment(struct words *env, const struct git *git, const char
             if (is_kept(environ[i]))
                 words_add(env, environ[i]);
     }
-    if (!git->work_tree) /* or git would take its working directory for one */
+    if (!git->work_tree) /* else git would use its working directory */
         words_add(env, "GIT_IMPLICIT_WORK_TREE=0");
     if (git->index_file)
         words_add_pair(env, "GIT_INDEX_FILE=", git->index_file);
@@ -236,8 +235,8 @@ static void add_environment(struct words *env, const struct git *git, const char
 }
 
 /*
- * Looks for the program along `search`. Entries that are not absolute are passed over: what
- * lies in the working directory is nobody's git.
+ * Looks for the program in `search`. Relative entries are skipped: a file in the working
+ * directory is not trusted to be git.
  */
 static bool find_along(const char *search, char path[static PATH_MAX])
 {
@@ -257,7 +256,7 @@ static bool find_along(const char *search, char path[static PATH_MAX])
     return false;
 }
 
-/* Fills `path` with the program's and `search` with the PATH that a scrubbed one gets. */
+/* Sets `path` to the program and `search` to the PATH for a scrubbed git. */
 static int find_program(enum git_trust trust, char path[static PATH_MAX],
         char search[static PATH_MAX + 64], struct carrel_error *err)
 {
@@ -291,8 +290,8 @@ static bool has_mark(const char *line, size_t len, const char *mark)
 }
 
 /*
- * The line that says why: the last one that git itself marked as fatal or an error, else the
- * last one that is no hint. Hints come after the reason.
+ * The line with the reason: the last one that git marked as fatal or as an error, else the last
+ * one that is not a hint. Hints follow the reason.
  */
 static const char *find_reason(const struct buf *complaints, char *out, size_t size)
 {
@@ -306,7 +305,8 @@ static const char *find_reason(const struct buf *complaints, char *out, size_t s
         size_t len = (size_t)((stop ? stop : end) - line);
         bool is_reason = has_mark(line, len, "fatal: ") || has_mark(line, len, "error: ");
         int rank = is_reason ? 3 : has_mark(line, len, "hint: ") ? 1 : 2;
-        if (has_mark(line, len, "fatal: adding files faile")) /* the line before names one */
+        if (has_mark(line, len,
+                    "fatal: adding files faile")) /* the line before it names the file */
             rank = 2;
 
         if (len > 0 && rank >= best_rank) {

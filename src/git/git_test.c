@@ -304,7 +304,7 @@ TEST(a_killed_caller_takes_its_git_with_it)
     int ends[2];
     char byte;
 
-    /* The program holds the pipe as its output: the end of it is the end of the program. */
+    /* The program holds the pipe as its output: end of file means that it has exited. */
     fake_git(&at, "echo; exec sleep 1000");
     CHECK_EQ(pipe(ends), 0);
     pid_t pid = fork();
@@ -369,7 +369,7 @@ TEST(new_objects_go_where_they_are_told_and_old_ones_are_found)
     struct git git = scrubbed();
     struct git_io io = GIT_IO_INIT;
 
-    /* A colon and a quote, which the list of directories takes for something else. */
+    /* A colon and a quote, which are special in the list of directories. */
     SHELL("mkdir quarantine; mv repo 'a:\"b'");
     (void)snprintf(objects, sizeof(objects), "%s/quarantine", at.path);
     (void)snprintf(git_dir, sizeof(git_dir), "%s/a:\"b/.git", at.path);
@@ -422,7 +422,7 @@ TEST(a_scrubbed_git_starts_no_program_of_any_configuration)
           " for hook in reference-transaction post-index-change pre-commit post-checkout"
           " pre-auto-gc fsmonitor-watchman; do cp ../evil .git/hooks/$hook; done",
             at.path, at.path, at.path, at.path);
-    /* It is real: an ordinary git starts it. */
+    /* The setting works: an ordinary git starts the program. */
     (void)shell("cd repo; git status >/dev/null 2>&1");
     SHELL("test -e sentinel; rm sentinel");
 
@@ -455,7 +455,7 @@ TEST(replaced_and_grafted_history_is_not_seen)
     io.output = &output;
     CHECK_EQ(git_expect(&git, GIT_ARGS("log", "--format=%s"), &io, &err), 0);
     CHECK_STR(output.data, "second\nfirst");
-    /* And git has nothing to say about it. */
+    /* And git prints nothing about it. */
     CHECK_EQ(git_run(&git, GIT_ARGS("merge-base", "--is-ancestor", "HEAD", "HEAD~1"), NULL,
                      &err),
             1);

@@ -1,4 +1,4 @@
-/* gitdir.c - what makes a directory a git dir. */
+/* gitdir.c - recognises git dirs. */
 #include "git/gitdir.h"
 #include "base/err.h"
 #include "base/fd.h"
@@ -69,7 +69,7 @@ int gitdir_load_path(int dir, const char *name, char path[static PATH_MAX])
 static bool has_head(int dir)
 {
     char head[256];
-    ssize_t n = readlinkat(dir, "HEAD", head, sizeof(head) - 1); /* as it once was */
+    ssize_t n = readlinkat(dir, "HEAD", head, sizeof(head) - 1); /* in old versions */
 
     if (n > 0)
         return n > 5 && memcmp(head, "refs/", 5) == 0;
@@ -88,7 +88,10 @@ static bool has_dir(int at, const char *name)
     return fstatat(at, name, &st, 0) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Opens the common dir of the git dir `fd`: another one for a linked work tree, else itself. */
+/*
+ * Opens the common dir of the git dir `fd`: a different one for a linked work tree, else
+ * itself.
+ */
 static int open_common(int fd)
 {
     char path[PATH_MAX];

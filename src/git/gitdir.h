@@ -1,4 +1,4 @@
-/* gitdir.h - the directory that git keeps a repository in, looked at through a descriptor. */
+/* gitdir.h - access to a git dir through a descriptor. */
 #pragma once
 #include "base/buf.h"
 #include <limits.h>
@@ -7,25 +7,30 @@
 
 struct carrel_error;
 
-/* Opens a directory to look things up in. Negative errno without a message. */
+/* Opens a directory for lookups. Negative errno without a message. */
 int gitdir_open(int at, const char *path);
 
 /*
- * The path of an open directory as the kernel knows it: absolute, without links. Replaces *out,
- * which the caller owns.
+ * The path of an open directory according to the kernel: absolute, without links. Replaces
+ * *out, which the caller owns.
  */
 int gitdir_path(int fd, char **out, struct carrel_error *err);
 
-/* Reads a file of at most `max` bytes; `out` need not be set up. Negative errno without a
- * message: often it is fine. */
+/*
+ * Reads a file of at most `max` bytes; `out` need not be initialised. Negative errno without a
+ * message: it is often not an error.
+ */
 int gitdir_load(int dir, const char *name, size_t max, struct buf *out);
 
-/* Reads a small file that holds one path, without the line end. Negative errno as above;
- * -EBADMSG: there is no path in it. */
+/*
+ * Reads a small file that holds one path, without the newline. Negative errno as above;
+ * -EBADMSG: no path.
+ */
 int gitdir_load_path(int dir, const char *name, char path[static PATH_MAX]);
 
 /*
- * Whether `fd` is a git dir: it has a HEAD, objects and references. If so, *common is the
- * directory that holds the latter two, open: another one for a linked work tree, else itself.
+ * Whether `fd` is a git dir: it has a HEAD, objects and references. If so, *common is an open
+ * descriptor of the directory with the latter two: a different one for a linked work tree, else
+ * itself.
  */
 bool gitdir_is_one(int fd, int *common);

@@ -1,4 +1,4 @@
-/* name.c - ids and branch names, decided by text alone. */
+/* name.c - ids and branch names; pure. */
 #include "git/name.h"
 #include "base/err.h"
 #include "base/str.h"
@@ -18,7 +18,7 @@ static bool is_id_byte(char c)
     return is_alnum(c) || c == '.' || c == '_' || c == '-';
 }
 
-/* NULL: `id` (of `len` bytes) is fine. Otherwise what is wrong with it. */
+/* NULL: `id` (of `len` bytes) is valid. Otherwise what is wrong with it. */
 static const char *complaint(const char *id, size_t len)
 {
     if (len == 0)
@@ -35,7 +35,7 @@ static const char *complaint(const char *id, size_t len)
         return "it must start with a letter or digit";
     if (id[len - 1] == '.')
         return "it ends in '.'";
-    /* git keeps its locks under that name */
+    /* git's lock files have this suffix */
     if (len >= 5 && memcmp(id + len - 5, ".lock", 5) == 0)
         return "it ends in '.lock'";
     if (len == 4 && memcmp(id, "runs", 4) == 0)
@@ -69,7 +69,7 @@ bool name_is_run_branch(const char *branch)
     if (strncmp(branch, "task-", 5) != 0)
         return false;
 
-    /* An id may have "-run-" in it too, so every place where it could be divided is tried. */
+    /* An id may contain "-run-" too, so every possible split is tried. */
     const char *task = branch + 5;
     for (const char *at = strstr(task, between); at; at = strstr(at + 1, between)) {
         const char *run = at + strlen(between);

@@ -1,4 +1,4 @@
-/* name.h - the names a workspace goes by: task, run, branch. */
+/* name.h - the names of a workspace: task, run, branch. */
 #pragma once
 #include <stdbool.h>
 
@@ -8,7 +8,7 @@ struct carrel_error;
 #define NAME_BRANCH_MAX (2 * NAME_ID_MAX + 16)
 
 /*
- * An id becomes part of a path, of a branch and of an argument, so it is letters, digits, '.',
+ * An id becomes part of a path, of a branch and of an argument. So it is letters, digits, '.',
  * '_' and '-', at most NAME_ID_MAX of them, starts with a letter or digit, has no "..", does
  * not end in '.' or ".lock", and is not "runs" (a directory of ours). `what` is "task" or
  * "run".
@@ -18,7 +18,7 @@ int name_check_id(const char *id, const char *what, struct carrel_error *err);
 /* "task-<T>-run-<R>" */
 void name_branch(const char *task, const char *run, char branch[static NAME_BRANCH_MAX]);
 
-/* The name of a branch that carrel made for some run (any task, any run). */
+/* Whether carrel creates branches of this name (for any task and run). */
 bool name_is_run_branch(const char *branch);
 
 /* Exactly 40 or 64 lower-case hex digits. */

@@ -1,4 +1,4 @@
-/* objects.c - linking and copying object files. */
+/* objects.c - links and copies object files. */
 #include "git/objects.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -31,7 +31,7 @@ static int open_dir(int at, const char *name)
     return fd < 0 ? -errno : fd;
 }
 
-/* A stream of its own position over the directory `fd`, which stays the caller's. */
+/* A DIR with its own position over the directory `fd`, which the caller keeps. */
 static DIR *list(int fd)
 {
     AUTO(fd_close) int again = open_dir(fd, ".");
@@ -60,8 +60,10 @@ static bool is_loose_name(const char *name)
     return is_hex(name, 38) || is_hex(name, 62);
 }
 
-/* What git would make of the file in a repository that several people share: readable for
- * those who can read the directory, and of its group. */
+/*
+ * Mode and group as git sets them in a shared repository: readable for those who can read the
+ * directory, and of its group.
+ */
 static int set_shared_mode(int fd, const struct stat *dir)
 {
     struct stat st;
@@ -86,7 +88,7 @@ static int copy_bytes(int from, int to)
         if (n == 0)
             return 0;
         if (n < 0)
-            break; /* not between these file systems: by hand, from where it stopped */
+            break; /* not supported between these file systems: copy by hand, from here on */
     }
     for (;;) {
         ssize_t n = fd_read_all(from, chunk, sizeof(chunk));
@@ -98,7 +100,7 @@ static int copy_bytes(int from, int to)
     }
 }
 
-/* git's own sweep knows names that start with "tmp_" for what a killed process left. */
+/* git's own cleanup removes files that start with "tmp_", if we are killed. */
 static int copy_file(int source, int to, const char *name, const struct stat *to_stat)
 {
     char tmp[64];
@@ -121,7 +123,10 @@ static int copy_file(int source, int to, const char *name, const struct stat *to
     return r;
 }
 
-/* One file. It is made ready first: once it has its name in `to`, others rely on it. */
+/*
+ * Adds one file. It is complete before it gets its name in `to`, because others then rely on
+ * it.
+ */
 static int put(int from, int to, const char *name, enum objects_care care)
 {
     struct stat to_stat;
@@ -142,11 +147,11 @@ static int put(int from, int to, const char *name, enum objects_care care)
     }
     if (linkat(from, name, to, name, 0) == 0 || errno == EEXIST)
         return 0;
-    /* Another file system, or one that has no links, or a rule against them. */
+    /* Another file system, or links are not supported or forbidden. */
     return copy_file(source, to, name, &to_stat);
 }
 
-/* The name of a pack with another ending; false when `name` is not that of an index. */
+/* The name of a pack with another suffix; false if `name` is not an index. */
 static bool pack_part(const char *idx, const char *ending, char out[static NAME_MAX + 1])
 {
     size_t len = strlen(idx);
@@ -156,8 +161,7 @@ static bool pack_part(const char *idx, const char *ending, char out[static NAME_
     return snprintf(out, NAME_MAX + 1, "%.*s%s", (int)(len - 4), idx, ending) <= NAME_MAX;
 }
 
-/* Where a file cannot be made without a name: if we are killed now, nobody knows whose it is.
- */
+/* Used if O_TMPFILE is not supported: if we are killed now, the file has no note. */
 static int keep_plainly(int to, const char *name, const char *note)
 {
     AUTO(fd_close)
@@ -191,7 +195,7 @@ static int keep(int to, const char *idx, const char *note)
     return r == -EEXIST ? 0 : r;
 }
 
-/* An empty stream makes a pack without objects: nothing that anybody should keep. */
+/* An empty stream creates a pack without objects, which is not worth keeping. */
 static bool is_empty_pack(int dir, const char *name)
 {
     static const char nothing[4];
@@ -217,7 +221,7 @@ static int add_pack(int from, int to, const char *idx, enum objects_care care, c
             return -EINVAL;
         int r = put(from, to, name, care);
         if (r == -ENOENT && strcmp(endings[i], ".rev") == 0)
-            continue; /* git can do without it */
+            continue; /* git works without it */
         if (r < 0)
             return r;
     }
@@ -257,7 +261,7 @@ static int add_packs(
     return 0;
 }
 
-/* The two-digit directory of `to`, made if needed and shared as `to` itself is. */
+/* Opens the two-digit directory in `to`, created if necessary with the sharing of `to`. */
 static int open_fan(int to, const char *name)
 {
     struct stat st;
@@ -367,7 +371,7 @@ int objects_unkeep(int to, const char *note, struct carrel_error *err)
     return worst;
 }
 
-/* All entries that `is_it` takes for the word. */
+/* Removes all entries for which `is_it` holds. */
 static int clear(int from, bool (*is_it)(const char *name, const char *word), const char *word,
         struct carrel_error *err)
 {

@@ -1,9 +1,9 @@
 /*
  * program.c - start, pump, reap.
  *
- * One loop serves all three streams and the process, so neither side can wait for the other
- * for ever. stdin is a socket, not a pipe: a write to a program that is gone is then an error
- * code, and no signal disturbs the process that carrel is part of.
+ * One loop serves all three streams and the process, so there can be no deadlock. stdin is a
+ * socket, not a pipe: a write to a program that has exited returns an error, and raises no
+ * signal in the process that carrel is part of.
  */
 #include "git/program.h"
 #include "base/clock.h"
@@ -30,12 +30,12 @@
     2000 /* between SIGTERM, at which git takes its lock files away, and SIGKILL               \
           */
 
-/* What the new process needs to know. It shares our memory until exec and must not allocate. */
+/* Arguments of the new process. It shares our memory until exec and must not allocate. */
 struct child {
     const struct program *program;
     int streams[3];
     pid_t parent;
-    int error; /* why there was no exec */
+    int error; /* why exec did not happen */
 };
 
 static int set_limit(__rlimit_resource_t resource, uint64_t bytes)
@@ -46,7 +46,7 @@ static int set_limit(__rlimit_resource_t resource, uint64_t bytes)
         return 0;
     if (getrlimit(resource, &limit) < 0)
         return -errno;
-    /* Never above what is set already: that would need a privilege. */
+    /* Never raise the limit: that would need a privilege. */
     if (limit.rlim_max > bytes)
         limit.rlim_max = bytes;
     limit.rlim_cur = limit.rlim_max;
@@ -61,9 +61,9 @@ static int prepare(struct child *child)
 
     signals_reset();
     /*
-     * A killed carrel must not leave somebody behind who writes where the next one sweeps.
-     * SIGTERM, because git takes its lock files away then; but not one that it is just making,
-     * so what changes a ref is let alone for the moment it takes.
+     * A killed carrel must not leave a process that writes where the next one sweeps. SIGTERM,
+     * because git removes its lock files then; but it can miss one that it is just creating, so
+     * a command that changes a ref is allowed to finish.
      */
     if (!program->finishes && prctl(PR_SET_PDEATHSIG, SIGTERM) < 0)
         return -errno;
@@ -72,11 +72,11 @@ static int prepare(struct child *child)
     for (int fd = 0; fd < 3; fd++) /* all of ours are above 2: none is overwritten */
         if (dup2(child->streams[fd], fd) < 0)
             return -errno;
-    if (close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) < 0) /* a descriptor of the caller's caller */
+    if (close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) < 0) /* also those that our caller inherited */
         return -errno;
     if (chdir(program->cwd) < 0)
         return -errno;
-    r = set_limit(RLIMIT_CORE, 1); /* it reads what strangers wrote; not 0: see core(5) */
+    r = set_limit(RLIMIT_CORE, 1); /* it reads untrusted data; not 0: see core(5) */
     if (r == 0)
         r = set_limit(RLIMIT_DATA, program->max_memory_bytes);
     if (r == 0)
@@ -104,7 +104,7 @@ static int run_child(void *context)
     _exit(127);
 }
 
-/* Starts the process; its pidfd is returned. The parent waits until exec or failure. */
+/* Starts the process and returns its pidfd. The parent waits until exec or failure. */
 static int start(struct child *child, pid_t *pid, struct carrel_error *err)
 {
     AUTO(free) char *stack = malloc(STACK_BYTES);
@@ -131,12 +131,12 @@ static int start(struct child *child, pid_t *pid, struct carrel_error *err)
     return pidfd;
 }
 
-/* Our ends of the streams; -1: nothing (more) to do there. */
+/* Our ends of the streams; -1: closed or unused. */
 struct pump {
     const struct program *program;
     struct carrel_error *err;
     int in, out, complaints, process;
-    char *chunk;        /* bytes from the source that were not yet taken */
+    char *chunk;        /* bytes from the source that were not yet sent */
     const char *unsent; /* points into chunk or into input */
     size_t n_unsent;
     char *received;
@@ -149,7 +149,7 @@ static void close_end(int *fd)
     *fd = -1;
 }
 
-/* Sends what fits. Returns a negative errno only when the source failed. */
+/* Sends what fits. Returns a negative errno only if the source failed. */
 static int feed(struct pump *pump)
 {
     const struct program *program = pump->program;
@@ -171,12 +171,12 @@ static int feed(struct pump *pump)
         pump->unsent += n;
         pump->n_unsent -= (size_t)n;
     } else if (errno != EAGAIN && errno != EINTR && errno != ENOBUFS) {
-        close_end(&pump->in); /* it wants no more; its status says why */
+        close_end(&pump->in); /* it reads no more; its status tells why */
     }
     return 0;
 }
 
-/* Keeps the last bytes: where a program says much, the reason is at the end. */
+/* Keeps the last bytes: the reason is at the end of a long output. */
 static void keep_tail(struct buf *tail, const char *data, size_t len)
 {
     if (len > tail->max) {
@@ -210,7 +210,7 @@ static int take(struct pump *pump, bool is_output, size_t len)
     return 0;
 }
 
-/* Reads once. Returns 1 when something came, 0 when there is nothing now or no more at all. */
+/* Reads once. Returns 1 if there was data, 0 if there is none now or at the end. */
 static int listen_once(struct pump *pump, int *fd)
 {
     ssize_t n = read(*fd, pump->received, CHUNK_BYTES);
@@ -225,8 +225,10 @@ static int listen_once(struct pump *pump, int *fd)
     return r < 0 ? r : 1;
 }
 
-/* The program has ended; what it wrote before is still in the pipes. A process that it left
- * behind may hold them open: so not until the end, only until they are empty. */
+/*
+ * The program has exited; its last output is still in the pipes. A background process of it may
+ * hold them open, so read only until they are empty, not to the end.
+ */
 static int drain(struct pump *pump)
 {
     int *ends[] = { &pump->out, &pump->complaints };
@@ -242,7 +244,7 @@ static int drain(struct pump *pump)
     return 0;
 }
 
-/* Serves the streams until the process is over: 0, or -ETIMEDOUT without a message. */
+/* Serves the streams until the process exits: 0, or -ETIMEDOUT without a message. */
 static int serve(struct pump *pump, uint64_t deadline_ns)
 {
     for (;;) {
@@ -279,7 +281,7 @@ static void stop(struct pump *pump)
     struct carrel_error *err = pump->err;
 
     pump->is_stopping = true;
-    pump->err = NULL; /* the reason is written already */
+    pump->err = NULL; /* the reason was reported already */
     close_end(&pump->in);
     (void)syscall(SYS_pidfd_send_signal, pump->process, SIGTERM, NULL, 0);
     if (serve(pump, clock_ns() + (uint64_t)GRACE_MS * 1000000) < 0)
@@ -288,8 +290,8 @@ static void stop(struct pump *pump)
 }
 
 /*
- * Whoever started us may have SIGCHLD ignored, which is inherited; the kernel then throws the
- * exit status away. Puts the default back for as long as the program runs.
+ * Our caller may have set SIGCHLD to ignored, which is inherited; the kernel then discards the
+ * exit status. Restores the default while the program runs.
  */
 static bool keep_status(struct sigaction *before)
 {
@@ -309,7 +311,7 @@ static int reap(pid_t pid, const char *name, struct carrel_error *err)
     for (;;) {
         if (waitpid(pid, &status, 0) == pid)
             break;
-        /* The caller waits for every child there is, in another thread. */
+        /* Another thread of the caller waits for every child. */
         if (errno != EINTR)
             return err_set_errno(err, -errno, "learn how %s ended", name);
     }
@@ -339,8 +341,10 @@ static int pump_run(struct pump *pump, pid_t pid)
     return reap(pid, program->name, pump->err);
 }
 
-/* Moves *fd above the three streams, where a process that was started without them may have
- * put it. */
+/*
+ * Moves *fd above the three standard streams: a process that was started without them may have
+ * it there.
+ */
 static int move_above_streams(int *fd)
 {
     if (*fd > 2)

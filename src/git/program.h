@@ -1,6 +1,6 @@
 /*
- * program.h - one program of the host, run to its end: fed, listened to, and killed when it
- * takes too long.
+ * program.h - runs one program of the host to its end: feeds it, reads its output, and kills it
+ * after a timeout.
  */
 #pragma once
 #include "base/buf.h"
@@ -17,13 +17,13 @@ struct program {
     const char *const *env;
     const char *cwd;
 
-    /* stdin: the first of source, input, input_fd that is there; else end of file at once. */
+    /* stdin: the first of source, input, input_fd that is set; else end of file at once. */
     ssize_t (*source)(void *context, char *data, size_t size, struct carrel_error *err);
     const void *input;
     size_t input_len;
     int input_fd; /* -1: none */
 
-    /* stdout: the first of output_fd, sink, output that is there; else dropped. */
+    /* stdout: the first of output_fd, sink, output that is set; else dropped. */
     int output_fd; /* -1: none */
     int (*sink)(void *context, const char *data, size_t len, struct carrel_error *err);
     struct buf *output;
@@ -34,13 +34,13 @@ struct program {
     unsigned timeout_ms;       /* 0: none */
     uint64_t max_memory_bytes; /* RLIMIT_DATA; 0: as the caller has it */
     uint64_t max_file_bytes;   /* RLIMIT_FSIZE; 0: as the caller has it */
-    bool finishes;             /* also when its caller is killed */
+    bool finishes;             /* even if its caller is killed */
 };
 
 /*
  * Runs it. Returns its exit status (0..255), or a negative errno: it could not be started;
- * -ETIMEDOUT; -EFBIG: `output` overflowed; -EINTR: a signal killed it; what source or sink
- * said. When the call returns the program is gone. Nothing is inherited but the three streams;
- * all signals are at their defaults. A program that stops reading its input is not an error.
+ * -ETIMEDOUT; -EFBIG: `output` overflowed; -EINTR: a signal killed it; the error of source or
+ * sink. The program has exited when the call returns. It inherits only the three streams; all
+ * signals have their default action. A program that stops reading its input is not an error.
  */
 int program_run(const struct program *program, struct carrel_error *err);

@@ -1,10 +1,10 @@
 /*
- * ref.c - one reference: read and made by our own hands, moved and deleted by git's.
+ * ref.c - one reference: read here, changed by git.
  *
- * A reference is the file <name> or, if that is not there, a line of packed-refs. Who changes
- * one holds <name>.lock. `git pack-refs` first puts a value into packed-refs and then removes
- * the file, under that same lock. So the file is always looked at before packed-refs: in the
- * other order a reference could be missed while it moves from one to the other.
+ * A reference is the file <name> or, if that is not there, a line of packed-refs.
+ * `git pack-refs` first puts a value into packed-refs and then removes the file. So the file is
+ * always looked at before packed-refs: in the other order a reference could be missed while it
+ * moves from one to the other.
  */
 #include "git/ref.h"
 #include "base/buf.h"

@@ -1,7 +1,6 @@
 /*
- * ref.h - references, read and written as git's own files backend does
- * (gitrepository-layout(5),
- * "<ref>.lock" protocol), or by git itself where refs are not files.
+ * ref.h - references: read as git's files backend has them (gitrepository-layout(5)), or by git
+ * where they are not files; changed by git alone.
  */
 #pragma once
 #include "git/repo.h"
@@ -19,10 +18,9 @@ int ref_read(const struct repo *repo, const char *name, char oid[static OID_MAX]
         struct carrel_error *err);
 
 /*
- * Creates `name` at `oid`; -EEXIST when it exists, also packed; -ENOTDIR, -EISDIR: a reference
- * above or below it is in the way. Writes no reflog, no configuration. Holds <name>.lock while
- * it does, waits a bounded time for another's lock (then -EBUSY). That `oid` is there is not
- * checked.
+ * Creates `name` at `oid` by git update-ref, which no hook of the repository sees. -EEXIST: it
+ * exists already; -EIO in git's words: a reference above or below it is in the way, it is
+ * locked, or there is no such object.
  */
 int ref_create(
         const struct repo *repo, const char *name, const char *oid, struct carrel_error *err);

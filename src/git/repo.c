@@ -1,4 +1,4 @@
-/* repo.c - finding a repository the way git does, without git. */
+/* repo.c - finds a repository as git does, without git. */
 #include "git/repo.h"
 #include "base/err.h"
 #include "base/fd.h"
@@ -50,7 +50,7 @@ static int use_git_dir(struct repo *repo, int git_dir, int common, struct carrel
     return r < 0 ? r : gitdir_path(common, &repo->common_dir, err);
 }
 
-/* `.git` is a file: "gitdir: <path>", relative to where it is. */
+/* `.git` is a file: "gitdir: <path>", relative to its directory. */
 static int follow_git_file(struct repo *repo, int dir, struct carrel_error *err)
 {
     AUTO(fd_close) int common = -1;
@@ -99,7 +99,7 @@ static int look_here(struct repo *repo, int dir, struct carrel_error *err)
     return 0;
 }
 
-/* Upward from `dir`, within one file system, as git does. 1: found, 0: there is none. */
+/* Searches upward from `dir`, within one file system, as git does. 1: found, 0: none. */
 static int look_upward(struct repo *repo, int dir, struct carrel_error *err)
 {
     AUTO(fd_close) int at = gitdir_open(dir, ".");
@@ -129,12 +129,12 @@ static bool is_named_dot_git(const char *path)
     return slash && strcmp(slash, "/.git") == 0;
 }
 
-/* git's own list of repositories that the user trusts whoever owns them. */
+/* git's list of repositories that the user trusts regardless of their owner. */
 static bool is_declared_safe(const char *path)
 {
     AUTO(buf_finish) struct buf list = BUF_INIT((size_t)1 << 20);
     struct git_io io = GIT_IO_INIT;
-    /* Not this repository's configuration: it would vouch for itself. */
+    /* Without this repository's configuration: it must not declare itself safe. */
     const struct git git = { .git_dir = "/dev/null/none", .trust = GIT_AS_USER };
     bool is_safe = false;
 
@@ -147,7 +147,7 @@ static bool is_declared_safe(const char *path)
         const char *entry = list.data + at;
         size_t len = strlen(entry);
         if (len == 0)
-            is_safe = false; /* takes back what came before */
+            is_safe = false; /* resets the list so far */
         else if (strcmp(entry, "*") == 0 || strcmp(entry, path) == 0 ||
                  (len > 2 && strcmp(entry + len - 2, "/*") == 0 &&
                          strncmp(entry, path, len - 1) == 0))
@@ -186,7 +186,7 @@ static int check_owner(const struct repo *repo, struct carrel_error *err)
             place, place);
 }
 
-/* A bare repository among somebody else's files may have been checked out with them. */
+/* A bare repository inside a work tree may have been checked out with its content. */
 static int check_not_embedded(const struct repo *repo, int dir, struct carrel_error *err)
 {
     AUTO(repo_free) struct repo *outer = NULL;
@@ -234,8 +234,7 @@ static int read_format(struct repo *repo, int git_dir, int common, struct repo_f
     return repo_format_parse(format, more.data ? more.data : "", more.len, name, err);
 }
 
-/* Corrects `top`: what was found on the way is not the work tree when the configuration says
- * otherwise. */
+/* Corrects `top`: the configuration may name another work tree than the directory found. */
 static int settle_top(struct repo *repo, int git_dir, const struct repo_format *format,
         struct carrel_error *err)
 {
@@ -259,14 +258,14 @@ static int settle_top(struct repo *repo, int git_dir, const struct repo_format *
     return 0;
 }
 
-/* Only accidents have to be told apart: every path is the user's own. */
+/* Not cryptographic: every path is the user's own, so only accidental collisions matter. */
 static uint64_t hash_of(const char *text)
 {
     uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
 
     for (; *text; text++)
         hash = (hash ^ (unsigned char)*text) * UINT64_C(1099511628211);
-    hash ^= hash >> 32; /* its last bytes reach only the upper half otherwise */
+    hash ^= hash >> 32; /* else its last bytes affect only the upper half */
     hash *= UINT64_C(0xd6e8feb86659fd93);
     return hash ^ hash >> 32;
 }
@@ -299,7 +298,7 @@ static int make_key(struct repo *repo, struct carrel_error *err)
     return 0;
 }
 
-/* Everything that is to know once git_dir and common_dir are. */
+/* Everything that follows from git_dir and common_dir. */
 static int examine(struct repo *repo, struct carrel_error *err)
 {
     AUTO(repo_format_finish) struct repo_format format = REPO_FORMAT_INIT;

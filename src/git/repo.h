@@ -1,8 +1,8 @@
 /*
- * repo.h - the user's repository: where its parts are and what a revision means.
+ * repo.h - the user's repository: where its parts are, and how revisions are resolved.
  *
- * Finding it and reading a branch spawn nothing: a run must start in milliseconds. What plain
- * files cannot answer is asked of git.
+ * Finding it and reading a branch start no process: a run must start in milliseconds. Only what
+ * plain files cannot answer is asked of git.
  */
 #pragma once
 #include "base/auto.h"
@@ -21,34 +21,34 @@ struct repo {
     char *key;        /* one path component, unique per common dir: for our state */
     char **objects;   /* every object directory, its own first, alternates followed; NULL at end
                        */
-    bool has_file_refs; /* refs are files (not reftable): ref.c may read and write them */
+    bool has_file_refs; /* refs are files (not reftable): ref.c may read them */
     bool is_sha256;
     bool is_shared;  /* by several users: modes of what is new in it are git's business */
     bool is_partial; /* a partial clone: git may have to fetch objects that are missing */
 };
 
 /*
- * Opens the repository at `dir` or above it. -ENOENT with a clear message when there is none
- * (it says that --workdir DIR --cow is for folders without git). Refuses one that belongs to
- * another user, as git does (the owner of .git must be the effective user, or with uid 0 the
- * SUDO_UID), with git's remedy, unless safe.directory allows it (asked of git only then). The
- * same goes for a bare repository inside the work tree of another one: it may have come with
- * the content, and its configuration too.
+ * Opens the repository at `dir` or above it. -ENOENT with a clear message if there is none (it
+ * mentions --workdir DIR --cow for folders without git). Refuses one that belongs to another
+ * user, as git does (the owner of .git must be the effective user, or with uid 0 the SUDO_UID),
+ * with git's remedy, unless safe.directory allows it (git is asked only then). Also refuses a
+ * bare repository inside the work tree of another one: it may have come with the content, and
+ * its configuration too.
  */
 int repo_open(const char *dir, struct repo **out, struct carrel_error *err);
 void repo_free(struct repo *repo);
 DEFINE_AUTO(struct repo *, repo_free)
 
 /*
- * The commit that `rev` names ("HEAD" when NULL). Full ids, HEAD and branches without a
- * process; a full id is taken at its word, whoever uses it finds out whether it is a commit. A
- * rev that starts with '-' or has control bytes is refused before it becomes an argument.
- * -ENOENT: there is no such commit.
+ * The commit that `rev` names ("HEAD" if NULL). Full ids, HEAD and branches need no process; a
+ * full id is not checked here: its user finds out whether it is a commit. A rev that starts
+ * with '-' or has control bytes is refused before it becomes an argument. -ENOENT: there is no
+ * such commit.
  */
 int repo_resolve(const struct repo *repo, const char *rev, char oid[static OID_MAX],
         struct carrel_error *err);
 
-/* Whether the objects of `oid` are there, and a commit: 1 or 0. */
+/* Whether `oid` exists and is a commit: 1 or 0. */
 int repo_has_commit(const struct repo *repo, const char *oid, struct carrel_error *err);
 
 /* A scrubbed git on this repository (common dir, no work tree). */

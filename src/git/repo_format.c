@@ -1,4 +1,4 @@
-/* repo_format.c - git's configuration syntax, as far as it takes to find a few settings. */
+/* repo_format.c - parses git's configuration syntax, as far as a few settings need it. */
 #include "git/repo_format.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -20,10 +20,10 @@ struct reader {
     const char *at, *end;
     const char *name;
     unsigned line;
-    char section[SECTION_MAX]; /* lower case; empty when it has a subsection: not ours */
-    char key[SECTION_MAX];     /* lower case, cut when longer: then not one of ours either */
+    char section[SECTION_MAX]; /* lower case; empty if it has a subsection */
+    char key[SECTION_MAX];     /* lower case, truncated if longer: then we do not need it */
     struct buf value;
-    bool has_value; /* "key" alone is a yes, "key =" is not */
+    bool has_value; /* "key" alone means true, "key =" does not */
 };
 
 static int malformed(const struct reader *reader, struct carrel_error *err)
@@ -108,7 +108,7 @@ static int read_escape(struct reader *reader, struct carrel_error *err)
 
     if (c == '\r' && peek(reader) == '\n')
         c = next(reader);
-    if (c == '\n') /* goes on in the next line */
+    if (c == '\n') /* continues in the next line */
         return 0;
     const char *found = c > 0 ? strchr(from, c) : NULL;
     if (!found)
@@ -117,11 +117,11 @@ static int read_escape(struct reader *reader, struct carrel_error *err)
     return 0;
 }
 
-/* After the '=': up to the end of the line, without quotes, comments and blanks at the end. */
+/* After the '=': to the end of the line, without quotes, comments and trailing blanks. */
 static int read_value(struct reader *reader, struct carrel_error *err)
 {
     bool is_quoted = false;
-    size_t solid = 0; /* length up to the last byte that is not a blank at the end */
+    size_t solid = 0; /* length without trailing blanks */
     int r = 0;
 
     skip_blanks(reader);
@@ -147,7 +147,7 @@ static int read_value(struct reader *reader, struct carrel_error *err)
     }
     if (is_quoted)
         return malformed(reader, err);
-    /* A value that was too long is cut: none of ours is. */
+    /* A value that is too long is truncated: none that we need is. */
     if (reader->value.data) {
         reader->value.len = solid;
         reader->value.data[solid] = '\0';

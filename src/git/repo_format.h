@@ -1,4 +1,4 @@
-/* repo_format.h - what a repository's own configuration says of its form. */
+/* repo_format.h - the format of a repository according to its own configuration. */
 #pragma once
 #include "base/auto.h"
 #include <stdbool.h>
@@ -24,10 +24,10 @@ void repo_format_finish(struct repo_format format);
 DEFINE_AUTO(struct repo_format, repo_format_finish)
 
 /*
- * Reads configuration text on top of what `format` holds already. Includes are not followed:
- * git does not do it either for these settings. Unknown extensions mean that refs are left to
- * git, which knows or refuses them. -EBADMSG: not git configuration; -ENOTSUP: a format version
- * that nobody knows. `name` appears in messages only.
+ * Reads configuration text in addition to what `format` has. Includes are not followed: git
+ * does not do it either for these settings. If there are unknown extensions, refs are left to
+ * git, which supports or refuses them. -EBADMSG: not git configuration; -ENOTSUP: unknown
+ * format version. `name` appears in messages only.
  */
 int repo_format_parse(struct repo_format *format, const char *text, size_t len,
         const char *name, struct carrel_error *err);

@@ -1,4 +1,4 @@
-/* repo_format_fuzz.c - a configuration file with bytes of any kind. */
+/* repo_format_fuzz.c - a configuration file with arbitrary bytes. */
 #include "base/err.h"
 #include "fuzz.h"
 #include "git/repo_format.h"

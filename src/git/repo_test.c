@@ -36,7 +36,7 @@ static const char *in(const struct fixture *at, const char *path)
     return text;
 }
 
-/* Resolves as git does, and says so. */
+/* Resolves to the same commit as git does. */
 static void check_resolves(const struct repo *repo, const char *dir, const char *rev)
 {
     char oid[OID_MAX];
@@ -335,7 +335,7 @@ TEST(a_repository_of_another_user_is_refused_until_it_is_declared_safe)
     AUTO(repo_free) struct repo *sudo = open_at("repo");
     CHECK_EQ(unsetenv("SUDO_UID"), 0);
 
-    /* It cannot vouch for itself. */
+    /* A repository cannot declare itself safe. */
     SHELL("printf '[safe]\\n\\tdirectory = *\\n' >> repo/.git/config");
     CHECK_EQ(repo_open("repo", &refused, &err), -EPERM);
     SHELL("git config --global --add safe.directory %s/repo", at.path);

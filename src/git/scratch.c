@@ -1,4 +1,4 @@
-/* scratch.c - writes the few files that make a directory a git dir. */
+/* scratch.c - writes the files of a minimal git dir. */
 #include "git/scratch.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* "!" leaves an attribute without a value, whatever .gitattributes files say. */
+/* "!" unsets an attribute, whatever .gitattributes files say. */
 static const char attributes[] = "* !text !eol !crlf !filter !ident !working-tree-encoding "
                                  "!merge !diff !export-subst\n";
 
@@ -52,7 +52,7 @@ static int list_alternates(const struct repo *repo, const char *quarantine, stru
     return r;
 }
 
-/* A repository that was cloned without its whole history says so in `shallow`. */
+/* A shallow clone has a file `shallow`. */
 static int copy_shallow(const struct repo *repo, int dir)
 {
     AUTO(buf_finish) struct buf text = BUF_INIT(64 << 20);

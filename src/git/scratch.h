@@ -1,10 +1,11 @@
 /*
- * scratch.h - a bare git dir for one computation: objects of others, configuration of nobody.
+ * scratch.h - a bare git dir for one computation: it reads the repository's objects but not its
+ * configuration.
  *
- * git obeys the configuration of the git dir it is given, and the user's may name merge drivers
- * and filters that a run's own attributes could then aim at content of the run's choosing. Here
- * there is nothing to aim: no driver is defined, and info/attributes takes back every attribute
- * that would convert a file. New objects stay in the scratch and go with it.
+ * git uses the configuration of its git dir. The user's may name merge drivers and filters,
+ * which a run's own attributes could then apply to content of the run's choice. In a scratch no
+ * driver is defined, and info/attributes unsets every attribute that would convert a file. New
+ * objects stay in the scratch and are removed with it.
  */
 #pragma once
 #include "git/repo.h"
@@ -13,11 +14,13 @@ struct scratch {
     char *path;    /* the git dir */
     char *objects; /* its object directory; reads the repository's objects too */
 };
-void scratch_free(struct scratch *scratch); /* leaves the files: who gave `dir` removes it */
+void scratch_free(struct scratch *scratch); /* the owner of `dir` removes the files */
 DEFINE_AUTO(struct scratch *, scratch_free)
 
-/* Makes <dir>/git, where `dir` is an existing directory of the caller's own, absolute. It sees
- * the repository's objects and those of `quarantine`, when that is not NULL. */
+/*
+ * Creates <dir>/git, where `dir` is an existing, absolute directory of the caller. It sees the
+ * repository's objects and those of `quarantine`, if that is not NULL.
+ */
 int scratch_make(const struct repo *repo, const char *dir, const char *quarantine,
         struct scratch **out, struct carrel_error *err);
 
@@ -25,10 +28,10 @@ int scratch_make(const struct repo *repo, const char *dir, const char *quarantin
 struct git scratch_git(const struct scratch *scratch);
 
 /*
- * Makes its git convert files as the user's would, but for filters, which stay undefined: line
- * ends, encodings and idents, by the attributes of the commit and those that the user has
- * elsewhere. `user` is a git with the user's configuration. `attributes` receives a setting for
- * each call of the scratch's git, after "-c"; the caller frees it, also after a failure.
+ * Makes its git convert files as the user's would, except filters, which stay undefined: line
+ * ends, encodings and idents, by the attributes of the commit and the user's own. `user` is a
+ * git with the user's configuration. `attributes` receives a setting that each call of the
+ * scratch's git must pass after "-c"; the caller frees it, also after a failure.
  */
 int scratch_take_form(const struct scratch *scratch, const struct repo *repo,
         const struct git *user, char **attributes, struct carrel_error *err);

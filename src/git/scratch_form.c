@@ -1,4 +1,4 @@
-/* scratch_form.c - what of the user's settings decides how git writes files. */
+/* scratch_form.c - the user's settings that decide how git writes files. */
 #include "base/err.h"
 #include "base/fd.h"
 #include "git/conversion.h"
@@ -13,7 +13,7 @@
 #define SETTINGS_MAX ((size_t)1 << 20)
 #define ATTRIBUTES_MAX ((size_t)64 << 20)
 
-/* The user's attributes of one file; a file that is not there has none. */
+/* Adds the user's attributes from one file, if it exists. */
 static int add_attributes(struct buf *text, const char *path, struct carrel_error *err)
 {
     char chunk[4096];
@@ -40,7 +40,7 @@ static int write_file(const char *path, const struct buf *text, int flags)
     return fd < 0 ? -errno : fd_write_all(fd, text->data, text->len);
 }
 
-/* Instead of those that take back every conversion: what the user's info/attributes has. */
+/* Replaces the attributes that unset every conversion by the user's info/attributes. */
 static int take_own_attributes(
         const struct scratch *scratch, const struct repo *repo, struct carrel_error *err)
 {
@@ -56,7 +56,9 @@ static int take_own_attributes(
     return r < 0 ? err_set_errno(err, r, "write '%s'", path) : 0;
 }
 
-/* Those of the system, and after them those of the user's configuration, which outrank them. */
+/*
+ * Those of the system, and after them those of the user's configuration, which have precedence.
+ */
 static int take_global_attributes(const struct scratch *scratch, const struct git *user,
         char **setting, struct carrel_error *err)
 {
@@ -88,7 +90,7 @@ static bool is_word(const char *value)
     return n > 0 && !value[n];
 }
 
-/* What the user's configuration says of line ends; of several values the last one counts. */
+/* The user's settings of line ends; of several values the last one counts. */
 static int take_line_ends(
         const struct scratch *scratch, const struct git *user, struct carrel_error *err)
 {

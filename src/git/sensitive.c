@@ -6,16 +6,16 @@
 #include <string.h>
 
 /*
- * A pattern matches at the end of a path, from the start of any component, in any case: "a/b"
- * is meant in the root and in every directory. A '*' stands for any bytes but '/'. With a '/'
- * at its end it names a directory, and all that is below.
+ * A pattern matches at the end of a path, from the start of any component, ignoring case: "a/b"
+ * matches in the root and in every directory. A '*' matches any bytes except '/'. A '/' at the
+ * end names a directory and everything below it.
  *
- * What belongs here: a file that some tool on the reviewer's machine or in CI executes or obeys
- * when the tree is merely there, is entered, opened, built, tested or installed by its usual
- * command. Source code as such does not, nor do files that somebody has to run by name.
+ * The table lists files that a tool on the reviewer's machine or in CI executes or reads as
+ * instructions when the tree merely exists, is entered, opened, built, tested or installed by
+ * its usual command. It does not list source code as such, nor files that are only run by name.
  */
 static const struct {
-    char pattern[32]; /* no pointers: they would be relocated in every process, used or not */
+    char pattern[32]; /* no pointers: they would be relocated in every process */
     char why[52];
 } table[] = {
     /* git itself */
@@ -243,7 +243,7 @@ static const struct {
     { "compose.y*ml", "containers and what they mount" },
     { "compose.override.y*ml", "containers and what they mount" },
 
-    /* configuration of tools that is itself a program, or names one */
+    /* tool configuration that is a program, or names one */
     { ".eslintrc*", "linter settings, may be a program" },
     { "eslint.config.*", "linter settings, a program" },
     { ".prettierrc*", "formatter settings, may be a program" },
@@ -283,10 +283,7 @@ static char fold(char c)
     return (char)tolower((unsigned char)c);
 }
 
-/*
- * Whether `path` from here on is what the pattern says. Only the last star has to be tried
- * again: what the ones before it took can stay.
- */
+/* Whether `path` matches the pattern from here on. Backtracking to the last star is enough. */
 static bool matches_here(const char *pattern, const char *path)
 {
     const char *star = NULL;

@@ -1,6 +1,5 @@
-/* sensitive.h - paths that something on the host would execute or obey by itself. */
+/* sensitive.h - paths that tools on the host execute or obey automatically. */
 #pragma once
 
-/* Why, in a few words ("git hook directory", "CI workflow"), or NULL. One table; case folded.
- */
+/* The reason in a few words ("git hook directory", "CI workflow"), or NULL. Ignores case. */
 const char *sensitive_why(const char *path);

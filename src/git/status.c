@@ -1,4 +1,4 @@
-/* status.c - the copy of the index and what git says of it. */
+/* status.c - a copy of the index, and git's status of it. */
 #include "git/status.h"
 #include "base/err.h"
 #include "base/fd.h"
@@ -30,7 +30,7 @@ static int copy_index(const struct repo *repo, const char *to)
         return -ENAMETOOLONG;
     AUTO(fd_close) int in = open(path, O_RDONLY | O_CLOEXEC);
     if (in < 0)
-        return errno == ENOENT ? 0 : -errno; /* none yet: nothing was ever added */
+        return errno == ENOENT ? 0 : -errno; /* no index yet: nothing was ever added */
     AUTO(fd_close) int out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (out < 0)
         return -errno;
@@ -50,7 +50,7 @@ int survey_copy_index(const struct repo *repo, const char *to, struct carrel_err
     return r < 0 ? err_set_errno(err, r, "copy the index of '%s'", repo->git_dir) : 0;
 }
 
-/* The user's commit, or the empty tree where there is none yet. */
+/* The user's commit, or the empty tree if there is none yet. */
 static int find_head(struct survey *survey, struct carrel_error *err)
 {
     AUTO(buf_finish) struct buf text = BUF_INIT(4096);
@@ -88,8 +88,10 @@ int survey_open(const struct repo *repo, const struct scratch *scratch, const ch
         .object_dir = scratch->objects,
         .trust = GIT_AS_USER };
 
-    /* "really": a file that is assumed unchanged may be changed all the same. Status 1 only
-     * says that some file is. */
+    /*
+     * --really-refresh: a file that is assumed unchanged may have changed. Status 1 only means
+     * that some file has changed.
+     */
     r = git_run(&survey.git,
             GIT_ARGS("-c", "core.splitIndex=false", "update-index", "--no-split-index", "-q",
                     "--really-refresh"),
@@ -128,7 +130,10 @@ int survey_look(int top, const char *path, enum survey_kind *kind, struct stat *
     return 0;
 }
 
-/* What git can look at itself goes to `paths`; what is no file for certain, to `gone`. */
+/*
+ * Paths that git can read itself are added to `paths`; paths that are certainly not files, to
+ * `gone`.
+ */
 static int sort_out(const struct survey *survey, const struct delta_list *list,
         struct buf *paths, struct buf *gone, struct carrel_error *err)
 {
@@ -140,7 +145,7 @@ static int sort_out(const struct survey *survey, const struct delta_list *list,
         if (r < 0)
             return r;
         if (item->old.mode == DELTA_GITLINK)
-            continue; /* its directory is another repository's */
+            continue; /* its directory is another repository */
         if (kind == SURVEY_FILE || kind == SURVEY_NOTHING) {
             buf_add(paths, item->path, strlen(item->path) + 1);
         } else {

@@ -1,9 +1,10 @@
 /*
- * status.h - what the user's work tree holds at certain paths, before anything is put there.
+ * status.h - the state of the user's work tree at certain paths, before anything is written
+ * there.
  *
  * git itself answers whether a file is as it was committed (line ends, filters and all), with
  * the user's configuration and on the user's own files; it works on a copy of the index, and
- * objects it makes for comparing stay in the scratch directory.
+ * objects that it creates for the comparison stay in the scratch directory.
  */
 #pragma once
 #include "git/delta.h"
@@ -21,11 +22,11 @@ struct survey {
 };
 void survey_finish(struct survey *survey);
 
-/* `dir`: a directory of the caller's own. The scratch must outlive the survey. */
+/* `dir`: a directory of the caller. The scratch must outlive the survey. */
 int survey_open(const struct repo *repo, const struct scratch *scratch, const char *dir,
         int top, struct survey *out, struct carrel_error *err);
 
-/* Brings the copy up to date at the paths of `list`, and then `present`. */
+/* Updates the copy at the paths of `list`, and then `present`. */
 int survey_paths(
         struct survey *survey, const struct delta_list *list, struct carrel_error *err);
 
@@ -33,7 +34,7 @@ int survey_paths(
 int survey_tree(
         const struct survey *survey, char tree[static OID_MAX], struct carrel_error *err);
 
-/* The user's index, as it is, becomes the file `to`; none is made where there is none. */
+/* Copies the user's index unchanged to the file `to`; creates none if there is none. */
 int survey_copy_index(const struct repo *repo, const char *to, struct carrel_error *err);
 
 enum survey_kind {
@@ -41,7 +42,7 @@ enum survey_kind {
     SURVEY_FILE, /* or a link; `st` is set */
     SURVEY_DIRECTORY,
     SURVEY_BLOCKED, /* a file or link where a directory of its path should be */
-    SURVEY_MOUNT,   /* another file system is mounted on its way */
+    SURVEY_MOUNT,   /* a mount is in its path */
     SURVEY_SPECIAL, /* fifo, socket, device */
 };
 int survey_look(int top, const char *path, enum survey_kind *kind, struct stat *st,

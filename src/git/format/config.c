@@ -3,13 +3,12 @@
 #include "base/buf.h"
 #include <string.h>
 
-/* A setting that the user's configuration passes on; `name` is in lower case, as git lists it.
- */
+/* A setting of the user that is passed on; `name` is in lower case, as git lists it. */
 struct passed {
     char section[16];
     char name[24];
     bool has_sub;
-    bool is_bool; /* may stand without a value */
+    bool is_bool; /* may have no value */
 };
 
 static const struct passed table[] = {
@@ -19,7 +18,9 @@ static const struct passed table[] = {
     { .section = "author", .name = "email" },
     { .section = "committer", .name = "name" },
     { .section = "committer", .name = "email" },
-    /* How files and their content look on disk: else the run sees changes that are none. */
+    /*
+     * How files and their content appear on disk: else the run sees changes that do not exist.
+     */
     { .section = "core", .name = "filemode", .is_bool = true },
     { .section = "core", .name = "symlinks", .is_bool = true },
     { .section = "core", .name = "ignorecase", .is_bool = true },
@@ -31,7 +32,7 @@ static const struct passed table[] = {
     { .section = "filter", .name = "smudge", .has_sub = true },
     { .section = "filter", .name = "process", .has_sub = true },
     { .section = "filter", .name = "required", .has_sub = true, .is_bool = true },
-    /* Which submodules are in use; where they come from stays outside. */
+    /* Which submodules are active; their URLs are not passed on. */
     { .section = "submodule", .name = "active", .has_sub = true, .is_bool = true },
     { .section = "i18n", .name = "commitencoding" },
 };
@@ -40,11 +41,13 @@ static const struct passed table[] = {
 struct setting {
     const char *key;
     size_t key_len;
-    const char *value; /* NUL-terminated; NULL: the key stands alone */
+    const char *value; /* NUL-terminated; NULL: a key without a value */
 };
 
-/* Takes the element at `at`; returns where the next one begins, NULL at the end. The last
- * element must have its NUL like all others: an answer cut short does not count. */
+/*
+ * Takes the element at `at`; returns the start of the next one, NULL at the end. The last
+ * element must have its NUL too: a truncated answer does not count.
+ */
 static const char *next(const char *at, const char *end, struct setting *out)
 {
     const char *zero = at < end ? memchr(at, '\0', (size_t)(end - at)) : NULL;
@@ -84,7 +87,7 @@ static const struct passed *find_passed(
     return NULL;
 }
 
-/* As git-config(1) says under "Values" and "Syntax": \n, \" and \\ are all that is needed. */
+/* git-config(1), "Values" and "Syntax": \n, \" and \\ are sufficient. */
 static void add_quoted(struct buf *out, const char *text)
 {
     buf_add_str(out, "\"");
@@ -126,14 +129,14 @@ static void add_ours(const struct config_terms *terms, struct buf *out)
         (void)config_add(out, "extensions", NULL, "objectformat", "sha256");
     (void)config_add(out, "core", NULL, "bare", "false");
     (void)config_add(out, "core", NULL, "logallrefupdates", "true");
-    /* Nothing is worth packing for the time of a run; and no process after each commit. */
+    /* A run is too short to pack objects, and no process may start after each commit. */
     (void)config_add(out, "gc", NULL, "auto", "0");
     (void)config_add(out, "maintenance", NULL, "auto", "false");
     if (terms->attributes_file)
         (void)config_add(out, "core", NULL, "attributesfile", terms->attributes_file);
 }
 
-/* A commit must not fail because the user never told git a name. */
+/* A commit must not fail because the user has not configured a name. */
 static void add_missing_user(const char *list, size_t len, struct buf *out)
 {
     const char *name = config_find(list, len, "user.name");
@@ -160,7 +163,7 @@ void config_write(
             continue;
         AUTO(free) char *sub_text = sub ? strndup(sub, sub_len) : NULL;
         if (sub && !sub_text) {
-            out->is_short = true; /* the caller looks at this one flag */
+            out->is_short = true; /* the caller checks this flag */
             return;
         }
         (void)config_add(out, passed->section, sub_text, passed->name, setting.value);

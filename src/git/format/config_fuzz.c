@@ -1,9 +1,9 @@
-/* config_fuzz.c - a list of settings of any bytes: only what is on the table comes through. */
+/* config_fuzz.c - a list of arbitrary settings: only those in the table are written. */
 #include "base/buf.h"
 #include "fuzz.h"
 #include "git/format/config.h"
 
-/* Lines begin with a section or with a tab and a name; what a value holds cannot begin one. */
+/* Lines begin with a section or with a tab and a name; no value can start a line. */
 static void check_lines(const struct buf *text)
 {
     for (size_t at = 0; at < text->len;) {

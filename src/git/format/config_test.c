@@ -14,7 +14,7 @@ static void add_setting(struct buf *list, const char *key, const char *value)
     buf_add(list, "", 1);
 }
 
-/* What git reads from the configuration that config_write() makes of `list`. */
+/* What git reads from the configuration that config_write() creates from `list`. */
 static void read_back(const struct buf *list, const struct config_terms *terms, struct buf *out)
 {
     AUTO(buf_finish) struct buf text = BUF_INIT(1 << 20);

@@ -1,7 +1,7 @@
 /*
- * ignore.c - files of ignore patterns, newest last; the newest pattern that matches decides.
+ * ignore.c - ignore patterns by file, newest last; the newest pattern that matches decides.
  *
- * A line is kept as a slice of its file's text: an escape stays an escape until it is matched.
+ * A pattern is a slice of its file's text: escapes are decoded during the match.
  */
 #include "git/format/ignore.h"
 #include "base/err.h"
@@ -10,8 +10,10 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Enough for millions of ordinary questions at once; each question brings some of its own. An
- * honest file of a thousand patterns needs some ten steps for each. */
+/*
+ * Enough for millions of ordinary queries; each query adds some. An ordinary file of a thousand
+ * patterns needs about ten steps per pattern.
+ */
 #define FIRST_STEPS UINT64_C(100000000)
 #define STEPS_PER_QUESTION 20000
 
@@ -83,8 +85,10 @@ void ignore_free(struct ignore *ignore)
     free(ignore);
 }
 
-/* Length without spaces at the end; a space behind a backslash stays, and so does everything
- * when the backslash is the last byte. */
+/*
+ * Length without trailing spaces; a space after a backslash is kept, and nothing is trimmed if
+ * the backslash is the last byte.
+ */
 static size_t trimmed_len(const char *line, size_t len)
 {
     size_t kept = 0;
@@ -102,7 +106,7 @@ static size_t trimmed_len(const char *line, size_t len)
     return kept;
 }
 
-/* False: the line holds no pattern. */
+/* False: the line has no pattern. */
 static bool parse_line(const char *text, const char *line, size_t len, struct pattern *out)
 {
     uint32_t flags = 0;
@@ -111,7 +115,7 @@ static bool parse_line(const char *text, const char *line, size_t len, struct pa
         return false;
     if (line[len - 1] == '\r')
         len--;
-    len = strnlen(line, len); /* git takes a NUL byte for the end of the line */
+    len = strnlen(line, len); /* git treats a NUL byte as the end of the line */
     len = trimmed_len(line, len);
     if (len > 0 && line[0] == '!') {
         flags |= NEGATED;
@@ -206,8 +210,8 @@ int ignore_push(struct ignore *ignore, const char *dir, const char *text, size_t
 }
 
 /*
- * As git does it: the literal beginning is compared first, and what is left is a pattern of its
- * own. That a "**" at the beginning of the rest then counts as one behind a slash is git's way.
+ * As git does it: the literal prefix is compared first, and the rest is a pattern of its own.
+ * As in git, a "**" at the start of the rest then counts as one after a slash.
  */
 static bool pattern_matches(struct ignore *ignore, const struct file *file,
         const struct pattern *pattern, struct wildmatch_text subject)

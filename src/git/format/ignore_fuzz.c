@@ -1,5 +1,6 @@
-/* ignore_fuzz.c - ignore rules and paths of any kind: lines, a NUL byte, then paths, one a
- * line. */
+/*
+ * ignore_fuzz.c - arbitrary ignore rules and paths: lines, a NUL byte, then one path per line.
+ */
 #include "base/auto.h"
 #include "base/err.h"
 #include "fuzz.h"
@@ -12,7 +13,7 @@ static void require(bool holds)
         abort();
 }
 
-/* What comes last decides: a rule for everything, behind all others. */
+/* The last rule decides: a rule for everything, after all others. */
 static void overrule(struct ignore *ignore, const char *path, const char *rule, bool expected)
 {
     if (ignore_push(ignore, "", rule, strlen(rule), NULL) < 0)
@@ -49,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *nul = memchr(text, '\0', size);
     size_t len = nul ? (size_t)(nul - text) : size;
     require(ignore_push(ignore, "", text, len, &err) == 0 || err.message[0]);
-    /* The same rules once more, as those of a directory, and with all their NUL bytes. */
+    /* The same rules again, for a directory, and with all their NUL bytes. */
     require(ignore_push(ignore, "a", text, size, &err) == 0 || err.message[0]);
     if (!nul)
         return 0;

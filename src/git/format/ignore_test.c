@@ -11,7 +11,7 @@
 
 static struct carrel_error err;
 
-/* One file of patterns at the root, one question. */
+/* One file of patterns at the root, one query. */
 static bool ask(const char *text, size_t len, const char *path, bool is_dir)
 {
     AUTO(ignore_free) struct ignore *ignore = NULL;
@@ -95,7 +95,9 @@ TEST(too_many_patterns_are_refused)
     CHECK(ignore_matches(ignore, "x", false));
 }
 
-/* Each of these is slow in some matcher; the steps end what is slow in ours. */
+/*
+ * Each of these is slow in some implementation; the bound on steps stops what is slow in ours.
+ */
 TEST(patterns_made_to_be_slow_end_and_say_so)
 {
     AUTO(ignore_free) struct ignore *ignore = NULL;
@@ -233,7 +235,7 @@ static void write_rules(int top, const char *dir, const struct buf *rules)
     CHECK_EQ(fd_write_all(fd, rules->data, rules->len), 0);
 }
 
-/* Makes it so. Where two paths have the same name, the first one decides what it is. */
+/* Creates the tree. If two paths have the same name, the first one decides the type. */
 static void make_plot(int top, struct plot *plot)
 {
     if (plot->dir[0])
@@ -266,7 +268,7 @@ static void push_rules(struct ignore *ignore, const struct plot *plot, const cha
                 0);
 }
 
-/* From the root downward, as a walk would ask. */
+/* From the root downward, like a walk. */
 static bool is_ignored(const struct plot *plot, const char *path, bool is_dir)
 {
     AUTO(ignore_free) struct ignore *ignore = NULL;
@@ -327,7 +329,10 @@ static void plot_finish(struct plot *plot)
     buf_finish(plot->inner_rules);
 }
 
-/* `n` plots in one repository, asked about in one go. Returns how many paths were ignored. */
+/*
+ * `n` plots in one repository, in one check-ignore process. Returns how many paths were
+ * ignored.
+ */
 static unsigned compare_plots(size_t n, uint64_t seed)
 {
     const char *parent = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp"; /* quicker */
@@ -374,10 +379,10 @@ TEST(random_patterns_and_paths_get_the_answers_of_git)
 
     CHECK(!rounds || str_parse_u64(rounds, &n) == 0);
     if (rounds)
-        (void)alarm(0); /* whoever asks for more has the time */
+        (void)alarm(0); /* no timeout for a longer run that was requested */
     for (uint64_t seed = 1; seed <= n; seed++) {
         unsigned n_yes = compare_plots(1000, seed);
-        CHECK(n_yes > 1000 && n_yes < 13000); /* the question is not idle */
+        CHECK(n_yes > 1000 && n_yes < 13000); /* both answers must be frequent */
     }
 }
 

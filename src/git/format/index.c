@@ -1,4 +1,5 @@
-/* index.c - reads and re-owns index files. Every number in them is checked before it is used.
+/*
+ * index.c - reads index files and changes their owner. Every number is checked before its use.
  */
 #include "git/format/index.h"
 #include "base/err.h"
@@ -16,7 +17,7 @@
 
 #define MAX_BYTES (UINT32_C(1) << 31) /* some twenty million files */
 
-/* Where things are in an entry. */
+/* Offsets in an entry. */
 enum { AT_MTIME = 8, AT_MODE = 24, AT_UID = 28, AT_GID = 32, AT_SIZE = 36, AT_OID = 40 };
 
 enum { FLAG_VALID = 0x8000, FLAG_EXTENDED = 0x4000, FLAG_STAGE = 0x3000, NAME_MASK = 0x0fff };
@@ -94,8 +95,8 @@ static int load_file(int fd, struct index *index, struct carrel_error *err)
 }
 
 /*
- * One entry at `at`; `end` is where the entries must have ended. Returns where the next one
- * starts, 0 when it is malformed, or when it is something a pristine tree does not have.
+ * Parses the entry at `at`; the entries must end before `end`. Returns the start of the next
+ * one; 0 if it is malformed or not part of a pristine tree.
  */
 static size_t parse_entry(struct index *index, size_t at, size_t end, struct index_entry *out)
 {
@@ -108,7 +109,7 @@ static size_t parse_entry(struct index *index, size_t at, size_t end, struct ind
     if (flags & (FLAG_VALID | FLAG_STAGE))
         return 0;
     if (flags & FLAG_EXTENDED) {
-        /* Two more bytes, in version 3; nothing that they can say is for a pristine tree. */
+        /* Two more bytes, in version 3; no flag in them is valid in a pristine tree. */
         if (end - at < name_at + 3 || data[name_at] != 0 || data[name_at + 1] != 0)
             return 0;
         name_at += 2;
@@ -134,8 +135,10 @@ static size_t parse_entry(struct index *index, size_t at, size_t end, struct ind
     return at + total;
 }
 
-/* Extensions are a name, a length, and as many bytes. A split index and a sparse one lead to
- * things outside of this file. */
+/*
+ * An extension is a name, a length, and as many bytes. Refuses split and sparse indexes, which
+ * refer to data outside of this file.
+ */
 static bool extensions_are_fine(const struct index *index, size_t at, size_t end)
 {
     static const char known[][5] = { "TREE", "REUC", "UNTR", "FSMN", "EOIE", "IEOT" };

@@ -1,4 +1,4 @@
-/* index_fuzz.c - an index that a sandbox may have made up. */
+/* index_fuzz.c - an untrusted index. */
 #include "base/fd.h"
 #include "base/sha1.h"
 #include "fuzz.h"
@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     unsigned char digest[SHA1_BYTES];
     struct sha1 sha;
 
-    /* The checksum is made to fit: it would keep everything else from being looked at. */
+    /* Corrects the checksum: else every mutated input would be refused early. */
     sha1_init(&sha);
     sha1_add(&sha, data, size);
     sha1_finish(&sha, digest);

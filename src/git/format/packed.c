@@ -1,4 +1,4 @@
-/* packed.c - looking things up in packed-refs without reading all of it. */
+/* packed.c - binary search in packed-refs. */
 #include "git/format/packed.h"
 #include "base/err.h"
 #include "base/fd.h"
@@ -97,7 +97,7 @@ static int by_name(const void *a, const void *b)
     return compare(x->name, x->name_len, y->name, y->name_len);
 }
 
-/* Old versions of git did not promise an order. */
+/* Old versions of git did not sort the file. */
 static int sort(struct packed *packed)
 {
     size_t n = 0, len = 0, start = 0;
@@ -122,7 +122,7 @@ static int sort(struct packed *packed)
     return 0;
 }
 
-/* "sorted" and "fully-peeled" are promises of whoever wrote the file. */
+/* "sorted" and "fully-peeled" are promises of the writer of the file. */
 int packed_parse(const char *text, size_t len, struct packed *out)
 {
     static const char mark[] = "# pack-refs with:";

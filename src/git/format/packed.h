@@ -1,8 +1,8 @@
 /*
- * packed.h - a packed-refs file: one "<oid> <name>" per line, sorted by name, and after a tag
- * a line "^<oid>" with what it stands for.
+ * packed.h - a packed-refs file: one "<oid> <name>" per line, sorted by name, and after a tag a
+ * line "^<oid>" with the object it refers to.
  *
- * git replaces the file whole and never changes it in place, so what is open stays as it is.
+ * git replaces the file whole and never changes it in place, so an open file does not change.
  */
 #pragma once
 #include "base/auto.h"
@@ -14,23 +14,23 @@ struct carrel_error;
 struct packed {
     const char *data; /* the lines, sorted, without the header */
     size_t len;
-    bool is_fully_peeled; /* a name without a "^" line is known to be no tag object */
+    bool is_fully_peeled; /* a name without a "^" line is known not to be a tag object */
     void *map;            /* of the file, or NULL */
     size_t map_len;
-    char *sorted; /* what data is in when the file was not sorted */
+    char *sorted; /* a sorted copy, if the file was not sorted */
 };
 void packed_close(struct packed packed);
 DEFINE_AUTO(struct packed, packed_close)
 
-/* Opens the file in the directory `dir` of the repository; one that is not there is empty. */
+/* Opens the file in the directory `dir` of the repository; a missing file is empty. */
 int packed_open(const char *dir, struct packed *out, struct carrel_error *err);
 
-/* The same from text, which must stay as long as *out. -EBADMSG: the last line is cut short. */
+/* The same from text, which must outlive *out. -EBADMSG: the last line is truncated. */
 int packed_parse(const char *text, size_t len, struct packed *out);
 
 /*
- * Where the lines of `name` (of `len` bytes) are or would be: the offset of the first line
- * whose name is not less. In logarithmic time.
+ * The offset of the first record whose name is not less than `name` (of `len` bytes). In
+ * logarithmic time.
  */
 size_t packed_find(const struct packed *packed, const char *name, size_t len);
 
@@ -43,5 +43,5 @@ struct packed_ref {
     size_t next; /* offset of the record after it */
 };
 
-/* Reads the record at `offset`. False at the end, or when the line is not one. */
+/* Reads the record at `offset`. False at the end, or if the line is malformed. */
 bool packed_read(const struct packed *packed, size_t offset, struct packed_ref *ref);

@@ -1,4 +1,4 @@
-/* packed_fuzz.c - a packed-refs file with bytes of any kind. */
+/* packed_fuzz.c - a packed-refs file with arbitrary bytes. */
 #include "fuzz.h"
 #include "git/format/packed.h"
 
@@ -8,7 +8,7 @@ static void require(bool holds)
         abort();
 }
 
-/* Whatever is asked, the answer is a place in the text, and reading comes to an end. */
+/* Every answer is an offset in the text, and reading terminates. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     AUTO(packed_close) struct packed packed = { 0 };

@@ -1,4 +1,4 @@
-/* treepath.c - names that a tree must not hold. */
+/* treepath.c - names that must not be in a tree. */
 #include "git/format/treepath.h"
 #include "base/buf.h"
 #include <limits.h>
@@ -7,8 +7,8 @@
 #include <strings.h>
 
 /*
- * Code points that HFS+ leaves out when it compares names; as UTF-8 each has three bytes. The
- * list is that of Apple's technical note 1150, which git follows too.
+ * Code points that HFS+ ignores when it compares names; each has three bytes in UTF-8. The list
+ * is that of Apple's technical note 1150, which git uses too.
  */
 static bool is_ignored_by_hfs(const unsigned char *at, size_t len)
 {
@@ -21,7 +21,10 @@ static bool is_ignored_by_hfs(const unsigned char *at, size_t len)
            (point >= 0x206a && point <= 0x206f) || point == 0xfeff;
 }
 
-/* Copies the start of the name without what HFS+ ignores. What does not fit is no ".git". */
+/*
+ * Copies the start of the name without what HFS+ ignores. A name that does not fit is not
+ * ".git".
+ */
 static void fold_hfs(const char *name, size_t len, char *out, size_t size)
 {
     const unsigned char *at = (const unsigned char *)name;
@@ -45,8 +48,7 @@ static bool is_hfs_dotgit(const char *name, size_t len)
     return strcasecmp(folded, ".git") == 0;
 }
 
-/* NTFS drops dots and spaces at the end, and what follows a colon names a stream of the file.
- */
+/* NTFS ignores trailing dots and spaces, and treats what follows a colon as a stream. */
 static bool is_ntfs_dotgit(const char *name, size_t len)
 {
     size_t skip = 0;
@@ -73,7 +75,7 @@ static const char *why_not_name(const char *name, size_t len)
     if (is_hfs_dotgit(name, len))
         return "a name in it stands for '.git'";
 
-    /* Where a backslash separates, each part is a name of its own. */
+    /* If a backslash separates, each part is a name. */
     for (const char *part = name, *end = name + len; part <= end;) {
         const char *slash = memchr(part, '\\', (size_t)(end - part));
         size_t part_len = (size_t)((slash ? slash : end) - part);

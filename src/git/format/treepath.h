@@ -1,13 +1,13 @@
-/* treepath.h - which paths may stand in a git tree, and how git wants them written. */
+/* treepath.h - which paths are valid in a git tree, and how git quotes them. */
 #pragma once
 
 struct buf;
 
 /*
- * Why `path` (relative, bytes of any kind) must not enter a tree, or NULL. Refused are empty,
- * "." and ".." components, names longer than a file system takes, and every name that git or
- * the file system of some other machine takes for ".git": any case, "git~1", followed by dots,
- * spaces or a stream (":..."), with characters in it that HFS+ ignores, or behind a backslash.
+ * Why `path` (relative, any bytes) must not be in a tree, or NULL. Refused are empty, "." and
+ * ".." components, names longer than a file system allows, and every name that git or a file
+ * system on another machine treats as ".git": any case, "git~1", followed by dots, spaces or a
+ * stream (":..."), with characters that HFS+ ignores, or after a backslash.
  */
 const char *treepath_why_not(const char *path);
 

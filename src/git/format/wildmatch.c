@@ -1,10 +1,10 @@
 /*
  * wildmatch.c - matches without recursion.
  *
- * Two places to come back to are enough: the last "*" and the last "**". What follows the last
- * "**" can begin anywhere later in the text, so whatever was tried before it need never be
- * tried otherwise; the same holds for the last "*" within one component of the path. So the
- * work is bounded by a product of lengths and no pattern makes it explode.
+ * Two positions for backtracking are enough: the last "*" and the last "**". What follows the
+ * last "**" can match anywhere later in the text, so alternatives before it need no retry; the
+ * same holds for the last "*" within one component of the path. So the work is bounded by a
+ * product of lengths, and no pattern takes exponential time.
  */
 #include "git/format/wildmatch.h"
 #include <string.h>
@@ -29,7 +29,7 @@ size_t wildmatch_literal_len(struct wildmatch_text pattern)
     return n;
 }
 
-/* The classes are those of ASCII, whatever the locale; space has no vertical tab, as in git. */
+/* ASCII classes, independent of the locale; space has no vertical tab, as in git. */
 static bool is_digit(unsigned char c)
 {
     return c >= '0' && c <= '9';
@@ -109,11 +109,11 @@ static const struct class
     { "xdigit", is_xdigit },
 };
 
-enum verdict { NO, YES, NEVER /* the pattern is malformed: nothing can match it */ };
+enum verdict { NO, YES, NEVER /* the pattern is malformed: nothing matches */ };
 
 /*
- * "[:name:]" with r->at behind "[:". Reads up to its "]". When there is no ":" before that "]",
- * it was no class after all: the "[" stood for itself and nothing was read.
+ * "[:name:]" with r->at after "[:". Reads up to its "]". If there is no ":" before that "]", it
+ * is not a class: the "[" is literal and nothing is read.
  */
 static enum verdict read_class(struct reader *r, unsigned char c, bool *was_class)
 {
@@ -135,7 +135,7 @@ static enum verdict read_class(struct reader *r, unsigned char c, bool *was_clas
     return NEVER;
 }
 
-/* One byte of a set, with or without a backslash before it. False at the end of the pattern. */
+/* One byte of a set, perhaps escaped. False at the end of the pattern. */
 static bool read_member(struct reader *r, unsigned char *member)
 {
     if (r->at < r->end && *r->at == '\\')
@@ -146,11 +146,11 @@ static bool read_member(struct reader *r, unsigned char *member)
     return true;
 }
 
-/* "[...]" with r->at behind its "[": whether it has `c`. Reads past its "]". */
+/* "[...]" with r->at after its "[": whether it has `c`. Reads past its "]". */
 static enum verdict read_set(struct reader *r, unsigned char c)
 {
     bool is_negated = r->at < r->end && (*r->at == '!' || *r->at == '^');
-    bool is_first = true; /* "]" is no end here */
+    bool is_first = true; /* a "]" here is literal */
     bool has_low = false; /* `low` can begin a range */
     unsigned char low = 0;
     bool is_in = false;
@@ -191,7 +191,7 @@ static enum verdict read_set(struct reader *r, unsigned char c)
     return is_in != is_negated ? YES : NO;
 }
 
-/* Reads one element that stands for exactly one byte: does it stand for `c`? */
+/* Reads one element that matches exactly one byte: does it match `c`? */
 static enum verdict read_one(struct reader *r, unsigned char c, enum wildmatch_scope scope)
 {
     bool is_wall = scope == WILDMATCH_PATH && c == '/';
@@ -212,11 +212,11 @@ static enum verdict read_one(struct reader *r, unsigned char c, enum wildmatch_s
     }
 }
 
-/* Where to go on when what followed a star did not match. */
+/* Where to continue if the part after a star did not match. */
 struct retry {
     const unsigned char *pattern; /* NULL: there is nothing to retry */
     const unsigned char *text;    /* where it was tried last */
-    bool is_by_component;         /* for a star and slash: only behind the next slash */
+    bool is_by_component;         /* for a star and slash: only after the next slash */
 };
 
 static bool retry_star(struct retry *star, const unsigned char *end, bool stops_at_slash)
@@ -242,7 +242,7 @@ static bool retry_any(struct retry *any, const unsigned char *end)
     return true;
 }
 
-/* "**" crosses slashes when it stands alone between slashes or ends. */
+/* "**" crosses slashes if it is a whole component. */
 static bool is_crossing(const unsigned char *begin, const unsigned char *first,
         const unsigned char *behind, const unsigned char *end)
 {

@@ -1,11 +1,11 @@
-/* wildmatch.h - shell patterns as gitignore(5) means them. */
+/* wildmatch.h - shell patterns with the semantics of gitignore(5). */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum wildmatch_scope {
-    WILDMATCH_NAME, /* one component: "*" stops nowhere */
+    WILDMATCH_NAME, /* one component: "*" also matches slashes */
     WILDMATCH_PATH, /* "*", "?" and "[...]" stop at slashes, "**" between slashes does not */
 };
 
@@ -15,12 +15,12 @@ struct wildmatch_text {
 };
 
 /*
- * Whether all of `text` is matched. `*?[\` are special, all other bytes stand for themselves.
- * A pattern that ends inside brackets or behind a backslash, or that names an unknown class,
- * matches nothing.
+ * Whether all of `text` matches. `*?[\` are special, all other bytes are literal. A pattern
+ * that ends inside brackets or after a backslash, or that names an unknown class, matches
+ * nothing.
  *
- * Whoever wrote the pattern may have meant it to take for ever, so *steps, which is lowered as
- * work is done, ends it: at zero the answer is false.
+ * The pattern is untrusted and may be made slow. So *steps, which the work decrements, bounds
+ * it: at zero the answer is false.
  */
 bool wildmatch(struct wildmatch_text pattern, struct wildmatch_text text,
         enum wildmatch_scope scope, uint64_t *steps);
