@@ -1,15 +1,15 @@
 /*
- * create.c - a workspace comes to be.
+ * create.c - a new workspace.
  *
  * In this order, each step recognised by a sweep if we die after it:
  *
- *   1. the directory, filled under a name in .new and renamed to <task>/<run>: from then on it
- *      has its lock, held by us, its record, and the file `creating`. Two creators of one id:
- *      one rename fails.
- *   2. the branch, at base, which must not exist.
- *   3. the admin dir. Whoever has the branch has the right to it.
- *   4. the private git dir.
- *   5. `creating` goes, and everything is there.
+ *   1. the entry of the store: it has its record and the file `creating`, and its lock is held
+ *      here. Of two creators of one id one cannot publish its draft.
+ *   2. the ref of a base that no branch has.
+ *   3. the private git dir.
+ *   4. `creating` is removed, and everything is there.
+ *
+ * The user's repository has no branch of the run until there is work for it: see deliver.c.
  *
  * Nothing is synced on this path; it would cost more than all the rest. A kill loses nothing
  * that was written, and a power cut in the seconds after a start loses a workspace whose run

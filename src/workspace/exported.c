@@ -1,6 +1,10 @@
 /*
- * exported.c - the checkout is made under a name beside its own and renamed when it is whole; it
- * is taken away in the same two steps.
+ * exported.c - the checkout is made under a name beside its own and renamed when it is whole;
+ * it is taken away in the same two steps.
+ *
+ * Git itself makes the worktree that the repository knows, in a directory of ours (the seed)
+ * and without files, so that its form is right wherever refs are kept. It is then locked and
+ * told where its files are.
  */
 #include "workspace/exported.h"
 #include "base/err.h"
@@ -27,7 +31,7 @@ struct view {
     char parent[PATH_MAX];
     char name[NAME_MAX + 1];  /* last component of path */
     char draft[NAME_MAX + 1]; /* beside it, half made or half gone */
-    char admin[PATH_MAX];
+    char admin[PATH_MAX];     /* its git dir, below worktrees/ of the repository */
     char index[PATH_MAX];
 };
 

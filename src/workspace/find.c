@@ -136,7 +136,7 @@ int workspace_each(const char *state, const struct repo *repo,
     return r < 0 ? r : walk_all(&walk.base);
 }
 
-/* Who has the run that was asked for, and what comes close. */
+/* The workspaces that have the run, and the nearest. */
 struct search {
     struct walk base;
     const char *run;

@@ -1,9 +1,9 @@
 /*
  * fork_git.c - the git dir of a fork.
  *
- * A run wrote what lies below: it is read as bytes, through layers that follow no link, and
- * only what has exactly the form that we look for is believed. A branch in any other form
- * counts as one that is not there, as at the end of a run.
+ * A run wrote the layers below: they are read as bytes, no link in them is followed, and only
+ * text of exactly the expected form is used. A branch in any other form counts as missing, as
+ * at the end of a run.
  */
 #include "base/buf.h"
 #include "base/err.h"
@@ -82,7 +82,7 @@ static bool find_packed(const struct buf *text, const char *ref, char oid[static
     return false;
 }
 
-/* Where the branch was; `base` when that cannot be told. */
+/* The commit of the branch; `base` where it has none of the expected form. */
 static int find_tip(const struct lower *below, const char *ref, const char *base,
         char tip[static OID_MAX], struct carrel_error *err)
 {

@@ -24,11 +24,11 @@
 /*
  * Fills `dir` (an open directory without these files) as template: config, description,
  * info/exclude, info/attributes if there are any, objects/info/alternates, objects/pack, hooks
- * (empty), refs and logs (empty), shallow if the repository has one; no HEAD, so nobody takes
- * it for a repository. The configuration is ours: format version (and object format), bare
- * false, logallrefupdates, gc.auto 0, the user's name and address, what decides how files look
- * on disk (core.filemode, symlinks, ignorecase, autocrlf, eol ...) and filter drivers as the
- * user has them; no remotes, no includes, no credentials: see config.c for the table.
+ * (empty), refs and logs (empty), shallow if the repository has one; no HEAD, so git never
+ * takes it for a repository. The configuration is ours: format version (and object format),
+ * bare false, logallrefupdates, gc.auto 0, the user's name and address, what decides how files
+ * look on disk (core.filemode, symlinks, ignorecase, autocrlf, eol ...) and filter drivers as
+ * the user has them; no remotes, no includes, no credentials: see config.c for the table.
  * info/exclude holds the user's global excludes and the repository's; it is trusted and may be
  * read again later. Asks git, so it is not for the way of every run.
  */

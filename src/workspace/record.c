@@ -1,4 +1,8 @@
-/* record.c - struct workspace and its directory. */
+/*
+ * record.c - struct workspace, its directory and its lock.
+ *
+ * The holder of a lock is asked of the kernel: what is not written cannot be out of date.
+ */
 #include "workspace/record.h"
 #include "base/err.h"
 #include "base/fd.h"
@@ -58,7 +62,7 @@ int record_reload(struct workspace *ws, struct carrel_error *err)
     int r = read_meta(ws, &why);
     if (r == -ENOMEM)
         return err_set(err, r, "%s", why.message);
-    /* The directory's name is what everybody else goes by. */
+    /* Every other process identifies it by the directory's name. */
     memcpy(ws->task, task, sizeof(task));
     memcpy(ws->run, run, sizeof(run));
     if (r < 0) {

@@ -26,8 +26,8 @@ struct fate {
 };
 
 /*
- * A branch that is not at base was moved there by somebody who wanted to have the work, so it
- * goes only where another ref has it.
+ * A branch that carrel made, if nothing is lost with it: it is at base, another ref has its
+ * work, or the discard includes it.
  */
 static int decide(const struct repo *repo, const struct workspace *ws, enum place_end end,
         struct fate *fate, struct carrel_error *err)
@@ -67,8 +67,8 @@ static enum owner admin_owner(const struct repo *repo, const struct workspace *w
 }
 
 /*
- * A half-made workspace may have come no further than its directory while the same id belongs
- * to a workspace of another state directory: then branch and admin dir are that one's.
+ * Everything but its record, and first: git writes files to delete a ref, for which a full disk
+ * has no room. What fails is met again when the rest is removed.
  */
 static bool has_entered(const struct repo *repo, const struct workspace *ws, enum place_end end)
 {

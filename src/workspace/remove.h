@@ -1,9 +1,8 @@
 /*
- * remove.h - a workspace goes: its id is free again, the repository forgets it, its files go.
+ * remove.h - removes a workspace: its id is free again, its files and refs are removed.
  *
- * The rename into the trash decides. Whoever finds something there finishes it: the end of its
- * name says what is still to be done (place.h), its record whose it was. Who works on it holds
- * a flock on the directory itself, because the file `lock` goes with the others.
+ * The rename into .tmp decides. The record of what is found there names the repository, and
+ * every step can be done twice, so a sweep finishes what a crash interrupted.
  */
 #pragma once
 #include "workspace/place.h"
@@ -23,9 +22,8 @@ int retire_files(
         const struct place *place, const struct workspace *ws, struct carrel_error *err);
 
 /*
- * Makes the repository forget an admin dir of this place whose workspace is gone, with its
- * branch if another ref leads to the same commit. Returns 1, or 0 when it is no such thing.
- * -EAGAIN: the gate is in use.
+ * Removes a workspace that the caller has locked. A repository that does not exist any more
+ * needs nothing; one that cannot be opened for another reason fails before anything was done.
  */
 int retire_orphan(const struct place *place, const struct repo *repo, const char *task,
         const char *run, struct carrel_error *err);

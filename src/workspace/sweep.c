@@ -1,11 +1,9 @@
 /*
- * sweep.c - what the dead left is finished or undone.
+ * sweep.c - what killed processes left is finished or undone.
  *
  *   found                                   done
- *   draft in .new, gate open                removed
- *   in the trash, nobody at work on it      what its name says, then removed
- *   workspace with `creating`, lock free    undone: branch if at base, admin dir, directory
- *   admin dir of ours without a workspace   removed; its branch if another ref leads there too
+ *   in .tmp, lock free                      removed, with its refs
+ *   workspace with `creating`, lock free    removed, with its refs
  *   runs/<run> that is not open             unmounted, removed if empty
  *   workspace, lock free                    kept: it may hold work
  *
@@ -249,7 +247,7 @@ static int close_opened(struct sweep *sweep, int runs, const char *task, const c
 /*
  * A place where a workspace was opened on the host. Open and mounted, or open and full of files
  * (a checkout): as it should be. Open, but empty and no mount: the machine was restarted. Not
- * open: whoever opened or closed it died on the way.
+ * open: the process that opened or closed it was killed.
  */
 static void sweep_opened_one(struct sweep *sweep, int runs, const char *task, const char *run)
 {

@@ -8,10 +8,10 @@
  *       carried              names of files of the user's that were copied into upper/
  *       meta                 "key value" lines, replaced whole
  *       creating             an empty file, there until everything else is
- *       lock                 flock, held by whoever has it mounted or changes it
  *   <state>/workspaces/<task>/runs/<run>    where it is opened on the host, only while it is
- *   <state>/workspaces/.new/                being filled; its flock is the gate, see place.h
- *   <state>/workspaces/.trash/              discarded
+ *
+ * <state>/workspaces is a store, see base/store.h. The lock of a workspace is that of its
+ * entry, held exclusively by the process that has it mounted or changes it.
  */
 #pragma once
 #include "base/auto.h"
@@ -46,7 +46,7 @@ struct workspace {
     char base[OID_MAX];
     char tip[OID_MAX];       /* of the run's own commits, harvested; empty: none yet */
     char snapshot[OID_MAX];  /* tip plus uncommitted work, harvested; empty: none yet */
-    char branch_at[OID_MAX]; /* where we put the branch last; empty: at base */
+    char branch_at[OID_MAX]; /* where we put the branch last; empty: it was never made */
     char branch_to[OID_MAX]; /* and where it is to be next; empty: nowhere */
     char applied[OID_MAX];   /* the snapshot that is whole in the user's files; empty: none */
     char applied_tree[OID_MAX]; /* its files: a later look gives the same ones another id */
@@ -85,9 +85,10 @@ struct workspace_request {
 };
 
 /*
- * Makes a workspace: directory, lock, branch at base, admin dir, private git dir, in an order
- * such that a crash at any point is recognised by workspace_sweep(). -EEXIST: the id is taken.
- * No process is started. On success the caller holds the lock. On failure nothing is left.
+ * Makes a workspace: directory, lock, private git dir, in an order such that a crash at any
+ * point is recognised by workspace_sweep(). -EEXIST: the id is taken, or the user has a branch
+ * of the run's name. Nothing is written to the repository, and no process is started, unless
+ * the base needs a ref. On success the caller holds the lock. On failure nothing is left.
  */
 int workspace_create(const struct workspace_request *request, struct workspace **out,
         struct carrel_error *err);
@@ -127,13 +128,13 @@ int workspace_each(const char *state, const struct repo *repo,
 int workspace_repo(const struct workspace *ws, struct repo **out, struct carrel_error *err);
 
 /*
- * Removes it: the directory gets a trash name, then admin dir and branch go, then the files.
- * The branch goes if it is still at base or another ref reaches its commit; never while some
- * worktree has it checked out. -EBUSY when locked by the user, opened or in
- * use. `ws` stays to be freed, and is of no other use.
+ * Removes it: the directory loses its name, then the files are removed and its refs. A
+ * branch that carrel made is removed if it is at base or another ref reaches its commit; never
+ * while some worktree has it checked out. -EBUSY when locked by the user, opened or in use.
+ * `ws` stays to be freed, and is of no other use.
  */
 int workspace_discard(const char *state, struct workspace *ws, struct carrel_error *err);
 
-/* Finishes or undoes what crashes left: half-made workspaces, admin dirs without a workspace,
- * trash, stale opened mounts. Changed work is never removed. Returns how many things. */
+/* Finishes or undoes what crashes left: half-made and half-removed workspaces, stale opened
+ * mounts. Changed work is never removed. Returns how many things. */
 int workspace_sweep(const char *state, struct carrel_error *err);

@@ -1,9 +1,9 @@
 /*
- * apply.c - first everything is decided, then everything is made ready, then files are
- * exchanged (swap.h), and last the reference moves.
+ * apply.c - first everything is decided, then everything is prepared, then files are exchanged
+ * (swap.h), and last the reference moves.
  *
- * What the run made is only ever read by a git with a scratch directory (scratch.h). The user's
- * own git looks at the user's own files (survey.h), and moves HEAD.
+ * Only a git with a scratch directory (scratch.h) reads what the run made. The user's own git
+ * reads the user's own files (status.h), and moves HEAD.
  */
 #include "base/err.h"
 #include "base/fd.h"
@@ -79,7 +79,7 @@ static int refuse_unfinished(const struct repo *repo, struct carrel_error *err)
     return 0;
 }
 
-/* The form of `git update-index --index-info`; no mode removes the path. */
+/* In the format of `git update-index --index-info`; mode 0 removes the path. */
 static void add_entry(struct buf *text, const struct delta *change)
 {
     buf_addf(text, "%o %s\t%s", change->new.mode, change->new.oid, change->path);
@@ -87,9 +87,9 @@ static void add_entry(struct buf *text, const struct delta *change)
 }
 
 /*
- * The index that will be the user's: as it is, but for the paths that change. As soon as one of
- * the run's entries is in it, only the scratch's git may write it: writing looks at files again
- * that are as new as the index, and would do so by the run's attributes and the user's filters.
+ * Prepares the user's new index: the old one with the changed paths. Once it has an entry of
+ * the run, only the scratch's git may write it: a write re-reads files that are as new as the
+ * index, and the user's git would apply the run's attributes and the user's filters to them.
  */
 static int prepare_index(struct apply_job *job, struct carrel_error *err)
 {
@@ -106,7 +106,7 @@ static int prepare_index(struct apply_job *job, struct carrel_error *err)
     git.index_file = job->swap->index;
     git.work_tree = job->repo->top;
     int r = survey_copy_index(job->repo, job->swap->index, err);
-    if (r == 0) /* one file: the scratch knows no other that it may be shared with */
+    if (r == 0) /* not a split index: the scratch has no shared part of it */
         r = git_expect(&user,
                 GIT_ARGS("-c", "core.splitIndex=false", "update-index", "--no-split-index"),
                 &io, err);
@@ -119,9 +119,9 @@ static int prepare_index(struct apply_job *job, struct carrel_error *err)
 }
 
 /*
- * Tells the new index that the new files are what it says, so that the user's next status need
- * not read them. Not with the user's git: that would run filters on what the run made. Status 1
- * only means that some other file is changed.
+ * Refreshes the entries of the new files in the new index, so that the user's next status need
+ * not read them. Not with the user's git, which would run filters on what the run made. Status
+ * 1 only means that some other file has changed.
  */
 static int settle_index(struct apply_job *job, struct carrel_error *err)
 {
@@ -150,7 +150,7 @@ static int move_head(struct apply_job *job, struct carrel_error *err)
     return r < 0 ? err_wrap(err, r, "move HEAD") : 0;
 }
 
-/* Everything is decided and no conflict known. */
+/* Carries the plan out, if there is no conflict. */
 static int carry_out(struct apply_job *job, struct carrel_error *err)
 {
     bool has_commit = job->commit[0] && strcmp(job->commit, job->survey.head) != 0;
@@ -206,7 +206,7 @@ static int work(struct apply_job *job, const char *quarantine, struct carrel_err
     int r = prepare(job, quarantine, err);
 
     if (r == 0 && job->how != APPLY_FILES)
-        r = survey_tree(&job->survey, tree, err); /* fails when paths are unmerged */
+        r = survey_tree(&job->survey, tree, err); /* fails if paths are unmerged */
     if (r == 0)
         r = apply_combine(job, err);
     if (r == 0 && job->out->n_conflicts == 0)
@@ -231,7 +231,7 @@ static int note_place(
         return err_set_errno(err, -ENOMEM, "apply");
     if (git_expect(&git, GIT_ARGS("symbolic-ref", "-q", "--short", "HEAD"), &io, NULL) == 0 &&
             name.len > 0)
-        outcome->branch = strdup(name.data); /* without memory: not named */
+        outcome->branch = strdup(name.data); /* out of memory: without a name */
     return 0;
 }
 

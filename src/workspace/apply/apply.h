@@ -1,6 +1,4 @@
-/*
- * apply.h - a result reaches the user's checked-out tree, all of it or none.
- */
+/* apply.h - brings a result into the user's work tree, all of it or none. */
 #pragma once
 #include "git/repo.h"
 #include <stdbool.h>
@@ -22,35 +20,34 @@ struct apply_outcome {
     struct apply_conflict *conflicts; /* not empty: nothing was changed */
     size_t n_conflicts;
     size_t n_files;       /* that were changed */
-    size_t n_submodules;  /* recorded elsewhere now; what they have checked out is as before */
+    size_t n_submodules;  /* now recorded at another commit; their work trees are unchanged */
     char commit[OID_MAX]; /* new HEAD of merge and cherry-pick; else empty */
-    char *top;            /* the work tree that this is about */
+    char *top;            /* the work tree */
     char *branch;         /* checked out there; NULL: none */
 };
 void apply_outcome_finish(struct apply_outcome *outcome);
 
 /*
  * Brings base..tip into repo->top. For APPLY_FILES the objects may be in `quarantine` (if not
- * NULL); what git is to keep a reference to must be in the repository itself.
+ * NULL); objects that a reference will name must be in the repository itself.
  *
- * A path that the user has not touched since base, or that already is as in tip, just gets the
- * result; one that the user changed and committed is merged. Never over paths that are dirty or
- * untracked there; conflicts are reported and nothing is half-done: also when killed at any
- * point, either the old or the new content of each file is there, `git status` tells, and the
- * next call or apply_recover() puts everything back (or, if only cleaning up was left,
- * finishes).
+ * A path that the user has not touched since base, or that already is as in tip, gets the
+ * result; one that the user changed and committed is merged. Dirty or untracked paths are never
+ * overwritten. On a conflict nothing is changed. If carrel is killed at any point, each file
+ * has either its old or its new content, and the next call or apply_recover() restores
+ * everything (or, if only the cleanup was left, finishes it).
  *
- * A file that is there keeps its permission bits, but for the executable one where the result
- * changes that; a new one has what git gives under the caller's umask.
+ * An existing file keeps its permission bits, except the executable bit if the result changes
+ * it; a new file gets what git gives under the caller's umask.
  *
- * Files are written as a checkout of the result would as far as git itself converts them: line
- * ends, encodings, idents. Runs no hook, and no filter or driver on what the run made: a path
- * that a filter of the user's would convert is a conflict.
- * -EBUSY: a merge or rebase of the user's is not finished, or git holds the index.
+ * Files are converted as a checkout would, as far as git itself converts them: line ends,
+ * encodings, idents. No hook runs, and no filter or driver runs on what the run made: a path
+ * that a filter of the user would convert is a conflict. -EBUSY: a merge or rebase of the user
+ * is in progress, or git holds the index lock.
  */
 int apply_result(const struct repo *repo, const char *quarantine, const char *base,
         const char *tip, enum apply_how how, struct apply_outcome *out,
         struct carrel_error *err);
 
-/* Puts right what an apply that was killed left. Returns 1 if there was something, else 0. */
+/* Recovers from an apply that was killed. Returns 1 if there was one, else 0. */
 int apply_recover(const struct repo *repo, struct carrel_error *err);

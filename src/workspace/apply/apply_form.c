@@ -1,9 +1,9 @@
 /*
- * apply_form.c - the form that the new files are to have in the user's work tree.
+ * apply_form.c - converts the new files for the user's work tree.
  *
- * It is the one that scratch_take_form() gives them. A filter is a program; whether it gets to
- * see what a run made is for the user to decide, who has git for that. So where one has a say,
- * that path is a conflict.
+ * The conversion is that of scratch_take_form(). A filter is a program; only the user may
+ * decide to run it on what a run made, with the user's own git. So a path with a filter is a
+ * conflict.
  */
 #include "base/err.h"
 #include "workspace/apply/apply_job.h"
@@ -28,8 +28,10 @@ static bool is_no(const char *value)
            strcasecmp(value, "off") == 0 || strcmp(value, "0") == 0 || !value[0];
 }
 
-/* Whether the settings "filter.NAME.smudge\nvalue", NUL-terminated, have `driver` do something
- * on checkout: convert, or fail because it must and cannot. */
+/*
+ * Whether the settings "filter.NAME.smudge\nvalue", NUL-terminated, make `driver` act on
+ * checkout: it converts, or fails because it is required and not runnable.
+ */
 static bool has_driver(const struct buf *settings, const char *driver)
 {
     size_t len = strlen(driver);
@@ -99,7 +101,7 @@ static int list_paths(const struct apply_job *job, struct buf *paths, struct car
     return paths->is_short ? err_set_errno(err, -ENOMEM, "apply") : 0;
 }
 
-/* The whole result as an index: git looks for attributes there. */
+/* Reads the whole result into an index, where git looks for attributes. */
 static int take_result(struct apply_job *job, struct git *git, struct carrel_error *err)
 {
     struct git_io io = GIT_IO_INIT;

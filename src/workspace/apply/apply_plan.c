@@ -1,7 +1,7 @@
 /*
- * apply_plan.c - what the result of an apply will be, and whether it can be.
+ * apply_plan.c - computes the result of an apply, and its conflicts.
  *
- * Nothing is changed here but objects made that nobody refers to.
+ * Nothing is changed here; it only creates objects that nothing refers to.
  */
 #include "base/err.h"
 #include "base/str.h"
@@ -13,7 +13,7 @@
 #include <limits.h>
 #include <stdio.h>
 
-/* What the user has there and has not committed is why, where that was looked at. */
+/* Uncommitted work of the user is the reason, if the path was examined. */
 static const char *why_not(const struct apply_job *job, const char *path)
 {
     const struct delta *present = delta_find(&job->survey.present, path);
@@ -63,7 +63,7 @@ static int is_ancestor(
     return r < 0 ? err_wrap(err, r, "compare histories") : r == 0;
 }
 
-/* The run's branch, for the message; any commit can be named by its id. */
+/* Names the run's branch in the message; any other commit by its id. */
 static void merge_message(struct apply_job *job, char *text, size_t size)
 {
     AUTO(buf_finish) struct buf names = BUF_INIT(1 << 20);
@@ -137,7 +137,7 @@ static int pick(
             job->commit, conflicts, err);
 }
 
-/* What the user has at the paths of base..tip is one side; it need not be committed. */
+/* One side is what the user has at the paths of base..tip, committed or not. */
 static int combine_files(struct apply_job *job, char ours[static OID_MAX],
         char tree[static OID_MAX], struct combine_conflicts *conflicts,
         struct carrel_error *err)
@@ -153,7 +153,6 @@ static int combine_files(struct apply_job *job, char ours[static OID_MAX],
     return r;
 }
 
-/* Decides what the result is, and from that which paths change. */
 int apply_combine(struct apply_job *job, struct carrel_error *err)
 {
     struct combine_conflicts conflicts = { 0 };
@@ -208,7 +207,7 @@ static int look_around(struct apply_job *job, struct carrel_error *err)
     return survey_paths(&job->survey, &job->changes, err);
 }
 
-/* A file stands where `path` needs a directory: fine if that file goes too. */
+/* A file is where `path` needs a directory: fine if that file is removed too. */
 static bool is_way_cleared(const struct delta_list *changes, const char *path)
 {
     char above[PATH_MAX];
@@ -222,7 +221,7 @@ static bool is_way_cleared(const struct delta_list *changes, const char *path)
     return false;
 }
 
-/* Where a submodule stands can be recorded; its files are those of another repository. */
+/* The commit of a submodule can be recorded; its files belong to another repository. */
 static const char *judge_submodule(
         const struct apply_job *job, const struct delta *change, const struct delta *staged)
 {
@@ -236,8 +235,8 @@ static const char *judge_submodule(
 }
 
 /*
- * Decides about one path. Returns why it cannot be, or NULL; *is_item tells whether the work
- * tree has to change there.
+ * Decides about one path. Returns the conflict, or NULL; *is_item tells whether the work tree
+ * must change there.
  */
 static const char *judge_one(struct apply_job *job, size_t i, bool *is_item)
 {
@@ -257,9 +256,9 @@ static const char *judge_one(struct apply_job *job, size_t i, bool *is_item)
     if (look->kind == SURVEY_SPECIAL)
         return "not a file in your tree";
     if (delta_same(current, &change->new) && look->kind != SURVEY_NOTHING)
-        return NULL; /* it is there already */
+        return NULL; /* it already is as in the result */
     if (look->kind == SURVEY_NOTHING && current->mode != 0) {
-        /* git did not miss it, so the user's sparse checkout leaves it out. */
+        /* git did not report it missing, so the user's sparse checkout leaves it out. */
         if (job->how == APPLY_FILES)
             return "not in your sparse checkout";
         if (change->new.mode != 0)
@@ -281,9 +280,10 @@ static const char *judge_one(struct apply_job *job, size_t i, bool *is_item)
 }
 
 /*
- * A file that is there stays as private, or as shared, as its owner made it: git knows of one
- * bit only, and that counts where the result changes it. What git says decides, not the file:
- * under core.fileMode=false its bit means nothing. Set-user-id was given to the old content.
+ * An existing file keeps the permissions that its owner gave it. git records the executable bit
+ * only, and that counts if the result changes it. git's record decides, not the file: under
+ * core.fileMode=false the file's bit means nothing. Set-user-id is dropped: it was given to the
+ * old content.
  */
 static mode_t mode_to_keep(const struct delta *change, mode_t was)
 {

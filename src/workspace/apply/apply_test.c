@@ -32,7 +32,7 @@ static void oid_of(const char *rev, char oid[static OID_MAX])
     (void)snprintf(oid, OID_MAX, "%s", printed("git -C user rev-parse %s^{commit}", rev));
 }
 
-/* What is in run/ becomes one more commit, and reaches the repository as a branch. */
+/* Commits what is in run/, and fetches it into the repository as a branch. */
 static void deliver(void)
 {
     SHELL("cd run; git add -A; git commit -q -m 'work of the run' || :;"
@@ -59,7 +59,7 @@ static void check_conflict(const char *path, const char *why)
     apply_outcome_finish(&outcome);
 }
 
-/* Nothing of ours is left, and git is content. */
+/* No file of ours is left, and git fsck succeeds. */
 static void check_tidy(void)
 {
     SHELL("cd user; test ! -e .git/carrel-apply; test ! -e .git/index.lock;"
@@ -89,7 +89,7 @@ TEST(files_get_the_result_and_nothing_is_committed)
     CHECK_STR(status_of(), " M a; D dir/b; M link; M tool;?? dir/exe;?? new/;");
     SHELL("cd user; git add -A; test $(git write-tree) = $(git rev-parse task-T-run-R^{tree})");
     check_tidy();
-    CHECK_EQ(apply(repo, APPLY_FILES), 0); /* once more: all is there already */
+    CHECK_EQ(apply(repo, APPLY_FILES), 0); /* again: everything is applied already */
     CHECK_EQ(outcome.n_files, 0);
     CHECK_EQ(outcome.n_conflicts, 0);
 }
@@ -145,7 +145,7 @@ TEST(a_new_file_has_what_the_umask_leaves)
     CHECK_STR(modes_of("n d d/x link"), "640 750 750 640");
 }
 
-/* Only root can give files away, and only root can meet a group that it is not in. */
+/* Only root can change owners, and only root can meet a group that it is not in. */
 TEST(owner_and_group_stay_and_another_group_gets_no_more_than_anybody)
 {
     struct stat st;
@@ -299,12 +299,12 @@ TEST(an_untracked_directory_in_the_way_stays)
     check_conflict("r", "something in your tree is in its way");
     SHELL("cd user; test -f r/mine/file; test ! -f q");
     check_tidy();
-    SHELL("cd user; rm -r r"); /* q is an empty directory: nothing to git */
+    SHELL("cd user; rm -r r"); /* q is an empty directory, which git ignores */
     CHECK_EQ(apply(repo, APPLY_FILES), 0);
     CHECK_EQ(outcome.n_files, 2);
 }
 
-/* git does not see a pipe or a socket, so it would not miss one either. */
+/* git ignores pipes and sockets, so it would not report one as missing. */
 TEST(a_pipe_in_the_way_stays)
 {
     SET_UP();
@@ -365,8 +365,10 @@ TEST(a_link_where_the_result_has_a_directory_stays)
     check_tidy();
 }
 
-/* What stands in several versions in the index is the user's to decide: git stash pop leaves
- * it so, without a merge that could be seen elsewhere. */
+/*
+ * Unmerged paths in the index are left for the user: git stash pop leaves them, without any
+ * other sign of a merge.
+ */
 TEST(an_unmerged_index_is_left_alone)
 {
     SET_UP();
@@ -492,7 +494,7 @@ TEST(git_at_work_in_the_tree_is_waited_for_and_then_said)
     check_tidy();
 }
 
-/* What a checkout of the same result writes is what the user's files have. */
+/* The user's files equal a checkout of the same result. */
 static void check_form(void)
 {
     SHELL("rm -rf form; cp -r user form; cd form; rm -f .git/index; rm -rf *;"
@@ -500,7 +502,7 @@ static void check_form(void)
           " cmp form/$f user/$f; done");
 }
 
-/* Attributes of the result, of its directories, and those that the user has elsewhere. */
+/* Attributes of the result, of its directories, and the user's own. */
 TEST(files_have_the_form_that_a_checkout_gives_them)
 {
     SET_UP();
@@ -543,7 +545,7 @@ TEST(line_ends_are_those_of_the_users_configuration)
     SHELL("cd user; tail -n 1 a | od -c | grep -q 'r  *.r  *.n'");
 }
 
-/* Sentinels: the same attributes do run the programs when the user's git is used. */
+/* Sentinels: the same attributes do run the programs if the user's git is used. */
 TEST(no_filter_and_no_driver_sees_what_the_run_made)
 {
     SET_UP();
@@ -570,7 +572,10 @@ TEST(no_filter_and_no_driver_sees_what_the_run_made)
     SHELL("cd user; git merge -q task-T-run-R; test -e ../RAN"); /* the attack is real */
 }
 
-/* A name without a driver, or with one for the other direction, means nothing to a checkout. */
+/*
+ * A filter without a driver, or with one for the other direction only, does not affect a
+ * checkout.
+ */
 TEST(a_filter_that_does_nothing_on_checkout_is_in_nobodys_way)
 {
     SET_UP();

@@ -1,4 +1,4 @@
-/* swap.c - exchange by rename, with a journal to undo it. */
+/* swap.c - exchanges files by rename, with a journal to undo it. */
 #include "workspace/apply/swap.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -48,8 +48,8 @@ static bool has_index_lock(const struct swap *swap)
 }
 
 /*
- * The name of the stage in the work tree, if it has one: the link `stage` holds it. It is made
- * up anew each time, so what is removed by that name is never something of the user's.
+ * The name of the stage in the work tree, if it has one: the link `stage` holds it. The name is
+ * random, so what is removed by it is never a file of the user.
  */
 static bool has_top_stage(const struct swap *swap, char name[static NAME_MAX])
 {
@@ -59,7 +59,9 @@ static bool has_top_stage(const struct swap *swap, char name[static NAME_MAX])
     return len > 0 && path_is_name(name);
 }
 
-/* Removes everything of ours. The lock goes last but for the directory that tells whose it is.
+/*
+ * Removes everything of ours. The lock is removed last, except the directory that proves that
+ * it is ours.
  */
 static int clean(struct swap *swap, struct carrel_error *err)
 {
@@ -73,8 +75,10 @@ static int clean(struct swap *swap, struct carrel_error *err)
     return r;
 }
 
-/* Once `done` is there: the index to come, if there is one, goes into its place. Only under our
- * lock: without it somebody else may have written a newer one. */
+/*
+ * Once `done` exists: renames the new index, if there is one, into place. Only under our lock:
+ * without it another process may have written a newer one.
+ */
 static int install_index(struct swap *swap, struct carrel_error *err)
 {
     if (has_index_lock(swap) && renameat(swap->dir, "index", swap->git_dir, "index") < 0 &&
@@ -121,7 +125,7 @@ void swap_free(struct swap *swap)
 {
     if (!swap)
         return;
-    /* What fails here stays with its journal: the next recovery says why. */
+    /* On failure the journal is kept: the next recovery reports why. */
     if (swap->dir >= 0 && (!swap->is_begun || undo(swap, NULL) == 0))
         (void)clean(swap, NULL);
     fd_close(swap->stage);
@@ -134,7 +138,7 @@ void swap_free(struct swap *swap)
     free(swap);
 }
 
-/* Closes without touching anything. */
+/* Closes without removing anything. */
 static void forget(struct swap *swap)
 {
     if (!swap)
@@ -167,7 +171,7 @@ static int hold(const struct repo *repo, struct swap **out, struct carrel_error 
     return 0;
 }
 
-/* Where new/ and old/ are: beside the journal unless that is another mount. */
+/* Opens the directory of new/ and old/: beside the journal unless that is on another mount. */
 static int open_stage(struct swap *swap)
 {
     char name[NAME_MAX];
@@ -178,7 +182,7 @@ static int open_stage(struct swap *swap)
     return fd < 0 ? fd : 0;
 }
 
-/* Whether HEAD is what the journal said it would be in the end. */
+/* Whether HEAD is the final commit that the journal names. */
 static bool is_at(const struct repo *repo, const char *commit)
 {
     char head[OID_MAX];
@@ -225,7 +229,7 @@ int swap_recover(const struct repo *repo, struct carrel_error *err)
                  : r;
 }
 
-/* Git's commands that change the index hold this lock for moments, an editor for long. */
+/* git's commands that change the index hold this lock for moments, an editor for long. */
 static int take_index_lock(struct swap *swap, struct carrel_error *err)
 {
     const struct timespec pause = { .tv_nsec = 10 * 1000 * 1000 };
@@ -243,7 +247,9 @@ static int take_index_lock(struct swap *swap, struct carrel_error *err)
     return 0;
 }
 
-/* The stage beside the journal, or in the work tree when only that is on its file system. */
+/*
+ * Creates the stage beside the journal, or in the work tree if only that is on its file system.
+ */
 static int make_stage(struct swap *swap, const struct repo *repo)
 {
     char name[NAME_MAX];
@@ -258,7 +264,7 @@ static int make_stage(struct swap *swap, const struct repo *repo)
             return -errno;
         if (mkdirat(swap->top, name, 0700) < 0) {
             r = -errno;
-            (void)unlinkat(swap->dir, "stage", 0); /* the name is somebody else's */
+            (void)unlinkat(swap->dir, "stage", 0); /* another process has the name */
             return r;
         }
         r = asprintf(&swap->new, "%s/%s/new", repo->top, name);
@@ -322,7 +328,7 @@ static bool is_unchanged(const struct stat *a, const struct stat *b)
            a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* What came out must be what was decided upon. */
+/* The file that was taken out must be the one that the plan has seen. */
 static int check_old(int dir, const char *name, const struct stat *was)
 {
     struct stat st;
@@ -347,7 +353,7 @@ static int take_out(struct swap *swap, const struct swap_item *item, size_t numb
     return check_old(swap->stage, old, &item->was);
 }
 
-/* File systems without RENAME_EXCHANGE: the old file gets a second name first. */
+/* For file systems without RENAME_EXCHANGE: the old file gets a second name first. */
 static int put_over(struct swap *swap, int from, int to, const char *name,
         const struct swap_item *item, size_t number)
 {
@@ -366,7 +372,7 @@ static int put_over(struct swap *swap, int from, int to, const char *name,
     return renameat(from, name, to, name) < 0 ? -errno : 0;
 }
 
-/* Where nothing was; an empty directory counts as nothing, as it does for git. */
+/* For a path without a file; an empty directory counts as none, as for git. */
 static int put_new(int from, int to, const char *name)
 {
     (void)unlinkat(to, name, AT_REMOVEDIR);
@@ -395,7 +401,7 @@ static int put_in(struct swap *swap, const struct swap_item *item, size_t number
                           : put_new(from, to, name);
 }
 
-/* Failures that mean: the tree is not as it was when this was decided. */
+/* Errors that mean that the tree has changed since the plan was made. */
 static bool is_stale(int code)
 {
     return code == -ESTALE || code == -EEXIST || code == -ENOENT || code == -ENOTDIR ||
@@ -403,9 +409,9 @@ static bool is_stale(int code)
 }
 
 /*
- * Before it goes in, so that a private file is readable to others at no moment. Where the group
- * cannot be kept (only root gives files away), the group that the file gets instead must not
- * have more than anybody.
+ * Set before the exchange, so that a private file is never readable by others. If the group
+ * cannot be kept (only root can set it), the group that the file gets instead must not have
+ * more rights than others.
  */
 static int keep_mode(int new, const struct swap_item *item)
 {
@@ -422,7 +428,8 @@ static int keep_mode(int new, const struct swap_item *item)
     if (st.st_gid != item->was.st_gid && fchown(fd, (uid_t)-1, item->was.st_gid) < 0)
         mode &= (mode & 0007) << 3 | 0707;
     if (st.st_uid != item->was.st_uid)
-        (void)fchown(fd, item->was.st_uid, (gid_t)-1); /* else the caller's, as git's are */
+        (void)fchown(fd, item->was.st_uid,
+                (gid_t)-1); /* else the caller's, as for files that git writes */
     return fchmod(fd, mode) < 0 ? -errno : 0;
 }
 

@@ -1,19 +1,19 @@
 /*
- * swap.h - a set of files in the user's work tree is exchanged, all of them or none.
+ * swap.h - exchanges a set of files in the user's work tree, all of them or none.
  *
- *   <git dir>/carrel-apply/           there only while it happens
- *       lock      a second name of index.lock: git's own commands wait or refuse meanwhile
- *       index     the index to come, if it is to change
- *       journal   what is being exchanged; then `done`, when only cleaning up is left
- *       new/ old/ files before they go in and after they came out (in a directory in
- *                 the work tree, named by the link `stage`, when the git dir is on another file
+ *   <git dir>/carrel-apply/           exists only during an exchange
+ *       lock      a second name of index.lock: git's own commands wait or fail meanwhile
+ *       index     the new index, if it changes
+ *       journal   what is being exchanged; then `done`, when only the cleanup is left
+ *       new/ old/ files before they are put in and after they were taken out (in a directory in
+ *                 the work tree, named by the link `stage`, if the git dir is on another file
  *                 system: only a rename is atomic)
  *
- * Every file is exchanged by one rename, so it always has its old or its new content, and what
- * comes out is looked at before it is thrown away: a file that somebody changed at the last
- * moment goes back, and everything else with it. A crash leaves the journal; whoever comes next
- * puts back what was exchanged, or cleans up if it was finished. Files that were edited after
- * the crash are left as they are.
+ * Every file is exchanged by one rename, so it always has its old or its new content. The file
+ * that was taken out is checked before it is removed: if it was changed at the last moment, it
+ * is put back, and everything else with it. A crash leaves the journal; the next call restores
+ * what was exchanged, or cleans up if the exchange was finished. Files that were edited after
+ * the crash are left unchanged.
  */
 #pragma once
 #include "git/repo.h"
@@ -27,15 +27,15 @@ struct swap {
     int dir;       /* SWAP_DIR */
     int stage;     /* has new/ and old/ */
     char *path;    /* of dir */
-    char *new;     /* path of new/: the caller puts files there, under their own paths */
-    char *index;   /* path of the index to come: the caller makes it, or not */
+    char *new;     /* path of new/: the caller puts files there, under their paths */
+    char *index;   /* path of the new index: optional, the caller creates it */
     bool is_begun; /* there is a journal */
 };
-/* What is not finished is undone. */
+/* Undoes an exchange that is not finished. */
 void swap_free(struct swap *swap);
 DEFINE_AUTO(struct swap *, swap_free)
 
-/* First recovers what a crash left. -EBUSY: another carrel, or git itself, is at work here. */
+/* First recovers from a crash. -EBUSY: another carrel, or git itself, is at work here. */
 int swap_open(const struct repo *repo, struct swap **out, struct carrel_error *err);
 
 enum swap_kind { SWAP_PUT, SWAP_REMOVE };
@@ -43,21 +43,26 @@ struct swap_item {
     const char *path;
     enum swap_kind kind;
     bool is_there;   /* the work tree has a file or link there ... */
-    struct stat was; /* ... that was this one when it was decided upon */
+    struct stat was; /* ... with this stat when the plan was made */
     bool keeps_mode; /* the new file gets `mode`, and the owner and group of the old one */
     mode_t mode;     /* permission bits */
 };
 
 /*
- * Exchanges them: `items` sorted by path. `commit`, or "" for none, is what HEAD will be when
- * the caller is through: that tells a recovery whether it came so far. -ESTALE: *culprit was
- * changed meanwhile or something is in its way. After any failure everything is as before.
+ * Exchanges them: `items` sorted by path. `commit`, or "" for none, is the HEAD after the
+ * caller has finished: a recovery checks it. -ESTALE: *culprit was changed meanwhile or is
+ * blocked. After any failure everything is restored.
  */
 int swap_exchange(struct swap *swap, const struct swap_item *items, size_t n,
         const char *commit, size_t *culprit, struct carrel_error *err);
 
-/* Puts the index into place if one was made, and cleans up: from here on it has happened. */
+/*
+ * Installs the new index, if there is one, and cleans up: from here on the exchange is final.
+ */
 int swap_finish(struct swap *swap, struct carrel_error *err);
 
-/* Returns 1 when something was put right, 0 when there was nothing. -EBUSY: it is going on. */
+/*
+ * Returns 1 if something was recovered, 0 if there was nothing. -EBUSY: an exchange is in
+ * progress.
+ */
 int swap_recover(const struct repo *repo, struct carrel_error *err);

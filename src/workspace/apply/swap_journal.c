@@ -1,6 +1,6 @@
 /*
  * swap_journal.c - "carrel-apply 1 <commit or ->" and then, for every file, a line of numbers
- * and its path, each of them ended by a NUL because a path may hold any other byte.
+ * and its path, each terminated by a NUL because a path may contain any other byte.
  */
 #include "workspace/apply/swap_journal.h"
 #include "base/buf.h"
@@ -26,7 +26,9 @@ void swap_journal_finish(struct swap_journal *journal)
     *journal = (struct swap_journal){ 0 };
 }
 
-/* `len` bytes of `path` name a removal, or (with a slash after them) something removed below.
+/*
+ * Whether `len` bytes of `path` are the path of a removal, or (is_below) of a directory in
+ * which something is removed.
  */
 static bool is_removed(
         const struct swap_item *items, size_t n, const char *path, size_t len, bool is_below)
@@ -200,7 +202,7 @@ static bool is_new(const struct swap_record *record, const struct stat *st)
                    record->modified_ns;
 }
 
-/* What was taken out, or covered by way of a second name, goes back under its own. */
+/* Renames the old file, which was taken out or has a second name, back to its path. */
 static int restore_old(
         const struct swap_record *record, int top, int stage, const char *old, unsigned flags)
 {
@@ -212,7 +214,7 @@ static int restore_old(
     return renameat2(stage, old, to, name, flags) < 0 ? -errno : 0;
 }
 
-/* The directories that hold the record's name in the tree and among what is new. */
+/* The parent directories of the record's path in the work tree and in new/. */
 static int open_parents(const struct swap_record *record, int top, int new, int *in_top,
         int *in_new, const char **name)
 {
@@ -223,8 +225,10 @@ static int open_parents(const struct swap_record *record, int top, int new, int 
     return *in_new < 0 ? *in_new : 0;
 }
 
-/* Takes out what was put where nothing was. Where it went in by a second name, it may still
- * have its first one, and a rename of one to the other does nothing. */
+/*
+ * Takes out a new file that replaced nothing. If it was put in by a link, it may still have its
+ * first name, and a rename from one name to the other does nothing.
+ */
 static int remove_new(const struct swap_record *record, int top, int new, bool is_staged)
 {
     const char *name;
@@ -261,9 +265,9 @@ static int undo_put(const struct swap_record *record, int top, int stage, const 
     bool is_staged = beneath_stat(new, record->path, &st) == 0 && is_new(record, &st);
     bool is_in = beneath_stat(top, record->path, &st) == 0 && is_new(record, &st);
 
-    if (!is_in) { /* it never went in, or somebody changed it since: theirs now */
+    if (!is_in) { /* it was not put in, or was changed since and belongs to the user now */
         if (is_staged && !record->is_there)
-            beneath_prune_parents(top, record->path); /* made for it, perhaps over a file */
+            beneath_prune_parents(top, record->path); /* created for it, perhaps over a file */
         return 0;
     }
     if (!record->is_there)
@@ -276,14 +280,14 @@ static int undo_put(const struct swap_record *record, int top, int stage, const 
 static int undo_removal(const struct swap_record *record, int top, int stage, const char *old)
 {
     if (faccessat(stage, old, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
-        return 0; /* it never came out */
+        return 0; /* it was not taken out */
     int r = restore_old(record, top, stage, old, RENAME_NOREPLACE);
     if (r == -EINVAL || r == -ENOSYS || r == -EOPNOTSUPP) {
         struct stat st;
         r = beneath_stat(top, record->path, &st) == 0 ? -EEXIST
                                                       : restore_old(record, top, stage, old, 0);
     }
-    /* Something else is there now: it is newer than what git has anyway. */
+    /* Another file has the path now: it is newer than what git has. */
     return r == -EEXIST || r == -ENOTDIR || r == -ELOOP ? 0 : r;
 }
 

@@ -50,7 +50,7 @@ static int apply(const struct repo *repo, enum apply_how how)
     return r;
 }
 
-/* The work that is killed; ids are found out before. */
+/* What the killed process runs; ids are resolved before. */
 struct killing {
     const struct repo *repo;
     enum apply_how how;
@@ -96,14 +96,14 @@ static void keep_copies(const struct repo *repo, enum apply_how how)
     SHELL("rm -r user; cp -a old user");
 }
 
-/* Every file is whole: what is there is as in old/ or as in new/, byte for byte. */
+/* Every file is whole: it equals the one in old/ or the one in new/, byte for byte. */
 static void check_whole(void)
 {
     SHELL("cd user; " SUMS " | LC_ALL=C sort | LC_ALL=C comm -13 ../sums - > ../broken;"
           "test ! -s ../broken || { cat ../broken; exit 1; }");
 }
 
-/* Nothing of ours is left. Returns "old" or "new", whichever the whole tree is. */
+/* No file of ours is left. Returns "old" or "new", according to the whole tree. */
 static const char *verdict(void)
 {
     return printed(
@@ -120,12 +120,12 @@ static void check_killed(enum apply_how how)
     struct killing killing = killing_of(repo, how);
     int n_old = 0;
     int n_new = 0;
-    int step = 8; /* before the journal and after it, steps are many and all alike */
+    int step = 8; /* before the journal and after it there are many similar steps */
 
     keep_copies(repo, how);
     for (int nth = 1; kill_before(applying, &killing, nth); nth += step) {
         if (step > 1 && n_new == 0 && access("user/.git/carrel-apply/journal", F_OK) == 0) {
-            nth -= step; /* back to where the interesting part begins */
+            nth -= step; /* back to the start of the interesting part */
             step = 1;
         }
         check_whole();
@@ -159,7 +159,7 @@ TEST(a_merge_killed_at_any_step_is_undone_or_finished)
     check_killed(APPLY_MERGE);
 }
 
-/* Kills an apply in the midst of the exchange: some directory of the result is there. */
+/* Kills an apply during the exchange: some directory of the result exists. */
 static void kill_in_the_middle(const struct repo *repo)
 {
     struct killing killing = killing_of(repo, APPLY_FILES);
@@ -253,7 +253,7 @@ TEST(two_at_a_time_are_refused)
     SHELL("cd user; git add a");
 }
 
-/* From here on renameat2 has no flags, as on a file system that knows none (NFS). */
+/* From here on renameat2 supports no flags, as on NFS. */
 static void forbid_rename_flags(void)
 {
     struct sock_filter code[] = {

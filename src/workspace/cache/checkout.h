@@ -5,15 +5,14 @@
  *       tree/      the files, and .git, a file that names PRIVATE_GIT_DIR     (a base), or
  *       layer/     the difference to the entry named in `below`               (a delta)
  *       git/       template of the private git dir, with an index that fits
- *       lease      flock: shared by who uses the entry, exclusive by who evicts it
  *       facts      "key value" lines, see struct checkout
  *       monitor    configuration of git for runs that have a monitor, see monitor.h
  *       gitlinks   paths of submodules, each ended by NUL; absent: none
  *       modules    "<name>\t<object directory>" lines; absent: none
  *       synced     everything reached the disk, see checkout_facts.h
  *
- * An entry is made under a temporary name and renamed into place when it is whole; nobody
- * changes it afterwards.
+ * <state>/checkouts is a store, see base/store.h. Only `synced` is added to an entry later. The
+ * modification time of an entry's directory is that of its last use.
  */
 #pragma once
 #include "git/repo.h"
@@ -45,15 +44,14 @@ struct checkout {
     char **module_objects; /* their object directories, to be bound read-only at
                               CHECKOUT_MODULE_OBJECTS/<n>; NULL at the end */
 };
-void checkout_free(struct checkout *checkout); /* releases the lease */
+void checkout_free(struct checkout *checkout);
 DEFINE_AUTO(struct checkout *, checkout_free)
 
-/* Finds a finished entry and takes its lease. -ENOENT: not in the cache. No process is started.
- */
+/* Finds and holds an entry. -ENOENT: not in the cache. No process is started. */
 int checkout_find(const char *state, const struct repo *repo, const char *commit,
         struct checkout **out, struct carrel_error *err);
 
-/* A half-made entry: only its maker knows it. */
+/* A half-made entry. */
 struct checkout_draft {
     char *path; /* temporary directory beside the entries, already with tree/ or layer/, git/ */
     char *commit;
@@ -91,8 +89,8 @@ int checkout_fill(const char *state, const struct repo *repo, const char *commit
 int checkout_publish(const char *state, const struct repo *repo, struct checkout_draft *draft,
         int index, struct checkout **out, struct carrel_error *err);
 
-/* Removes drafts without a maker, trash, and finished entries that nobody holds and no
- * workspace lies on: those older than `max_age_s` and the oldest ones above `max_bytes`.
- * Returns how many. 0 and UINT64_MAX: only drafts and trash. */
+/* Removes what crashes left, and entries that are not held and that no workspace needs: those
+ * not used for `max_age_s`, and the least recently used ones above `max_bytes`. Returns how
+ * many. 0 and UINT64_MAX: no entries. */
 int checkout_sweep(
         const char *state, uint64_t max_age_s, uint64_t max_bytes, struct carrel_error *err);

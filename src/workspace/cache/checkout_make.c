@@ -262,7 +262,8 @@ int checkout_fill(const char *state, const struct repo *repo, const char *commit
 
     if (!name_is_oid(commit))
         return err_set(err, -EINVAL, "check out: this is not the id of a commit");
-    /* The tree is the same whoever fills it, and a run under another id must be able to read.
+    /* The tree does not depend on the user that fills it, and a run under another id must be
+     * able to read.
      */
     mode_t old = umask(022);
     int r = fill_with_umask(state, repo, commit, &fill, out, err);

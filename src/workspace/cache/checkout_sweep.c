@@ -1,9 +1,9 @@
 /*
- * checkout_sweep.c - what may leave the cache.
+ * checkout_sweep.c - removes old entries from the cache.
  *
- * Nothing that somebody holds goes, nothing that a layer stands on, and nothing that a
- * workspace lies on, however old. An entry is renamed under its exclusive lease before it is
- * removed, so nobody finds it half gone.
+ * An entry stays, however old, while a process holds it, another entry lies on it, or a
+ * workspace needs it. A new layer or workspace holds what it lies on until it has its name, so
+ * the question is exact when it is asked with the entry locked.
  */
 #include "base/err.h"
 #include "base/fd.h"

@@ -81,7 +81,7 @@ TEST(an_entry_that_never_reached_the_disk_does_not_outlive_the_boot)
     checkout_free(make(commit));
     sh("sed -i 's/^boot .*/boot another/' state/checkouts/*/%s/facts", commit);
     CHECK_EQ(find(commit), -ENOENT);
-    checkout_free(make(commit)); /* moves the old one away */
+    checkout_free(make(commit)); /* removes the old one */
     CHECK_EQ(find(commit), 0);
 
     CHECK_EQ(checkout_sweep(state, 0, UINT64_MAX, &err), 1); /* the old one; syncs the new */

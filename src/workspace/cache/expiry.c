@@ -1,4 +1,4 @@
-/* expiry.c - noting the use of cached directories, and removing old ones. */
+/* expiry.c - recording the use of cached directories, and removing old ones. */
 #include "workspace/cache/expiry.h"
 #include "base/err.h"
 #include "base/fd.h"

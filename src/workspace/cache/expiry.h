@@ -1,13 +1,12 @@
 /*
- * expiry.h - what is made once for many workspaces, and goes when nobody used it for long.
+ * expiry.h - caches that many workspaces share, whose entries expire when they are not used.
  *
- *   <state>/layers/<key>/             what a setup line made
- *   <state>/cuts/<repo>/<commit>/     a commit without its history
- *   <state>/folders/<key>/.git/       snapshots of a folder without git
+ *   <state>/setups/<key>/                     what a setup command made
+ *   <state>/cuts/<repository>/<commit>/       a commit without its history
+ *   <state>/folders/<key>/                    snapshots of a folder without git
  *
- * Each is a directory whose time of change is that of its last use. Who uses it says so under a
- * shared flock on it; who removes it holds the lock alone, so that what is looked at is still
- * true when the name goes. What a workspace names stays, however old.
+ * Each is a store, see base/store.h. The modification time of an entry's directory is that of
+ * its last use. An entry that a workspace names does not expire.
  */
 #pragma once
 #include <stdint.h>
@@ -17,6 +16,8 @@ struct carrel_error;
 /* It is used now. -ENOENT: there is none (any more), make it. */
 int cached_use(int parent, const char *name);
 
-/* Removes what nobody used for `max_age_s` and no workspace names, and what crashes left of
- * it. Returns how many. */
+/*
+ * Removes what was not used for `max_age_s` and no workspace names, and what crashes left.
+ * Returns how many.
+ */
 int expiry_sweep(const char *state, uint64_t max_age_s, struct carrel_error *err);

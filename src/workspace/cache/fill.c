@@ -159,7 +159,7 @@ static int count_fresh(struct fill *fill, const char *name, int64_t now_s, struc
     return 0;
 }
 
-/* Until the running second is over; not for ever when somebody sets the clock back. */
+/* Until the running second is over; not for ever when the clock is set back. */
 static void wait_for_next_second(int64_t now_s)
 {
     for (int round = 0; round < 20 && coarse_second() <= now_s; round++) {

@@ -1,7 +1,7 @@
 /*
  * fill.h - making the content of a cache entry: a whole tree, or a layer over another entry.
  *
- * Who calls has locked the commit and made an empty draft directory; nobody else sees it.
+ * The caller has claimed the entry and made an empty draft.
  */
 #pragma once
 #include "base/buf.h"

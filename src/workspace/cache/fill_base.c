@@ -132,7 +132,7 @@ static int watch(
     if (n != (ssize_t)sizeof(*out))
         return -EIO;
     if (is_told && shown < listing->n &&
-            out->result == 0) /* whoever was told waits for the end */
+            out->result == 0) /* a process that was told waits for the end */
         fill->progress(listing->n, listing->n, fill->context);
     return 0;
 }
@@ -189,7 +189,7 @@ static void take_attributes(int tree, const struct listing *listing, struct conv
     }
 }
 
-/* The paths of submodules, for whoever walks what a run changed. */
+/* The paths of submodules, for the walk over what a run changed. */
 static int record_gitlinks(struct fill *fill, const struct listing *listing)
 {
     AUTO(buf_finish) struct buf paths = BUF_INIT(LISTING_MAX);
@@ -235,7 +235,7 @@ int fill_base(struct fill *fill, struct carrel_error *err)
     fill->facts.has_filters = conversion.has_filters;
     fill->facts.has_line_ends = conversion.has_line_ends;
     fill->facts.has_gitlinks = listing.gitlinks.len > 0;
-    /* After the checkout: git would take the tree for somebody's work tree otherwise. */
+    /* After the checkout: git would take the tree for a user's work tree otherwise. */
     r = newfile_write_text(tree, ".git", gitfile);
     if (r == 0)
         r = record_gitlinks(fill, &listing);

@@ -171,7 +171,7 @@ bool paths_have(const char *const *paths, size_t n, const char *path)
     return i < n && strcmp(paths[i], path) == 0;
 }
 
-/* "a/" sorts before all that is below a; "a-b" may stand between "a" and "a/". */
+/* "a/" sorts before everything below a; "a-b" may be between "a" and "a/". */
 static int compare_below(const char *path, const char *dir, size_t dir_len)
 {
     int order = strncmp(path, dir, dir_len);

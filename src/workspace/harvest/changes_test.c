@@ -1,8 +1,8 @@
 /*
- * changes_test.c - the list of changes of a real overlay says what git says.
+ * changes_test.c - the changes of a real overlay equal those that git sees.
  *
  * Random edits are made through a mounted overlay. Then the change list, applied to the base,
- * must give the very tree that `git add -A && git write-tree` gives in the merged view.
+ * must give the tree that `git add -A && git write-tree` gives in the merged view.
  */
 #include "base/err.h"
 #include "base/str.h"
@@ -86,7 +86,7 @@ static void edit_merged(const struct bench *bench, struct random *random, unsign
         edit(random, top);
 }
 
-/* Edits alone remove about as much as they add: a base must have something in it. */
+/* Edits alone remove about as much as they add, so the base is filled first. */
 static void grow_merged(const struct bench *bench, struct random *random)
 {
     AUTO(fd_close) int top = openat(bench->fd, "merged", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -120,7 +120,7 @@ static void commit_base(struct bench *bench)
     (void)snprintf(bench->base, sizeof(bench->base), "%s", commit.data);
 }
 
-/* A pristine tree; for odd seeds with a second layer on it, as a cached difference is kept. */
+/* A pristine tree; for odd seeds with a second layer on it, like a cached delta. */
 static void make_base(struct bench *bench, uint64_t seed)
 {
     struct random random = { seed * 0x9e3779b97f4a7c15U + 1 };
@@ -149,7 +149,7 @@ static void make_base(struct bench *bench, uint64_t seed)
     bench->lower[1] = bench->paths[0];
 }
 
-/* The tree that git makes of the merged view. */
+/* The tree that git writes from the merged view. */
 static void expected_tree(const struct bench *bench, struct buf *tree)
 {
     (void)unlinkat(bench->fd, "index", 0);
@@ -176,7 +176,7 @@ static void add_content(struct buf *stream, int upper, const struct change *chan
     buf_add_str(stream, "\n");
 }
 
-/* The tree that the list makes of the base. */
+/* The tree that results from the list applied to the base. */
 static void actual_tree(
         const struct bench *bench, int upper, const struct changes *changes, struct buf *tree)
 {
@@ -283,7 +283,7 @@ static void reopen_bench(struct bench *bench)
     CHECK(bench->fd >= 0);
 }
 
-/* In memory, which is quick, where the kernel lets a tmpfs have the attributes (since 6.6). */
+/* On a tmpfs, which is fast, if the kernel supports the attributes there (since 6.6). */
 static void open_bench(struct bench *bench)
 {
     bool has_tmpfs = mount("tmpfs", bench->dir, "tmpfs", 0, NULL) == 0;
@@ -355,7 +355,7 @@ static void test_way(enum way way)
     }
     open_bench(&bench);
     if (getenv("UPPER_TEST_SEQUENCES"))
-        (void)alarm(0); /* whoever asks for more has the time */
+        (void)alarm(0); /* no timeout for a longer run that was requested */
     try_all(&bench, number("UPPER_TEST_SEED", 1), number("UPPER_TEST_SEQUENCES", SEQUENCES));
     fd_close(bench.fd);
     (void)umount2(bench.dir, 0);

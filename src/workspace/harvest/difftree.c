@@ -1,4 +1,4 @@
-/* difftree.c - reading `git diff-tree -z --raw --numstat` as it comes. */
+/* difftree.c - parses the output of `git diff-tree -z --raw --numstat` as it is read. */
 #include "workspace/harvest/difftree.h"
 #include "base/err.h"
 #include "base/str.h"
@@ -9,17 +9,21 @@
 
 #define RECORD_MAX 65536
 
-/* git keeps all that differs, each path three times, before it prints the first: this is enough
+/*
+ * git holds all differences, each path three times, before it prints the first: this is enough
  * for as many as PATHS_MAX_BYTES and harvest_limits.max_paths allow, and for the lines of one
- * file below its threshold. */
+ * file below its threshold.
+ */
 #define MEMORY_MAX (UINT64_C(1) << 30)
 
-/* Records end with a NUL. ":<modes and ids> <status>" is followed by a record with the path;
- * "<added>\t<removed>\t<path>" stands alone and comes when all the others are over. */
+/*
+ * Records end with a NUL. ":<modes and ids> <status>" is followed by a record with the path;
+ * "<added>\t<removed>\t<path>" is a single record and follows all the others.
+ */
 struct reader {
     const struct difftree *difftree;
     struct buf record;
-    struct difftree_entry entry; /* when has_header: the next record is its path */
+    struct difftree_entry entry; /* if has_header: the next record is its path */
     bool has_header;
 };
 

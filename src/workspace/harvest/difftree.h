@@ -1,4 +1,4 @@
-/* difftree.h - the difference of two commits, path by path, as git diff-tree tells it. */
+/* difftree.h - the difference of two commits, path by path, from git diff-tree. */
 #pragma once
 #include "git/git.h"
 #include <stdbool.h>
@@ -19,8 +19,8 @@ struct difftree_lines {
 
 /*
  * Calls `each` for every path that differs, in git's order; then, if `lines` is not NULL,
- * `lines` for every one of them in the same order. What they return below 0 (with err set) ends
- * it. Renames are not looked for. -EBADMSG for a path of more than 64 KiB.
+ * `lines` for every one of them in the same order. A negative result (with err set) stops it.
+ * Renames are not detected. -EBADMSG for a path of more than 64 KiB.
  */
 struct difftree {
     const char *from, *to; /* object ids */

@@ -1,9 +1,9 @@
 /*
- * fast_import.c - a list of changes becomes a commit, without a checkout and without an index.
+ * fast_import.c - commits a list of changes, without a checkout and without an index.
  *
- * One git fast-import gets the base tree by its name and then the changes alone. It reads only
- * the trees on the way to them, so the size of the rest does not matter. It has no opinion on
- * names, though: what may stand in a tree is decided here.
+ * One git fast-import gets the base tree by its id and then only the changes. It reads only the
+ * trees on the paths to them, so the size of the rest does not matter. It does not check names,
+ * so they are checked here.
  */
 #include "base/err.h"
 #include "base/fd.h"
@@ -28,12 +28,12 @@
 #define TEXT_MAX (1 << 20)
 #define BRANCH "refs/heads/made" /* never written: the stream resets it before the end */
 
-/* The stream, made as git asks for it. */
+/* The input of fast-import, generated on demand. */
 struct stream {
     int upper;
     const struct changes *changes;
     size_t next;     /* change */
-    struct buf text; /* what comes before, between and after the contents */
+    struct buf text; /* the text before, between and after the contents */
     size_t text_at;
     int file; /* whose content is being sent; -1: none */
     uint64_t left;
@@ -52,9 +52,9 @@ DEFINE_AUTO(struct stream, stream_finish)
 #define QUOTED(path) str_escape((path), strlen(path), (char[200]){ 0 }, 200)
 
 /*
- * Opens what the walk found below `upper`. It may have been exchanged since, if the run's
- * processes were not all gone: no link is followed and no mount is entered, and what it is now
- * is asked of the descriptor.
+ * Opens what the walk found below `upper`. If processes of the run were still alive, it may
+ * have been replaced since: so no link is followed, no mount is entered, and its type is
+ * checked on the descriptor.
  */
 static int open_below(int upper, const char *path, uint64_t flags)
 {
@@ -133,7 +133,7 @@ static int add_change(
     return err_set(err, -EINVAL, "'%s' is a change of no known kind", QUOTED(change->path));
 }
 
-/* Asks for the trees of parent and commit, and for the commit's name. */
+/* Asks for the trees of parent and commit, and for the commit's id. */
 static void add_end(struct stream *stream)
 {
     buf_addf(&stream->text, "\nls %s \"\"\nls :1 \"\"\nget-mark :1\nreset " BRANCH "\n\ndone\n",
@@ -141,7 +141,7 @@ static void add_end(struct stream *stream)
     stream->is_over = true;
 }
 
-/* Makes more text, or starts a file. */
+/* Generates more text, or starts a file. */
 static int refill(struct stream *stream, struct carrel_error *err)
 {
     buf_clear(&stream->text);
@@ -210,7 +210,7 @@ static ssize_t next_bytes(void *context, char *data, size_t size, struct carrel_
     return (ssize_t)used;
 }
 
-/* Names must not end the line or the address before their time. */
+/* A name must not contain what ends the line or the address. */
 static void add_identity(struct buf *text, const char *name)
 {
     for (; *name; name++)
@@ -238,7 +238,9 @@ static int check_paths(const struct changes *changes, struct carrel_error *err)
 {
     for (size_t i = 0; i < changes->n; i++) {
         const struct change *change = &changes->items[i];
-        /* What base has may go, whatever it is called; an empty path would be everything. */
+        /*
+         * A path of base may be removed whatever its name; an empty path would mean everything.
+         */
         const char *why = change->kind != CHANGE_REMOVE ? treepath_why_not(change->path)
                           : change->path[0] == '\0'     ? "it is empty"
                                                         : NULL;
@@ -250,7 +252,7 @@ static int check_paths(const struct changes *changes, struct carrel_error *err)
     return 0;
 }
 
-/* Whether git might take one of the new paths for .gitmodules, on whatever system. */
+/* Whether git, on any system, might treat one of the new paths as .gitmodules. */
 static bool may_have_modules(const struct changes *changes)
 {
     for (size_t i = 0; i < changes->n; i++) {
@@ -294,8 +296,10 @@ static int import(const struct git *git, struct stream *stream, struct reply *ou
     io.context = stream;
     io.output = &output;
     io.max_memory_bytes = MAX_MEMORY_BYTES;
-    /* Always a pack: one file to sync and to publish. Deltas between unrelated files are not
-     * worth looking for. */
+    /*
+     * Always a pack: one file to sync and to publish. Deltas between unrelated files are not
+     * worth the search.
+     */
     int r = git_expect(git,
             GIT_ARGS(QUARANTINE_GIT, "-c", "fastimport.unpackLimit=0", "fast-import", "--quiet",
                     "--done", "--depth=0"),

@@ -1,4 +1,4 @@
-/* Changes become commits: the same trees that git itself would write. */
+/* Commits of changes have the same trees that git itself would write. */
 #include "git/git.h"
 #include "workspace/harvest_fixture.h"
 
@@ -13,7 +13,7 @@ static int upper = -1; /* where the run's files are */
 static char oid[OID_MAX];
 static char text[1024];
 
-/* A change list as a walk would give it. */
+/* A change list like that of a walk. */
 static struct change items[64];
 static struct changes list;
 
@@ -126,7 +126,7 @@ TEST(without_a_difference_the_parent_is_the_answer)
     begin("");
     CHECK_EQ(commit("x"), 0);
     CHECK_STR(oid, fx.base);
-    put("a", "a\n", 0644); /* merely copied up */
+    put("a", "a\n", 0644); /* only copied up */
     add(CHANGE_REMOVE, "never there");
     add(CHANGE_FILE, "a");
     CHECK_EQ(commit("x"), 0);
@@ -320,7 +320,7 @@ TEST(what_a_killed_harvest_left_is_in_nobodys_way)
     end();
 }
 
-/* Random edits, the same in a plain work tree and in a change list: the same tree. */
+/* Random edits, in a plain work tree and in a change list, give the same tree. */
 TEST(random_edits_give_the_tree_that_git_writes)
 {
     static const char *const dirs[] = { "", "dir/", "dir/deep/", "x/", "x/y/", "a/" };
@@ -338,7 +338,7 @@ TEST(random_edits_give_the_tree_that_git_writes)
                 fx.top, fx.base);
         open_upper();
         forget_changes();
-        for (int i = 0; i < 8; i++) { /* removals first, as a walk gives them */
+        for (int i = 0; i < 8; i++) { /* removals first, like a walk */
             (void)snprintf(path, sizeof(path), "%s%c", dirs[rand_r(&seed) % 4],
                     "abcd"[rand_r(&seed) % 4]);
             if (rand_r(&seed) % 3 == 0)

@@ -1,6 +1,6 @@
 /*
- * inspect.c - objects that are well-formed one by one may still be too many, or add up to what
- * the user's repository must not get.
+ * inspect.c - objects that are well-formed one by one may still be too many, or form a history
+ * that the user's repository must not get.
  */
 #include "workspace/harvest/inspect.h"
 #include "base/err.h"
@@ -41,7 +41,7 @@ int inspect_refused(int r, const char *what, struct carrel_error *err)
     return err_wrap(err, r, "%s", what);
 }
 
-/* "<id> commit <size>" for both, or it is no commit or not there. */
+/* Each line must be "<id> commit <size>"; else it is not a commit or does not exist. */
 static int check_commits(struct inspection *it, struct carrel_error *err)
 {
     AUTO(buf_finish) struct buf output = BUF_INIT(1024);
@@ -83,7 +83,7 @@ static int check_count(struct inspection *it, struct carrel_error *err)
     uint64_t n;
 
     if (it->limits->max_commits >= INT32_MAX)
-        return 0; /* more than git can count, and than anybody can make */
+        return 0; /* more than git can count */
     (void)snprintf(
             max_count, sizeof(max_count), "--max-count=%" PRIu64, it->limits->max_commits + 1);
     io.output = &output;
@@ -117,7 +117,7 @@ static int check_path(
                 "the paths that the run changed have more than %" PRIu64 " bytes",
                 it->limits->max_path_bytes);
     if (entry->status == 'D')
-        return 0; /* what the user has may have any name */
+        return 0; /* the user's own files may have any name */
     why = treepath_why_not(entry->path);
     if (!why && entry->new_mode == MODE_GITLINK && entry->old_mode != MODE_GITLINK &&
             !it->limits->allow_gitlinks)

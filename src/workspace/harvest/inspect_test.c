@@ -1,4 +1,4 @@
-/* Commits whose every object is well-formed, and that are refused all the same. */
+/* Commits that are refused although every object is well-formed. */
 #include "workspace/hostile_fixture.h"
 
 TEST(bytes_commits_and_paths_are_limited)
@@ -41,7 +41,7 @@ TEST(bytes_commits_and_paths_are_limited)
     CHECK_EQ(take_with(&fx, fits, tip, &limits), 0);
 }
 
-/* Ten levels of ten entries each: 600 bytes that stand for ten thousand million files. */
+/* Ten levels of ten entries each: 600 bytes that expand to ten thousand million files. */
 TEST(trees_that_multiply_meet_the_memory_limit)
 {
     AUTO(fixture_finish) struct fixture fx;
@@ -62,7 +62,7 @@ TEST(trees_that_multiply_meet_the_memory_limit)
     }
     write_commit(&fx, oid, fx.base, tip);
     buf_addf(&list, "%s\n", tip);
-    /* git lists them all before it prints the first: it is the memory that ends. */
+    /* git lists them all before it prints the first, so it reaches the memory limit. */
     limits.max_memory_bytes = 256 << 20;
     AUTO(fd_close) int pack = make_pack(&fx, list.data);
     CHECK_EQ(take_with(&fx, pack, tip, &limits), -EBADMSG);
@@ -90,7 +90,7 @@ TEST(a_tree_with_a_million_entries_is_taken_or_refused_by_the_limit)
     (void)snprintf(list, sizeof(list), "%s\n%s\n%s\n", tip, tree_oid, blob);
     AUTO(fd_close) int pack = make_pack(&fx, list);
     limits.timeout_ms = 60000;
-    CHECK_EQ(take_with(&fx, pack, tip, &limits), -EFBIG); /* base had three more, now gone */
+    CHECK_EQ(take_with(&fx, pack, tip, &limits), -EFBIG); /* base had three more, now removed */
     limits.max_paths = 1000003;
     AUTO(fd_close) int again = make_pack(&fx, list);
     CHECK_EQ(take_with(&fx, again, tip, &limits), 0);
@@ -149,8 +149,9 @@ TEST(a_tip_that_is_no_commit_is_refused)
 }
 
 /*
- * The repository may hold commits that are not whole: what nothing refers to is collected piece
- * by piece. The run can name one without sending anything, so the pack alone does not tell.
+ * The repository may have incomplete commits, because unreferenced objects are collected piece
+ * by piece. The run can name such a commit without sending anything, so checking the pack is
+ * not enough.
  */
 TEST(a_tip_that_leads_to_what_nobody_has_is_refused)
 {

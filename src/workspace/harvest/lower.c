@@ -1,4 +1,4 @@
-/* lower.c - lookups in the layers of a pristine tree. They are ours and nobody changes them. */
+/* lower.c - lookups in the layers of a pristine tree. They are ours and never change. */
 #include "workspace/harvest/lower.h"
 #include "base/err.h"
 #include "base/fd.h"
@@ -46,7 +46,7 @@ struct lower_entry lower_root(const struct lower *lower)
     return (struct lower_entry){ .kind = LOWER_DIR, .layers = all };
 }
 
-/* A committed link must not lead us out of the layer, so the kernel keeps us inside. */
+/* A committed link must not lead out of the layer, so the kernel enforces RESOLVE_BENEATH. */
 static int open_in(int layer, const char *path, uint64_t flags)
 {
     const struct open_how how = {
@@ -66,7 +66,7 @@ static int fail(struct carrel_error *err, int r, const char *path)
             str_escape(path, strlen(path), shown, sizeof(shown)));
 }
 
-/* 1: the directory hides what other layers have below it. */
+/* 1: the directory is opaque: it hides what other layers have below it. */
 static int is_opaque(int layer, const char *path)
 {
     AUTO(fd_close) int fd = open_in(layer, path, O_RDONLY | O_DIRECTORY);
@@ -78,8 +78,8 @@ static int is_opaque(int layer, const char *path)
 }
 
 /*
- * Looks at `path` in layer `i`. Returns 1 when it is there. The parent is a directory in that
- * layer, not a link: only the last name is new.
+ * Looks up `path` in layer `i`. Returns 1 if it exists. The parent is a directory in that
+ * layer, not a link: only the last component is new.
  */
 static int look(const struct lower *lower, const struct lower_entry *parent, unsigned i,
         const char *path, struct stat *st, struct carrel_error *err)
@@ -111,7 +111,7 @@ int lower_find(const struct lower *lower, const struct lower_entry *parent, cons
         found.kind = LOWER_DIR;
         found.layers |= UINT64_C(1) << i;
         if (parent->layers >> i == 1)
-            break; /* nothing is below that could be hidden */
+            break; /* nothing below it that could be hidden */
         r = is_opaque(lower->layers[i], path);
         if (r < 0)
             return fail(err, r, path);

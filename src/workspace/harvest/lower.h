@@ -1,8 +1,8 @@
 /*
- * lower.h - what the base of a workspace has at a path, asked of its pristine layers.
+ * lower.h - looks up paths in the pristine layers of a workspace's base.
  *
- * The layers are stacked as an overlay stacks them: in an upper one a whiteout hides what is
- * below, and an opaque directory hides the one below it. Nothing is read but what is asked for.
+ * The layers are stacked like those of an overlay: a whiteout hides what is below it, and an
+ * opaque directory hides the one below it. Only the requested entries are read.
  */
 #pragma once
 #include <stddef.h>
@@ -31,22 +31,24 @@ void lower_close(struct lower *lower);
 /* The root of the base. */
 struct lower_entry lower_root(const struct lower *lower);
 
-/* What is at `path`, whose parent directory is `parent`: ask from the root downward. */
+/* The entry at `path`, whose parent directory is `parent`: start at the root. */
 int lower_find(const struct lower *lower, const struct lower_entry *parent, const char *path,
         struct lower_entry *out, struct carrel_error *err);
 
 /*
- * What is at `path`, asked from the root downward by lower_find(): a link on the way is not
- * followed, and what a layer hides is not there. Returns an enum lower_kind; LOWER_NONE is 0.
+ * The entry at `path`, found from the root downward with lower_find(): links are not followed,
+ * and hidden entries do not exist. Returns an enum lower_kind; LOWER_NONE is 0.
  */
 int lower_has(const struct lower *lower, const char *path, struct carrel_error *err);
 
-/* Opens the regular file at `path`, whose parent directory is `parent`. -ENOENT when there is
- * none or it is something else. */
+/*
+ * Opens the regular file at `path`, whose parent directory is `parent`. -ENOENT if there is
+ * none or it is something else.
+ */
 int lower_open_file(const struct lower *lower, const struct lower_entry *parent,
         const char *path, struct carrel_error *err);
 
-/* A character device 0/0: how an overlay marks what is removed. */
+/* A character device 0/0: an overlay's mark of a removed entry. */
 static inline int lower_is_whiteout(const struct stat *st)
 {
     return S_ISCHR(st->st_mode) && st->st_rdev == 0;

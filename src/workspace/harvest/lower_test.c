@@ -95,7 +95,7 @@ TEST(files_links_and_directories_of_every_layer_are_there)
     drop_place(&place);
 }
 
-/* A commit may hold a link to anywhere; what lies there is not in the base. */
+/* A commit may have a link to any path; its target is not part of the base. */
 TEST(a_link_on_the_way_is_not_followed)
 {
     struct place place;

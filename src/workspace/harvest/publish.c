@@ -1,14 +1,15 @@
 /*
- * publish.c - a harvest becomes part of the user's repository: objects first, then one ref.
+ * publish.c - adds a harvest to the user's repository: objects first, then one ref.
  *
- * In this order a kill at any point leaves at most objects that nothing refers to, which git
- * collects some day, and a second attempt finishes: files that are there already are left, a
- * branch that already is where it should be is done.
+ * In this order a kill at any point leaves at most unreferenced objects, which git collects
+ * eventually, and a second attempt finishes: existing files are kept, and a branch that is
+ * already at the tip is done.
  *
- * A `git gc` of the user's may run all the time. Whatever no branch holds when it begins it
- * removes some time later, loose objects above all. So everything comes as one pack, which has
- * a .keep file until the branch holds it: also what lies in the repository and may be held by
- * nobody. And the quarantine keeps its own: the run's work is there, come what may.
+ * A `git gc` of the user may run at any time. It removes what no branch reached when it began,
+ * loose objects above all. So everything is added as one pack, which has a .keep file until the
+ * branch reaches it, including objects of the repository that no ref may reach. Nothing
+ * else is added: another harvest would find it there, not store it again, and lose it to the
+ * next gc. And the quarantine keeps its copy: the run's work is never lost.
  */
 #include "base/err.h"
 #include "base/fd.h"
@@ -50,7 +51,7 @@ static int move_branch(const struct repo *repo, const char *branch, const char *
 
 #define NOTE_MAX 512
 
-/* One line that tells our .keep files from those of others. */
+/* One line that distinguishes our .keep files from those of others. */
 static void make_note(const char *branch, char note[static NOTE_MAX])
 {
     (void)snprintf(note, NOTE_MAX, "carrel publishes %s\n", branch);

@@ -6,7 +6,7 @@
 
 #define BRANCH "refs/heads/task-T-run-R"
 
-/* The run committed; its objects are in the quarantine; its branch stands at base. */
+/* The run committed; its objects are in the quarantine; its branch is at base. */
 static void harvest(struct fixture *fx, char tip[static OID_MAX])
 {
     const struct harvest_limits limits = HARVEST_LIMITS_INIT;
@@ -143,7 +143,7 @@ TEST(a_harvest_that_lost_an_object_is_not_published)
     CHECK_STR(text, fx.base);
 }
 
-/* What a run refers to may be an object that only lay about in the user's repository. */
+/* A run's commit may depend on an unreferenced object of the user's repository. */
 TEST(a_harvest_that_leaned_on_what_was_collected_since_is_not_published)
 {
     AUTO(fixture_finish) struct fixture fx;
@@ -194,7 +194,7 @@ static void write_map(const char *path, const char *text)
         _exit(77);
 }
 
-/* Between two file systems there are no links. */
+/* Between two file systems there are no hard links. */
 static void publish_across(struct fixture *fx, char *tip)
 {
     char uids[64];
@@ -233,7 +233,7 @@ TEST(another_file_system_gets_copies)
     check_published(&fx, tip);
 }
 
-/* Lets the child make `n` system calls and stops it at the next. False: it ended before. */
+/* Lets the child make `n` system calls and stops it at the next. False: it exited before. */
 static bool stop_at_call(pid_t pid, int n)
 {
     int status;
@@ -280,7 +280,7 @@ static void save(const struct fixture *fx)
     sh(NULL, 0, "cd %s && cp -a quarantine saved && cp -a repo/.git/objects before", fx->top);
 }
 
-/* As it was when it was saved: nothing is published. */
+/* Restores the saved state: nothing is published. */
 static void restore(const struct fixture *fx)
 {
     sh(NULL, 0,
@@ -308,7 +308,7 @@ TEST(after_a_kill_at_any_call_the_next_attempt_finishes)
     }
 }
 
-/* Half of them loose, as a commit of ours is, and one of them in the repository already. */
+/* Half of them loose, like those of a commit of ours, and one in the repository already. */
 static void make_loose(struct fixture *fx, char tip[static OID_MAX])
 {
     sh(tip, OID_MAX,

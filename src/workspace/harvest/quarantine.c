@@ -55,7 +55,7 @@ static int write_file(int dir, const char *name, const char *text, size_t len)
     return fd < 0 ? -errno : fd_write_all(fd, text, len);
 }
 
-/* The least that git takes for a repository. */
+/* The minimum that git accepts as a repository. */
 static int fill(int scratch, const struct repo *repo, const char *dir)
 {
     static const char *const dirs[] = { "refs", "objects", "objects/info", "objects/pack" };
@@ -102,7 +102,7 @@ int quarantine_begin(const struct repo *repo, const char *dir, struct quarantine
     int r = tree_remove(fd, SCRATCH, err);
     if (r < 0)
         return r;
-    made.dir = fd_steal(&fd); /* from here on the destructor removes what there is */
+    made.dir = fd_steal(&fd); /* from here on the destructor cleans up */
     made.git_dir = join(dir, "/" SCRATCH);
     made.objects = join(dir, "/" SCRATCH "/objects");
     if (!made.git_dir || !made.objects)
@@ -141,8 +141,8 @@ static int as_not_whole(int r, struct carrel_error *err)
 }
 
 /*
- * Packing for nobody reads each object once. `git rev-list --objects` would do, but it first
- * walks the whole tree of base: six times as long at 50,000 files.
+ * pack-objects with its output dropped reads each object once. `git rev-list --objects` would
+ * do, but it first walks the whole tree of base: six times as long at 50,000 files.
  */
 int quarantine_check_whole(const struct git *git, const char *tip, const char *base,
         const struct git_io *limits, struct carrel_error *err)

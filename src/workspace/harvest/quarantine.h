@@ -1,10 +1,10 @@
 /*
- * quarantine.h - where the objects of a harvest wait, and a repository to work on them in.
+ * quarantine.h - the object directory of a harvest, and a scratch repository to check it in.
  *
- * Work happens in <dir>/scratch, a bare repository that borrows objects from the quarantine and
- * from the user's repository. git leaves crash reports and half-written packs where it works,
- * and it obeys the configuration it finds there: here neither is the user's. Only what passed
- * every check is kept, that is, gets from the scratch repository into the quarantine.
+ * Work happens in <dir>/scratch, a bare repository whose alternates are the quarantine and the
+ * user's repository. git leaves crash reports and half-written packs where it works, and uses
+ * the configuration there: in the scratch neither is the user's. Only objects that passed every
+ * check are moved from the scratch repository into the quarantine.
  */
 #pragma once
 #include "base/auto.h"
@@ -19,7 +19,7 @@ struct quarantine {
     int dir;       /* the quarantine itself, open */
 };
 
-/* Makes the scratch repository; one that a killed process left is removed before. */
+/* Creates the scratch repository; one that a killed process left is removed first. */
 int quarantine_begin(const struct repo *repo, const char *dir, struct quarantine *out,
         struct carrel_error *err);
 
@@ -27,8 +27,8 @@ int quarantine_begin(const struct repo *repo, const char *dir, struct quarantine
 int quarantine_keep(const struct quarantine *quarantine, struct carrel_error *err);
 
 /*
- * Whether everything that `tip` reaches and `base` does not is there, in time proportional to
- * that: -EBADMSG if not, or if it is such that git cannot read it within `limits`.
+ * Whether everything that `tip` reaches and `base` does not exists, in time proportional to
+ * that: -EBADMSG if not, or if git cannot read it within `limits`.
  */
 int quarantine_check_whole(const struct git *git, const char *tip, const char *base,
         const struct git_io *limits, struct carrel_error *err);
@@ -45,6 +45,6 @@ DEFINE_AUTO(struct quarantine, quarantine_finish)
 /*
  * Options for git processes that read what a run made. Files above the threshold count as
  * binary and are never held in memory whole. What git writes here is not synced: a harvest can
- * be done again, and publishing syncs.
+ * be repeated, and publishing syncs.
  */
 #define QUARANTINE_GIT "-c", "core.bigFileThreshold=32m", "-c", "core.fsync=none"

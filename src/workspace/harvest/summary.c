@@ -1,4 +1,4 @@
-/* summary.c - what lies between two commits, counted and sorted out for a reviewer. */
+/* summary.c - the difference between two commits, counted and classified for a reviewer. */
 #include "base/err.h"
 #include "base/str.h"
 #include "git/name.h"
@@ -94,7 +94,7 @@ static int add_lines(
     return 0;
 }
 
-/* "<only in base>\t<only in tip>": base is among the former unless tip descends from it. */
+/* "<only in base>\t<only in tip>": if tip descends from base, the first is 0. */
 static int count_commits(const struct git *git, const char *base, const char *tip,
         const struct harvest_limits *limits, struct harvest_summary *summary,
         struct carrel_error *err)

@@ -15,7 +15,7 @@ static void end(void)
     fixture_finish(fx);
 }
 
-/* What the run's branch holds, put into the quarantine by hand. */
+/* Copies the run's branch into the quarantine. */
 static void bring(void)
 {
     sh(tip, sizeof(tip), "git --git-dir=%s rev-parse main", fx.run_git);

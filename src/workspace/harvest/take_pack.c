@@ -1,12 +1,12 @@
 /*
- * take_pack.c - objects that a run's own git packed are looked at before anything trusts them.
+ * take_pack.c - checks the objects that a run's own git packed.
  *
  * The run chose every byte of the stream and the name of the tip. git index-pack computes each
- * object's name from its content, so none can pose as another; with --strict it also refuses
- * what fsck refuses (names that mean .git, links up, malformed objects and .gitmodules) and any
- * link to an object that is nowhere. What remains is bounds: a few bytes of deltas can stand
- * for terabytes, and a few trees for more paths than atoms. So every process has its memory,
- * its files and its time limited, and we stop reading as soon as a limit is passed.
+ * object's id from its content, so no object can pose as another; with --strict it also refuses
+ * what fsck refuses (names equivalent to .git, links up, malformed objects and .gitmodules) and
+ * any link to a missing object. What remains is size: a few bytes of deltas can expand to
+ * terabytes, and a few trees to any number of paths. So memory, files and time of every process
+ * are limited, and we stop reading as soon as a limit is exceeded.
  */
 #include "base/err.h"
 #include "base/str.h"
@@ -19,7 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* --fix-thin appends the repository's own objects that deltas build on. */
+/* --fix-thin appends the repository's own objects that are bases of deltas. */
 #define FILE_FACTOR 2
 #define FILE_EXTRA_BYTES (UINT64_C(64) << 20)
 

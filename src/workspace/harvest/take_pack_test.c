@@ -1,4 +1,4 @@
-/* Packs that a run may send: a few good ones, and what must never get in. */
+/* Packs that a run may send: a few good ones, and those that must be refused. */
 #include "workspace/hostile_fixture.h"
 
 TEST(a_thin_pack_of_a_runs_commits_is_taken)
@@ -137,7 +137,7 @@ TEST(malformed_trees_are_refused)
             add_entry(&tree, "100644", "a.b", blob);
             add_entry(&tree, "40000", "a", fx.tree);
             break;
-        case 3: /* cut in the middle of a name */
+        case 3: /* truncated in the middle of a name */
             buf_add_str(&tree.buf, "100644 abc");
             break;
         case 4: /* a mode with a zero before it */
@@ -217,7 +217,7 @@ TEST(a_pack_with_an_object_missing_is_refused)
     CHECK_EQ(take(&fx, no_tree, tip), -EBADMSG);
 }
 
-/* The run's git reads a loose object by its name alone. Ours does not. */
+/* The run's git trusts the name of a loose object. Ours does not. */
 TEST(content_under_another_objects_name_is_refused)
 {
     AUTO(fixture_finish) struct fixture fx;

@@ -1,13 +1,13 @@
 /*
- * upper.c - walks an upper directory and says what git would see as changed.
+ * upper.c - walks an upper directory and lists what git would see as changed.
  *
  * The attacker is the run: it chose the names, the depth, the types, the modes and the ignore
  * rules. So directories wait in a list and are opened one at a time by their path below the
- * root, with the kernel keeping us beneath it and away from links; depth costs neither stack
- * nor descriptors. Only regular files and directories are ever opened, and every mark of the
- * overlay that is not known to be harmless ends the walk.
+ * root, with RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS enforced by the kernel; depth costs
+ * neither stack nor descriptors. Only regular files and directories are ever opened, and every
+ * mark of the overlay that is not known to be harmless stops the walk.
  *
- * What base has is asked of the lower layers, name by name, only where the upper has something.
+ * The lower layers are asked about a name only if the upper has it.
  */
 #include "workspace/harvest/upper.h"
 #include "base/err.h"
@@ -28,17 +28,17 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Ignored files are no changes, but a directory full of them must not keep us for ever. */
+/* Ignored files are not changes, but a directory full of them must not take unbounded time. */
 #define MAX_IGNORED UINT64_C(20000000)
 #define BLOCK_BYTES 65536
 
-/* A directory that is still to be looked at. */
+/* A directory that was not visited yet. */
 struct place {
     char *path; /* "" for the root */
     unsigned depth;
     struct lower_entry base;
-    bool is_base_gone; /* an ancestor's removal is listed already and covers all of this */
-    bool is_ignored;   /* it or an ancestor: only tracked files count in here */
+    bool is_base_gone; /* the removal of an ancestor is listed already and covers this */
+    bool is_ignored;   /* it or an ancestor: only tracked files count in it */
 };
 
 struct walk {
@@ -52,13 +52,13 @@ struct walk {
     size_t n_places;
     size_t places_room;
     uint64_t n_seen;
-    bool *has_tracked; /* for each of base->tracked: it is still there */
+    bool *has_tracked; /* for each of base->tracked: it still exists */
     char *block;
     struct change_list list;
     struct carrel_error *err;
 };
 
-/* An entry of the upper and what is known of it. */
+/* An entry of the upper and what is known about it. */
 struct entry {
     const struct place *in;
     int dir;
@@ -116,7 +116,7 @@ static int add_oddity(struct walk *walk, const char *path, enum oddity_kind kind
     return changes_add_oddity(&walk->list, path, kind, walk->err);
 }
 
-/* 1: git would not look at this path unless it is tracked. */
+/* 1: git ignores this path unless it is tracked. */
 static int is_ignored(struct walk *walk, const struct entry *entry)
 {
     if (entry->in->is_ignored ||
@@ -132,7 +132,7 @@ static int is_ignored(struct walk *walk, const struct entry *entry)
     return matches;
 }
 
-/* What base had at this place goes, unless that is said already. */
+/* Lists the removal of what base had at this path, unless that is listed already. */
 static int remove_base(struct walk *walk, const struct entry *entry)
 {
     if (entry->in->is_base_gone)
@@ -152,7 +152,7 @@ static int open_beneath(int dir, const char *path, uint64_t flags)
     return fd < 0 ? -errno : fd;
 }
 
-/* Errors that can only mean: this is not any more what it was when we looked. */
+/* Errors that can only mean that the entry changed since we looked. */
 static int stale(int r)
 {
     switch (r) {
@@ -160,7 +160,7 @@ static int stale(int r)
     case -ELOOP:
     case -ENOTDIR:
     case -ENXIO:
-    case -EXDEV: /* moved out of the root as it was opened; or a mount, which is never ours */
+    case -EXDEV: /* moved out of the root meanwhile; or a mount, which is never ours */
     case -EAGAIN:
         return -ESTALE;
     default:
@@ -196,7 +196,7 @@ static int add_regular(struct walk *walk, const struct entry *entry)
         return fail(walk, -ESTALE, "open", entry->path);
     int r = overlay_marks(fd, &mark);
     if (r == 0 && mark != OVERLAY_PLAIN)
-        r = -EUCLEAN; /* no file is opaque */
+        r = -EUCLEAN; /* a file cannot be opaque */
     if (r < 0)
         return fail(walk, r, "read the attributes of", entry->path);
     r = add_change(walk, entry->path, st.st_mode & S_IXUSR ? CHANGE_EXECUTABLE : CHANGE_FILE,
@@ -211,7 +211,7 @@ static void note_attributes(struct walk *walk, const struct entry *entry, bool i
         walk->list.all.has_attributes = true;
 }
 
-/* A file or a link. In the place of a directory it is new to git, which may ignore it. */
+/* A file or a link. If it replaces a directory, it is new to git, which may ignore it. */
 static int take_file(struct walk *walk, const struct entry *entry)
 {
     int r = 0;
@@ -246,7 +246,7 @@ static int take_whiteout(struct walk *walk, const struct entry *entry)
     bool has_base = entry->base.kind != LOWER_NONE || entry->is_tracked ||
                     paths_have_below(walk->base->tracked, walk->base->n_tracked, entry->path);
     if (!has_base)
-        return 0; /* of a setup layer, or a trace of something that came and went */
+        return 0; /* of a setup layer, or the whiteout of a file that was created and removed */
     note_attributes(walk, entry, true);
     return remove_base(walk, entry);
 }
@@ -263,7 +263,7 @@ static bool is_dots(const char *name)
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* The content of a submodule is another repository's; ours has one line for it, which stays. */
+/* The content of a submodule belongs to another repository; our tree keeps its one entry. */
 static int take_submodule(struct walk *walk, const struct entry *entry)
 {
     AUTO(fd_close) int fd = open_beneath(entry->dir, entry->name, O_DIRECTORY);
@@ -278,7 +278,7 @@ static int take_submodule(struct walk *walk, const struct entry *entry)
             ;
     }
     if (dir && !item)
-        return 0; /* empty: merely copied up */
+        return 0; /* empty: only copied up */
     return add_oddity(walk, entry->path, ODDITY_GITLINK);
 }
 
@@ -420,14 +420,14 @@ static int read_rules(struct walk *walk, const struct place *place, int dir)
     return push_rules(walk, place->path, text, (size_t)n);
 }
 
-/* An opaque directory begins anew: whatever base has there is gone. */
+/* An opaque directory starts empty: everything that base has there is removed. */
 static int read_marks(struct walk *walk, struct place *place, int dir)
 {
     enum overlay_mark mark;
     int r = overlay_marks(dir, &mark);
 
     if (r == 0 && mark == OVERLAY_OPAQUE && place->depth == 0)
-        r = -EUCLEAN; /* the root is never made anew */
+        r = -EUCLEAN; /* the root is never opaque */
     if (r < 0)
         return fail(walk, r, "read the attributes of", place->path);
     if (mark != OVERLAY_OPAQUE || place->is_base_gone)
@@ -475,7 +475,9 @@ static int visit(struct walk *walk, struct place *place)
     }
 }
 
-/* What the run itself made tracked and then deleted left no trace in the upper. */
+/*
+ * A path that the run's commits made tracked and that was deleted leaves no trace in the upper.
+ */
 static int remove_tracked(struct walk *walk)
 {
     for (size_t i = 0; i < walk->base->n_tracked; i++) {
@@ -484,7 +486,7 @@ static int remove_tracked(struct walk *walk)
         if (walk->has_tracked[i])
             continue;
         int r = lower_has(&walk->lower, path, walk->err);
-        if (r == LOWER_FILE) /* the walk has seen what became of it */
+        if (r == LOWER_FILE) /* the walk has handled it */
             continue;
         if (r >= 0)
             r = add_change(walk, path, CHANGE_REMOVE, 0);

@@ -1,8 +1,8 @@
 /*
- * upper.h - the upper directory of an overlay is the list of what a run changed.
+ * upper.h - lists what a run changed, from the upper directory of an overlay.
  *
- * The run's processes are gone or frozen. Everything below `upper` is untrusted: no link is
- * followed, nothing is opened but regular files, directories and links, depth and number are
+ * The run's processes have exited or are frozen. Everything below `upper` is untrusted: no link
+ * is followed, only regular files, directories and links are opened, depth and number are
  * bounded, names are bytes.
  */
 #pragma once
@@ -27,13 +27,13 @@ struct change {
     uint64_t size;
 };
 
-/* Things a reviewer must know that are not changes. */
+/* Findings that a reviewer must know and that are not changes. */
 enum oddity_kind {
-    ODDITY_REPOSITORY, /* a .git (or what some machine takes for it) below the root: this
-                          entry is not entered and not added; what lies beside it is */
+    ODDITY_REPOSITORY, /* a .git (or what another system treats as one) below the root: this
+                          entry is neither entered nor added; its siblings are */
     ODDITY_SPECIAL,    /* fifo, socket, device; what base had there is removed */
     ODDITY_GITLINK,    /* a change inside a submodule; its entry in the tree stays */
-    ODDITY_UNREADABLE, /* mode 000 or the like that could not be opened; base's content stays */
+    ODDITY_UNREADABLE, /* it could not be opened (mode 000, say); base's content stays */
 };
 struct oddity {
     char *path;
@@ -55,16 +55,16 @@ struct changes {
 void changes_finish(struct changes *changes);
 
 /*
- * All paths together, of changes and of what else is listed of a run. A name is nearly free for
- * a run (a hard link), and below deep directories each is 4 KB for us and three times that for
- * git: without it a few megabytes of disk would take gigabytes of memory here.
+ * Of all paths together, of changes and other lists. A name costs a run almost nothing (a hard
+ * link), and below deep directories each takes 4 KB here and three times that in git: without a
+ * limit a few megabytes of disk would take gigabytes of memory here.
  */
 #define PATHS_MAX_BYTES (UINT64_C(128) << 20)
 
 struct upper_limits {
     uint64_t max_changes;    /* -E2BIG above it; oddities count */
     uint64_t max_bytes;      /* -EFBIG */
-    uint64_t max_path_bytes; /* -EFBIG; directories that wait to be looked at count */
+    uint64_t max_path_bytes; /* -EFBIG; directories that were not visited yet count */
     unsigned max_depth;      /* -ELOOP, also for a path that is longer than PATH_MAX */
 };
 #define UPPER_LIMITS_INIT                                                                      \
@@ -74,21 +74,18 @@ struct upper_limits {
     }
 
 /*
- * Walks `upper`, in time proportional to what is in it.
- *   lower:   directories of the pristine tree, topmost first, NULL-terminated (checkout.lower):
- *            what is there is tracked, also when an ignore rule matches it. A layer may hold
- *            whiteouts (char 0/0) and opaque directories; they count.
- *   exclude: text of info/exclude (may be empty)
- *   tracked: sorted paths that are tracked besides (added by the run's own commits), may be
- *            NULL; those that are nowhere any more are removals
- *   carried: sorted paths that are not part of the result unless tracked, whatever the ignore
- *            rules say, may be NULL
- *   gitlinks:sorted paths of submodules, may be NULL
- * The root's own ".git" is ours and skipped. Ignore rules are those the run would see: of
- * `upper`, where it has none of `lower`. An overlay attribute (trusted. or user.) that changes
- * what a file is (redirect, metacopy, whiteout, anything new) is refused with -EUCLEAN: we
- * never create them. -ESTALE: something was changed while we looked. -E2BIG as well when the
- * ignore rules take too much work, -EFBIG when they are too large.
+ * Walks `upper`, in time proportional to its content. | lower: directories of the pristine
+ * tree, topmost first, NULL-terminated (checkout.lower): | their files are tracked, also if an
+ * ignore rule matches. A layer may have | whiteouts (char 0/0) and opaque directories; they
+ * count. | exclude: text of info/exclude (may be empty) | tracked: sorted paths that are
+ * tracked besides (added by the run's own commits), may be | NULL; those that no longer exist
+ * are removals | carried: sorted paths that are not part of the result unless tracked, whatever
+ * the ignore | rules say, may be NULL | gitlinks:sorted paths of submodules, may be NULL |The
+ * root's own ".git" is ours and skipped. Ignore rules are those the run would see: of |`upper`,
+ * or if it has none, of `lower`. An overlay attribute (trusted. or user.) that changes |what a
+ * file is (redirect, metacopy, whiteout, anything new) is refused with -EUCLEAN: we |never
+ * create them. -ESTALE: something changed during the walk. -E2BIG also if the ignore |rules
+ * take too much work, -EFBIG if they are too large.
  */
 struct upper_base {
     const char *const *lower;
@@ -107,9 +104,9 @@ int upper_walk(int upper, const struct upper_base *base, const struct upper_limi
 /*
  * Bytes and inodes below `upper`, as the host pays for them (st_blocks; a file with many names
  * once). Follows nothing, goes to any depth with a few dozen descriptors. May be asked while
- * the run goes on: what vanishes meanwhile is not counted; -ESTALE when a directory that lies
- * deep was moved away under us; -E2BIG, as soon as that is known, for more than `max_names`;
- * -EACCES for a directory that a subordinate id has shut. The second one passes that by.
+ * the run goes on: the count of a tree that changes meanwhile is approximate. -E2BIG, as soon
+ * as that is known, for more than `max_names`; -EACCES for a directory that a subordinate id
+ * has closed. The second function does not count such a directory.
  */
 int upper_usage(int upper, uint64_t max_names, uint64_t *bytes, uint64_t *inodes,
         struct carrel_error *err);

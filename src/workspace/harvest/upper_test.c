@@ -64,7 +64,7 @@ TEST(an_opaque_directory_removes_the_one_below)
     put_dir(&place, "tree/d");
     put_dir(&place, "tree/d/sub");
     put(&place, "tree/d/sub/x", "");
-    put(&place, "tree/d/.gitignore", "*\n"); /* gone too, so it hides nothing */
+    put(&place, "tree/d/.gitignore", "*\n"); /* removed too, so it hides nothing */
     put_dir(&place, "upper/d");
     put_dir(&place, "upper/d/sub");
     put(&place, "upper/d/sub/y", "");
@@ -91,7 +91,7 @@ TEST(files_and_directories_change_places)
     drop_place(&place);
 }
 
-/* Whatever the rules say, also those that the run wrote itself. */
+/* Whatever the rules say, including the run's own. */
 TEST(what_was_carried_along_is_no_change_unless_it_is_tracked)
 {
     static const char *const carried[] = { ".env", "conf/key", "dir", "mine" };
@@ -108,7 +108,7 @@ TEST(what_was_carried_along_is_no_change_unless_it_is_tracked)
     put_dir(&place, "upper/conf");
     put(&place, "upper/conf/key", "secret");
     put(&place, "upper/conf/keys", "");
-    put_dir(&place, "upper/dir"); /* not any more what was carried */
+    put_dir(&place, "upper/dir"); /* no longer what was included */
     put(&place, "upper/dir/.env", "");
     put(&place, "upper/mine", "");
     CHECK_STR(walked(&place), ".gitignore conf/keys dir/.env mine");
@@ -287,7 +287,7 @@ TEST(names_are_bytes)
     drop_place(&place);
 }
 
-/* `n` directories in each other, with a file in the last; returns that last one. */
+/* `n` nested directories, with a file in the last; returns the last one. */
 static int dig(const struct place *place, int n, const char *name)
 {
     int at = openat(place->upper, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -303,7 +303,7 @@ static int dig(const struct place *place, int n, const char *name)
     return at;
 }
 
-/* Takes them away again, from the last one upward. */
+/* Removes them again, from the last one upward. */
 static void fill_up(const struct place *place, int at, const char *name)
 {
     struct stat top;
@@ -351,7 +351,7 @@ TEST(three_thousand_directories_in_each_other_are_refused)
         CHECK_EQ(upper_usage(place.upper, UINT64_MAX, &bytes, &inodes, &err),
                 0); /* but counted */
         CHECK_EQ(inodes, 3001);
-        place.base.exclude = "d\na?long*\n"; /* ignored, they trouble nobody */
+        place.base.exclude = "d\na?long*\n"; /* ignored, they do not matter */
         CHECK_STR(walked(&place), "");
         fill_up(&place, last, names[i]);
         drop_place(&place);
@@ -416,7 +416,7 @@ TEST(the_paths_together_are_limited_and_so_are_directories_that_wait)
     drop_place(&place);
 }
 
-/* A directory gives back what it took: only those that wait at the same time count. */
+/* A directory releases its path: only those that wait at the same time count. */
 TEST(many_directories_one_after_the_other_are_no_matter)
 {
     struct place place;
@@ -466,7 +466,7 @@ TEST(what_cannot_be_opened_is_reported)
     CHECK_EQ(fchmodat(place.fd, "upper/shut", 0, 0), 0);
     CHECK_EQ(fchmodat(place.fd, "upper/shut dir", 0, 0), 0);
     CHECK_EQ(fchmod(place.fd, 0755), 0);
-    if (getuid() == 0) /* root opens everything: be somebody else */
+    if (getuid() == 0) /* root can open everything: switch to another user */
         CHECK_EQ(seteuid(65534), 0);
     int r = walk(&place);
     CHECK_EQ(seteuid(getuid()), 0);
@@ -475,7 +475,7 @@ TEST(what_cannot_be_opened_is_reported)
     drop_place(&place);
 }
 
-/* Somebody who is still at work swaps a directory and a file for links to elsewhere. */
+/* An attacker that is still active swaps a directory and a file for links to elsewhere. */
 static void swap_for_ever(const struct place *place)
 {
     (void)symlinkat(place->paths[1], place->fd, "dir link");
@@ -526,7 +526,7 @@ TEST(a_swap_for_a_link_leads_nowhere)
 #define WALK_MAX_NS 1000000
 #endif
 
-/* 50,000 files in the base: what counts is what changed. */
+/* 50,000 files in the base: only the changes take time. */
 TEST(ten_changes_in_a_large_tree_are_listed_in_less_than_a_millisecond)
 {
     struct place place;

@@ -1,12 +1,13 @@
 /*
  * upper_usage.c - what a tree costs its host, counted while its owner may still be at work.
  *
- * Directories may be moved while we are in them, by the kernel, too: an overlay makes each in
- * its work directory first. So those above us stay open. But a run can nest them deeper than
- * any path can say, just to hide what it stores; below the first levels the count goes up by
- * "..", and believes that only when it leads to the directory that we came from. Or it can shut
- * a directory, where we are an ordinary user like the run: the owner may open it, and we are
- * the owner. The kernel's own work directory is always shut.
+ * Directories may be moved during the walk, also by the kernel: an overlay makes each in its
+ * work directory first. So the directories above the present one stay open, down to a depth
+ * that most trees do not reach. A run can nest directories deeper than any path can say; below
+ * that depth the walk goes up by "..", and continues there only if that is the directory it
+ * came from. Otherwise it continues at the nearest one that is still found, and the count is
+ * approximate. A run can also close a directory to an ordinary user, who is its owner: the
+ * owner may open it. The kernel's own work directory is always closed.
  */
 #include "base/err.h"
 #include "base/fd.h"
@@ -134,7 +135,7 @@ static void restore_mode(int dir, mode_t mode)
     struct stat st;
 
     if (fstat(dir, &st) == 0 && (st.st_mode & 07777) == (mode | OWNERS))
-        (void)set_mode(dir, mode); /* open it harms nobody */
+        (void)set_mode(dir, mode); /* left open is harmless */
 }
 
 /* Of a directory that can be read but not entered there are names and nothing else. */
@@ -238,7 +239,7 @@ static int open_below(int dir, const char *name)
 
 /*
  * One step: into the newest name that waits in this directory. One that is gone is passed; and
- * the directory may have been shut since it was listed, by the run or by another who counts.
+ * the directory may have been shut since it was listed, by the run or by a second count.
  */
 static int go_down(struct count *count)
 {
@@ -259,7 +260,7 @@ static int go_down(struct count *count)
     return count->passes_others && is_shut_by_another(fd) ? 0 : enter(count, fd_steal(&fd));
 }
 
-/* Where the directory is that we came from, when it is not open any more. */
+/* The directory above, if it is the one that the walk came from; else -ESTALE. */
 static int find_parent(const struct count *count, const struct level *parent)
 {
     struct stat st;

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The user's name as git has it, or ours: nobody need be known to look at a copy. */
+/* The user's name from git, or ours: this must work without a configured name. */
 static void find_ident(const struct git *git, char *line, size_t size)
 {
     AUTO(buf_finish) struct buf text = BUF_INIT(size - 1);
@@ -28,8 +28,8 @@ static void find_ident(const struct git *git, char *line, size_t size)
 }
 
 /*
- * The stash is a merge of HEAD and the index; the run's history begins with a plain commit of
- * the same files.
+ * A stash is a merge of HEAD and the index; the run's history starts with a plain commit of the
+ * same files.
  */
 static int make_plain(const struct git *git, const char *stash, const char *head,
         char oid[static OID_MAX], struct carrel_error *err)
@@ -104,7 +104,7 @@ int dirty_commit(const struct repo *repo, char oid[static OID_MAX], struct carre
     (void)snprintf(index, sizeof(index), "%s/index", dir);
     int r = commit(repo, index, made, err);
     (void)tree_remove(
-            tmp, dir + strlen("/tmp/"), NULL); /* a copy; the answer does not depend on it */
+            tmp, dir + strlen("/tmp/"), NULL); /* a copy; a failure here does not matter */
     if (r < 0)
         return err_wrap(err, r, "take the uncommitted work in '%s'", repo->top);
     memcpy(oid, made, OID_MAX);

@@ -1,8 +1,8 @@
 /*
  * folder.c - git add of a whole folder into a hidden index.
  *
- * One snapshot of a folder at a time: the hidden git dir carries a flock. Whoever holds it
- * knows that an index.lock lying there is of the dead.
+ * One snapshot of a folder at a time: its maker has a claim in the store. An index.lock that it
+ * finds is of a git that was killed.
  */
 #include "workspace/source/folder.h"
 #include "base/err.h"
@@ -41,7 +41,7 @@ static int write_file(int dir, const char *name, const char *text)
     return fd < 0 ? -errno : fd_write_all(fd, text, strlen(text));
 }
 
-/* The configuration names the folder, so whoever opens the repository finds it. */
+/* The configuration names the folder, so that every git that opens the repository finds it. */
 static int write_config(int dir, const char *folder)
 {
     AUTO(buf_finish) struct buf text = BUF_INIT((size_t)4 * PATH_MAX);
@@ -60,7 +60,7 @@ static int write_config(int dir, const char *folder)
     return text.is_short ? -ENOMEM : write_file(dir, "config", text.data);
 }
 
-/* Writing it again does no harm; HEAD comes last and makes it a git dir. */
+/* Can be repeated; HEAD is written last and makes it a git dir. */
 static int make_git_dir(int dir, const char *folder)
 {
     static const char *const dirs[] = { "objects", "objects/info", "objects/pack", "refs",
@@ -252,8 +252,9 @@ static int open_hidden(
     return 0;
 }
 
-/* The folder's one true path, by way of a descriptor: its key must not depend on how it was
- * named. */
+/*
+ * The folder's canonical path, from a descriptor: its key must not depend on how it was named.
+ */
 static int canonical(const char *dir, char path[static PATH_MAX], struct carrel_error *err)
 {
     char link[64];

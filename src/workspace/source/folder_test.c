@@ -128,7 +128,7 @@ TEST(a_path_of_any_bytes_works)
     CHECK(strstr(again->top, "/a \"b\" c\\d #;e\nf "));
 }
 
-/* The way of a result: the user goes on meanwhile, a new snapshot, then apply. */
+/* The user edits files meanwhile; then a new snapshot, then apply. */
 TEST(a_result_is_applied_to_the_folder)
 {
     SET_UP();

@@ -15,7 +15,7 @@
 #define MAX_DEPTH 200 /* one descriptor each */
 
 struct walk {
-    char path[PATH_MAX]; /* of the directory at hand, relative, without a slash at the end */
+    char path[PATH_MAX]; /* of the current directory, relative, without a trailing slash */
     size_t len;
     struct buf *empty;
     struct carrel_error *err;
@@ -99,7 +99,7 @@ static int visit(struct walk *walk, int parent, const char *name, int depth)
     }
     if (errno != 0)
         return fail(walk, -errno);
-    if (n_entries == 0 && walk->len > 0) /* those above it are made with it */
+    if (n_entries == 0 && walk->len > 0) /* its parents are created with it */
         buf_add(walk->empty, walk->path, walk->len + 1);
     return has_file;
 }

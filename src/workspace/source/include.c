@@ -43,7 +43,7 @@ static int split(const struct buf *text, struct include_list *out)
     return 0;
 }
 
-/* git ls-files takes exclude patterns and lists what they match. */
+/* git ls-files takes exclude patterns and lists the matching files. */
 static int ask(const struct repo *repo, const char *const *args, struct include_list *out,
         struct carrel_error *err)
 {
@@ -183,7 +183,7 @@ int include_copy(const struct repo *repo, const struct include_list *list, int u
         size_t len = strlen(path);
         char shown[300];
         char size[32];
-        /* git ends the name of a repository inside this one with a slash. */
+        /* git appends a slash to the name of an embedded repository. */
         int r = len > 0 && path[len - 1] == '/' ? -EISDIR : copy_one(top, upper, path, &room);
         if (r == 0)
             continue;
