@@ -1,4 +1,4 @@
-/* adapters.h - the runtimes there are. Only the table in runtime.c names them. */
+/* adapters.h - the available runtimes. Only the table in runtime.c uses these names. */
 #pragma once
 
 struct runtime;

@@ -1,9 +1,9 @@
 /*
- * file_act.c - one system call per request, on a place that was resolved under our rules.
+ * file_act.c - one system call per request, on a path that was resolved under our rules.
  *
- * Only openat2(2) takes rules for the way. So each operation first opens what it is about, or
- * the directory that holds it, without touching it (O_PATH), and is then done to that
- * descriptor: a program that swaps names in between changes nothing any more.
+ * Only openat2(2) can restrict path resolution. So each operation first opens its target, or
+ * the directory that holds it, with O_PATH and then acts on that descriptor: a program that
+ * swaps names in between has no effect.
  */
 #include "runtime/file_act.h"
 #include "base/err.h"
@@ -40,7 +40,7 @@ uint64_t file_resolve_beneath(void)
     return RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS;
 }
 
-/* Says of which path. Names are a program's: they must not speak to a terminal. */
+/* Adds the path, escaped: a program chose the name, and it must not control a terminal. */
 static int failed(const struct act *act, int code, const char *what)
 {
     char shown[300];
@@ -74,7 +74,7 @@ static int resolve(const struct act *act, int base, const char *path, int flags,
     return fd < 0 ? -errno : fd;
 }
 
-/* The thing itself, untouched. */
+/* Opens the target itself with O_PATH. */
 static int open_place(const struct act *act, const char *what)
 {
     int flags = O_PATH | (act->request->flags & FILE_NO_FOLLOW ? O_NOFOLLOW : 0);
@@ -83,7 +83,7 @@ static int open_place(const struct act *act, const char *what)
     return fd < 0 ? failed(act, fd, what) : fd;
 }
 
-/* A name, and the directory that it is in. */
+/* A name and its directory. */
 struct entry {
     int dir;
     char name[NAME_MAX + 1];
@@ -101,8 +101,8 @@ static void entry_close(struct entry entry)
 DEFINE_AUTO(struct entry, entry_close)
 
 /*
- * "." and ".." are names like others: the calls below refuse them by themselves. A path of
- * slashes alone has the name ".".
+ * "." and ".." are not special here: the calls below refuse them. A path of slashes alone has
+ * the name ".".
  */
 static int open_entry(
         const struct act *act, const struct file_where *where, struct entry *entry)
@@ -134,7 +134,7 @@ static int act_open(struct act *act)
     const int flags = request->flags & ~O_PATH;
     struct stat st;
 
-    /* A FIFO must not block us, nor a lease that a program holds. */
+    /* Neither a FIFO nor a lease of a program may block us. */
     AUTO(fd_close)
     int fd = resolve(act, act->where[0].base, act->where[0].path, flags | O_NOCTTY | O_NONBLOCK,
             flags & O_CREAT ? request->mode & PERMISSIONS : 0);
@@ -177,7 +177,7 @@ static int act_stat(struct act *act)
     return 0;
 }
 
-/* A link of /proc says something else to each who reads it, and may speak of the host. */
+/* A link in /proc reads differently for each reader, and may reveal facts about the host. */
 static int act_read_link(struct act *act)
 {
     struct stat st;
@@ -255,7 +255,7 @@ static int act_symlink(struct act *act)
     return r < 0 ? failed(act, r, "make link") : 0;
 }
 
-/* Our own descriptor by name, for calls that take none opened with O_PATH. */
+/* The name of our own descriptor, for calls that refuse O_PATH descriptors. */
 static void name_own(int fd, char path[static 32])
 {
     (void)snprintf(path, 32, "/proc/self/fd/%d", fd);
@@ -276,7 +276,7 @@ static int act_set_mode(struct act *act)
         return failed(act, -ELOOP, "set mode of");
     if (syscall(SYS_fchmodat2, fd, "", mode, AT_EMPTY_PATH) == 0)
         return 0;
-    if (errno != ENOSYS && errno != EPERM) /* EPERM: also what some filters say for ENOSYS */
+    if (errno != ENOSYS && errno != EPERM) /* EPERM: some filters answer it instead of ENOSYS */
         return failed(act, -errno, "set mode of");
     name_own(fd, own);
     return chmod(own, mode) < 0 ? failed(act, -errno, "set mode of") : 0;

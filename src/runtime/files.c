@@ -1,4 +1,4 @@
-/* files.c - whether a file request makes sense, before anybody acts on it. */
+/* files.c - validates a file request. */
 #include "runtime/files.h"
 #include "base/err.h"
 #include <errno.h>
@@ -14,7 +14,7 @@
 #define WATCH_EVENTS                                                                           \
     (IN_ALL_EVENTS | IN_ONLYDIR | IN_DONT_FOLLOW | IN_EXCL_UNLINK | IN_MASK_ADD | IN_ONESHOT)
 
-/* What each operation takes. */
+/* The valid arguments of each operation. */
 struct shape {
     int flags;
     bool has_other;

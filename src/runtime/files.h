@@ -1,14 +1,14 @@
 /*
- * files.h - what can be done to the files of a sandbox from outside.
+ * files.h - operations on the files of a sandbox from outside.
  *
  * Every operation is one request with one answer, both plain data and a descriptor or two, so
- * that they can go through a socket unchanged. The path is resolved inside the sandbox, as its
- * user, by the sandbox's own side: the host never follows a path that a program can change.
- * Magic links (/proc/self/root ...) are refused, nothing waits for a FIFO or a device, and what
- * is opened is a regular file or a directory.
+ * that they can be sent through a socket. The path is resolved inside the sandbox, as its user,
+ * by the sandbox's own side: the host never follows a path that a program can change. Magic
+ * links (/proc/self/root ...) are refused, nothing waits for a FIFO or a device, and only
+ * regular files and directories are opened.
  *
- * A directory descriptor that came back may be read, and is the `dir` of further requests. Who
- * opens something in it without asking takes one name at a time, and follows nothing.
+ * A returned directory descriptor may be read, and used as `dir` of further requests. A caller
+ * that opens something in it directly must use one name at a time, and follow no link.
  */
 #pragma once
 #include <stdbool.h>
@@ -22,20 +22,20 @@ struct sandbox;
 enum file_op {
     FILE_OPEN,      /* flags as for open(2), mode; answer: fd */
     FILE_STAT,      /* answer: stat. FILE_NO_FOLLOW: of a link itself */
-    FILE_READ_LINK, /* answer: fd, for file_read_link() alone */
+    FILE_READ_LINK, /* answer: fd, only for file_read_link() */
     FILE_MAKE_DIR,  /* mode */
-    FILE_REMOVE,    /* whatever is no directory (-EISDIR); never follows */
+    FILE_REMOVE,    /* anything except a directory (-EISDIR); never follows */
     FILE_REMOVE_DIR,
     FILE_RENAME,   /* to `other`; FILE_NO_REPLACE: -EEXIST instead of replacing */
     FILE_LINK,     /* a second name, `other`, for a file; never follows */
-    FILE_SYMLINK,  /* at `path`, leading to `other`, which is any text */
+    FILE_SYMLINK,  /* at `path`, with the target `other`, which is any text */
     FILE_SET_MODE, /* mode; FILE_NO_FOLLOW: a link is -ELOOP */
     FILE_SET_TIMES,
     FILE_WATCH, /* adds a watch to the inotify descriptor `watch`; answer: watch */
     FILE_OP_COUNT
 };
 
-/* Flags of all operations but FILE_OPEN. */
+/* Flags of all operations except FILE_OPEN. */
 enum file_flag {
     FILE_NO_FOLLOW = 1, /* the last component; FILE_STAT, _SET_MODE, _SET_TIMES, _WATCH */
     FILE_NO_REPLACE = 2,
@@ -44,9 +44,9 @@ enum file_flag {
 struct file_request {
     enum file_op op;
     /*
-     * -1: `path` and `other` are as a program would write them, relative ones as seen from
-     * box->workspace. Else a directory of this sandbox: they stay beneath it, and no component
-     * may be a link, whenever it came to be one (-ELOOP, -EXDEV).
+     * -1: `path` and `other` are as a program would write them, relative ones relative to
+     * box->workspace. Else a directory of this sandbox: they stay below it, and no component
+     * may be a link, not even one created meanwhile (-ELOOP, -EXDEV).
      */
     int dir;
     const char *path;
@@ -54,9 +54,9 @@ struct file_request {
     int flags;
     mode_t mode;              /* permissions; set-uid and set-gid bits are never set */
     struct timespec times[2]; /* access, change; UTIME_NOW and UTIME_OMIT as usual */
-    int watch;                /* made by the caller: inotify_init1() */
+    int watch;                /* created by the caller: inotify_init1() */
     uint32_t events;          /* IN_...: what to watch for */
-    bool has_user;            /* else the sandbox's own; -EPERM where there is no other */
+    bool has_user;            /* else the sandbox's own; -EPERM if there is no other */
     uid_t uid;
     gid_t gid;
 };
@@ -78,7 +78,7 @@ struct file_stat {
 };
 
 struct file_answer {
-    int fd;    /* the caller's to close; -1: none */
+    int fd;    /* the caller closes it; -1: none */
     int watch; /* the watch's number */
     struct file_stat stat;
 };
@@ -89,16 +89,18 @@ struct file_answer {
     }
 
 /*
- * Does it. Errors are those of the system calls: -ENOENT, -EEXIST, -ENOTDIR, -EISDIR,
+ * Carries it out. Errors are those of the system calls: -ENOENT, -EEXIST, -ENOTDIR, -EISDIR,
  * -ENOTEMPTY, -EACCES, -ELOOP (also a magic link), -EXDEV ... and -EINVAL for what is neither a
  * file nor a directory. -ENOTSUP: the runtime cannot. `answer` is written on success only.
  */
 int sandbox_file(struct sandbox *box, const struct file_request *request,
         struct file_answer *answer, struct carrel_error *err);
 
-/* What a link says, from the descriptor of FILE_READ_LINK. Returns its length, without a NUL in
- * it; -ENAMETOOLONG when it does not fit with one. */
+/*
+ * The target of a link, from the descriptor of FILE_READ_LINK. Returns its length without a
+ * NUL; -ENAMETOOLONG if it does not fit with one.
+ */
 int file_read_link(int fd, char *text, size_t size, struct carrel_error *err);
 
-/* Whether a request makes sense; for whoever takes one from elsewhere. */
+/* Whether a request is valid; for receivers of untrusted requests. */
 int file_check(const struct file_request *request, struct carrel_error *err);

@@ -1,14 +1,14 @@
-/* front.h - what every call of the port begins and ends with. */
+/* front.h - checks that every call of the port shares. */
 #pragma once
 
 struct carrel_error;
 struct runtime_ops;
 struct sandbox;
 
-/* For calls that need a sandbox in which something can still happen. */
+/* For calls that need a running sandbox. */
 int front_check_running(const struct sandbox *box, struct carrel_error *err);
 
-/* Puts the adapter's name before the message, or makes one. Returns r. */
+/* Prefixes the message with the adapter's name, or creates one. Returns r. */
 int front_fail(const struct runtime_ops *ops, int r, struct carrel_error *err);
 
 /* -ENOTSUP: "runtime NAME: cannot WHAT". */

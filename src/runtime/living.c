@@ -1,6 +1,4 @@
-/*
- * living.c - the front, for a sandbox that stays: look at it, halt it, let it end, change it.
- */
+/* living.c - the front, for a living sandbox: list, pause, expire, update. */
 #include "base/err.h"
 #include "base/fd.h"
 #include "runtime/front.h"
@@ -37,7 +35,7 @@ int sandbox_ps(
         return err_set_errno(err, -ENOMEM, "list processes");
     int n = sandbox_pids(box, pids, max, err);
     for (int i = 0; i < n; i++) {
-        if (ps_read(pids[i], &out[known]) == 0) /* else it has ended meanwhile */
+        if (ps_read(pids[i], &out[known]) == 0) /* else it has exited meanwhile */
             known++;
     }
     find_parents(out, known);
@@ -134,7 +132,7 @@ int sandbox_set_lease(
     return r < 0 ? front_fail(box->ops, r, err) : 0;
 }
 
-/* What can be changed, and whether it makes sense: the same everywhere. */
+/* Which limits can change, and to which values: the same for all runtimes. */
 static int check_update(const struct sandbox *box, const struct sandbox_limits *limits,
         unsigned which, struct carrel_error *err)
 {

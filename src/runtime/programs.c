@@ -30,7 +30,7 @@ struct program *programs_find(struct programs *programs, uint32_t id)
     for (size_t i = 0; i < programs->n; i++) {
         struct program *p = &programs->all[i];
         if (p->pid && p->id == id)
-            return p->has_ended ? NULL : p; /* its report is on the way */
+            return p->has_ended ? NULL : p; /* its report is not sent yet */
     }
     return NULL;
 }
@@ -43,7 +43,9 @@ void programs_reported(struct program *program)
         *program = (struct program){ 0 };
 }
 
-/* A process was reaped, or is left for now. If the host started it, the host will be told. */
+/*
+ * A process was reaped, or is left for now. If the host started it, its exit will be reported.
+ */
 static void note_end(struct programs *programs, pid_t pid, int status)
 {
     for (size_t i = 0; i < programs->n; i++) {
@@ -71,9 +73,9 @@ static bool has_ended(pid_t pid, int *status)
 }
 
 /*
- * A group that is still to be killed has the number of its leader. As long as that is not
- * reaped nobody else can get the number; so it is left, and all others that are not ours wait
- * with it: the kernel cannot be asked for any but one.
+ * A group that is still to be killed has the pid of its leader. As long as the leader is not
+ * reaped, the pid is not reused; so it is left, and all other orphans wait with it, because
+ * wait4() cannot exclude one process.
  */
 static void reap_started(struct programs *programs)
 {
@@ -121,7 +123,7 @@ uint64_t programs_next_kill(const struct programs *programs)
     return next;
 }
 
-/* Leaders that have ended are reaped after that. */
+/* Leaders that have exited are reaped after that. */
 void programs_kill(struct programs *programs)
 {
     const uint64_t now = clock_ns();
@@ -152,5 +154,5 @@ void programs_end(struct programs *programs)
         programs->is_alone = pid < 0 && errno == ECHILD;
     }
     for (size_t i = 0; i < programs->n; i++)
-        programs->all[i].kill_ns = 0; /* there is no such group any more */
+        programs->all[i].kill_ns = 0; /* the group no longer exists */
 }

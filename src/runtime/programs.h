@@ -1,8 +1,8 @@
 /*
- * programs.h - in init: what the host started, and the end of everything in the sandbox.
+ * programs.h - the programs that the host started, and the end of everything in the sandbox.
  *
- * Every process of the sandbox is reaped here, orphans too. Nothing is allocated: init is a
- * fork of its caller without exec.
+ * For init and for a supervisor: every process of the sandbox is its child in the end, and is
+ * reaped here. Nothing is allocated: both are forks of their caller without exec.
  */
 #pragma once
 #include <stdbool.h>
@@ -17,48 +17,49 @@ struct program {
     uint32_t id;
     bool is_last; /* the sandbox ends with it */
     bool has_ended;
-    bool is_reported; /* but held, see reap_started() */
-    bool is_with_all; /* it is to end with the sandbox */
+    bool is_reported; /* but not reaped, see reap_started() */
+    bool is_with_all; /* it is killed with the sandbox */
     int status;
-    uint64_t kill_ns; /* when its group is killed; 0: nobody asked for that */
+    uint64_t kill_ns; /* when its group is killed; 0: not requested */
 };
 
 struct programs {
-    bool is_over;  /* one that was to be the last has ended */
-    bool is_alone; /* as far as we know: no process but us */
+    bool is_over;  /* a program with which the sandbox ends has exited */
+    bool is_alone; /* as far as we know: no process except us */
     uint32_t last_id;
     size_t n_running;
-    size_t n; /* slots ever used: looking at more would only touch memory */
+    size_t n; /* slots ever used: a scan of more would only touch memory */
     struct program all[PROGRAMS_MOST];
 };
 
-/* A place for one more; NULL: there is none. */
+/* A free slot; NULL: there is none. */
 struct program *programs_place(struct programs *programs);
 
-/* It runs, and takes the place. Returns what the host will call it. */
+/* Puts a running program into the slot. Returns its id for the host. */
 uint32_t programs_add(
         struct programs *programs, struct program *place, pid_t pid, bool is_last);
 
-/* The one that the host calls `id`, if it has not ended. */
+/* The program with the host's id `id`, if it has not exited. */
 struct program *programs_find(struct programs *programs, uint32_t id);
 
-/* The host has heard of its end. */
+/* The host has received its exit report. */
 void programs_reported(struct program *program);
 
-/* Takes note of everybody who has ended. */
+/* Records every process that has exited. */
 void programs_reap(struct programs *programs);
 
-/* SIGTERM now, and SIGKILL to all of its group at `kill_ns`, whatever became of it. */
+/* Sends SIGTERM now, and SIGKILL to its whole group at `kill_ns`, even if it has exited. */
 void programs_terminate(struct program *program, uint64_t kill_ns);
 
-/* When the next group is to be killed; CLOCK_NEVER: none is. */
+/* When the next group is to be killed; CLOCK_NEVER: none. */
 uint64_t programs_next_kill(const struct programs *programs);
 
-/* Kills the groups whose time has come. */
+/* Kills the groups whose deadline has passed. */
 void programs_kill(struct programs *programs);
 
 /*
- * Ends every process and waits for each, so that the figures count those too that were killed.
- * What is frozen must not be any more, or be killed already.
+ * Calls kill_all() and waits for a process to exit, until none is left, so that the usage
+ * includes those that were killed. Frozen processes must have been thawed, or be killed
+ * already.
  */
 void programs_end(struct programs *programs);

@@ -1,11 +1,11 @@
-/* protection.h - the names of what a sandbox holds against the program in it. */
+/* protection.h - the names of a sandbox's protections. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
 
 struct carrel_error;
 
-/* One bit each, so that a set is a number. The table in protection.c says what each one is. */
+/* One bit each, so that a set is a number. The table in protection.c describes each one. */
 enum protection {
     PROTECT_USERNS,
     PROTECT_MOUNTNS,

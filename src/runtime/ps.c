@@ -1,8 +1,8 @@
 /*
  * ps.c - one process, read through one descriptor of its directory.
  *
- * The number may be another's by the time it is opened; from then on it is the same process
- * that is asked, or none. Everything in there that is text was chosen by the program.
+ * The pid may be reused before it is opened; from then on all reads are about the same process,
+ * or fail. All text in there was chosen by the program.
  */
 #include "runtime/ps.h"
 #include "base/fd.h"
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The words behind `key` in a file of "Key:\tword word" lines; NULL: no such line. */
+/* The words after `key` in a file of "Key:\tword word" lines; NULL: no such line. */
 static const char *find_line(const char *text, const char *key)
 {
     size_t len = strlen(key);
@@ -25,7 +25,7 @@ static const char *find_line(const char *text, const char *key)
     return NULL;
 }
 
-/* The name comes first in there, but a line break in it is escaped: no line can be forged. */
+/* The name comes first in the file, but a newline in it is escaped: no line can be forged. */
 static int read_status(int dir, struct sandbox_process *out)
 {
     char text[4096];
@@ -37,7 +37,7 @@ static int read_status(int dir, struct sandbox_process *out)
     const char *pids = find_line(text, "NSpid");
     if (!uids || !pids)
         return -ESRCH;             /* a zombie that was reaped while it was read */
-    (void)strtoul(uids, &end, 10); /* the real one; then the one that counts */
+    (void)strtoul(uids, &end, 10); /* the real one; the effective one follows */
     out->uid = (uid_t)strtoul(end, NULL, 10);
     out->inner_pid = (pid_t)strtol(pids, &end, 10);
     if (*end == '\t')
@@ -45,7 +45,9 @@ static int read_status(int dir, struct sandbox_process *out)
     return 0;
 }
 
-/* "pid (name) S ppid ...": the name may hold anything, so what follows the last ')' counts. */
+/*
+ * "pid (name) S ppid ...": the name may contain anything, so parsing starts after the last ')'.
+ */
 static int read_stat(int dir, struct sandbox_process *out)
 {
     enum { STATE = 3, PARENT = 4, USER = 14, SYSTEM = 15, BEGUN = 22, RESIDENT = 24 };
@@ -71,8 +73,7 @@ static int read_stat(int dir, struct sandbox_process *out)
     return 0;
 }
 
-/* A process without arguments of its own (a zombie, a fork of the runtime's) has an empty one.
- */
+/* A process without arguments (a zombie, a fork of the runtime) has an empty one. */
 static void read_command(int dir, struct sandbox_process *out)
 {
     ssize_t n = fd_read_file(dir, "cmdline", out->command, sizeof(out->command));

@@ -1,11 +1,11 @@
-/* ps.h - what the host's /proc says about one process. */
+/* ps.h - reads one process from the host's /proc. */
 #pragma once
 #include <sys/types.h>
 
 struct sandbox_process;
 
 /*
- * Fills in everything but `process`. Ids are the host's, and so is `inner_parent`; `inner_pid`
- * is the number in the namespace below ours, where there is one. -ESRCH: it has ended.
+ * Fills in everything except `process`. Ids are the host's, and so is `inner_parent`;
+ * `inner_pid` is the pid in the namespace below ours, if there is one. -ESRCH: it has exited.
  */
 int ps_read(pid_t pid, struct sandbox_process *out);

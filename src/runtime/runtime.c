@@ -1,9 +1,8 @@
 /*
  * runtime.c - the front: what is the same for every adapter.
  *
- * Arguments are checked here, so adapters see none that break the contract. Errors get the
- * adapter's name here, and an empty slot answers here, so every adapter fails in the same
- * words.
+ * Arguments are checked here, so adapters see only valid ones. Errors get the adapter's name
+ * here, and an empty slot is answered here, so every adapter fails with the same messages.
  */
 #include "runtime/runtime.h"
 #include "base/err.h"
@@ -66,7 +65,7 @@ const char *limit_holder_name(enum limit_holder holder)
     return names[holder];
 }
 
-/* Names that go into a message, a space between them; what does not fit is left out. */
+/* Names for a message, separated by spaces; those that do not fit are left out. */
 struct names {
     char text[300];
     size_t len;
@@ -146,7 +145,7 @@ enum isolation runtime_isolation(const struct runtime *rt)
     return rt->ops->isolation;
 }
 
-/* An old message must not be taken for the adapter's. */
+/* An old message must not be mistaken for the adapter's. */
 static void forget(struct carrel_error *err)
 {
     if (err)
@@ -155,7 +154,7 @@ static void forget(struct carrel_error *err)
 
 int front_fail(const struct runtime_ops *ops, int r, struct carrel_error *err)
 {
-    if (!ops->name) /* it speaks for another process, which has said whose words these are */
+    if (!ops->name) /* it is a proxy of another process, whose message has a name already */
         return r;
     if (err && !err->message[0])
         return err_set_errno(err, r, "runtime %s", ops->name);
@@ -270,7 +269,7 @@ static int check_root(const struct sandbox_overlay *overlay, struct carrel_error
                              "a root that is written to in memory needs Linux 6.6 or later");
 }
 
-/* What of the root and of the program's own places is not in memory. */
+/* Checks what of the root and of the private directories is not in memory. */
 static int check_disk(const struct sandbox_spec *spec, struct carrel_error *err)
 {
     if (spec->root_overlay && (spec->root || spec->space))
@@ -309,7 +308,10 @@ static int check_spec(const struct sandbox_spec *spec, struct carrel_error *err)
     return r < 0 ? r : check_limits(&spec->limits, err);
 }
 
-/* The last look before a sandbox is handed out: an adapter may have a gap, the caller not. */
+/*
+ * The last check before a sandbox is returned: even if an adapter has a bug, the caller gets
+ * what was promised.
+ */
 static int check_promises(
         const struct sandbox *box, const struct sandbox_spec *spec, struct carrel_error *err)
 {
@@ -402,7 +404,7 @@ int sandbox_start(struct sandbox *box, const struct process_spec *spec, struct p
         r = box->ops->start(box, spec, &process, err);
     if ((r == -ENOENT || r == -EACCES || r == -ENOEXEC || r == -ENOTDIR) && err &&
             err->message[0])
-        return r; /* about the program, whatever runtime was to start it */
+        return r; /* about the program, so without the runtime's name */
     if (r < 0)
         return front_fail(box->ops, r, err);
     *out = process;
@@ -492,7 +494,7 @@ void sandbox_free(struct sandbox *box)
     if (!box)
         return;
     if (!box->is_stopped)
-        (void)sandbox_stop(box, NULL, NULL); /* the adapter's free copes with a failed stop */
+        (void)sandbox_stop(box, NULL, NULL); /* the adapter's free handles a failed stop */
     box->ops->free(box);
 }
 

@@ -1,14 +1,14 @@
 /*
- * runtime.h - the port: what a sandbox is, whoever makes it.
+ * runtime.h - the port: what a sandbox is, independent of the runtime.
  *
- * A runtime makes sandboxes; a sandbox holds processes; a process has streams. A one-shot run
- * is create, start, events until the exit, stop, free. A sandbox that stays alive is the same
- * with more starts in between. Adapters fill in struct runtime_ops; everyone else calls the
- * functions below, which check arguments, answer -ENOTSUP for what an adapter does not have,
- * and put the adapter's name into errors.
+ * A runtime creates sandboxes; a sandbox has processes; a process has streams. A one-shot run
+ * is create, start, events until the exit, stop, free. A living sandbox is the same with more
+ * starts in between. Adapters fill in struct runtime_ops; all other code calls the functions
+ * below, which check arguments, answer -ENOTSUP for operations that an adapter lacks, and put
+ * the adapter's name into errors.
  *
  * An error means that the runtime could not do its job. What the program did (exit status,
- * signal, limit) comes back as data.
+ * signal, limit) is returned as data.
  */
 #pragma once
 #include "base/auto.h"
@@ -24,15 +24,15 @@ enum isolation { ISOLATION_NONE, ISOLATION_KERNEL, ISOLATION_VM };
 const char *isolation_name(enum isolation isolation); /* "none" "kernel" "vm" */
 
 enum network { NETWORK_NONE, NETWORK_HOST };
-/* Of an ordinary user: its own id alone, or its subordinate ones as well; root has a range. */
+/* For an ordinary user: its own id alone, or its subordinate ones as well; root has a range. */
 enum id_source { IDS_OWN, IDS_SUB };
 enum access { ACCESS_READ_ONLY, ACCESS_READ_WRITE };
 
 /*
- * A copy-on-write tree. What is changed goes to space/upper; nothing reaches the lower
- * directories. One upper may be in one sandbox at a time. A runtime need not wait for the disk:
- * after an orderly end the owner makes space/work anew; a work directory that was used before
- * is refused, because the machine may have stopped under it.
+ * A copy-on-write tree. Changes are written to space/upper; the lower directories never change.
+ * One upper may be in one sandbox at a time. A runtime need not sync: after an orderly end the
+ * owner recreates space/work; a work directory that was used before is refused, because the
+ * machine may have crashed meanwhile.
  */
 struct sandbox_overlay {
     const char *const *lower; /* absolute paths on the host, topmost first; NULL-terminated.
@@ -60,9 +60,8 @@ const char *limit_name(enum limit limit); /* "memory" ... */
 int limit_parse_set(const char *text, unsigned *set, struct carrel_error *err);
 
 /*
- * What holds a limit. NOTHING is only ever an answer to a limit that was not demanded. WATCH
- * and LOOKS are no runtime's answer: whoever made the sandbox looks, and ends it; in time, or
- * as soon as it can, when a program may have passed the limit already.
+ * What enforces a limit. NOTHING is only ever an answer to a limit that was not demanded.
+ * POLLING is no runtime's answer: the maker of the sandbox measures, and ends it.
  */
 enum limit_holder {
     HELD_BY_NOTHING,
@@ -76,36 +75,35 @@ const char *limit_holder_name(enum limit_holder holder); /* "nothing" "rlimit" .
 
 struct sandbox_limits {
     uint64_t value[LIMIT_COUNT]; /* bytes, processes, thousandths of a core, bytes, files */
-    unsigned demanded;           /* set: refuse if it cannot be held for the whole sandbox */
-    unsigned best_effort;        /* set: a weaker substitute will do; overrides `demanded` */
+    unsigned demanded;           /* refuse if it cannot be enforced for the whole sandbox */
+    unsigned best_effort;        /* a weaker substitute is accepted; overrides `demanded` */
 };
 
 struct sandbox_spec {
     const char *id;   /* for names of kernel objects; one path component */
     const char *root; /* root filesystem on the host; NULL: the host's own programs */
     /*
-     * Where the program's own places are kept: /tmp, its home and /workspace. NULL: in memory,
-     * and gone with the sandbox. Else they are directories of this overlay, made when missing
-     * and kept when there, so that the next sandbox with the same upper goes on in them. Not
-     * with `root_overlay`.
+     * Where the private directories are kept: /tmp, the home and /workspace. NULL: in memory,
+     * and removed with the sandbox. Else they are directories of this overlay, created if
+     * missing and kept otherwise, so that the next sandbox with the same upper continues with
+     * them. Not with `root_overlay`.
      */
     const struct sandbox_overlay *space;
     /*
      * Instead of `root`: the root itself is this overlay, and programs may write everywhere in
-     * it. /tmp, home and /workspace are directories of it, made when missing; what it has at
+     * it. /tmp, home and /workspace are directories of it, created if missing; what it has at
      * /proc, /dev and /run is hidden. Its layers may be hostile: a link in the place of a
-     * directory that a mount needs is refused, any other leads nowhere but into the root.
-     * Without a `space` what is changed lies in memory, under the limit of the private places,
-     * where the kernel can (sandbox_has_memory_root()); else -ENOTSUP.
+     * directory that a mount needs is refused, any other link stays inside the root. Without a
+     * `space` changes are in memory, under the limit of the private directories, if the kernel
+     * supports it (sandbox_has_memory_root()); else -ENOTSUP.
      */
     const struct sandbox_overlay *root_overlay;
     const struct sandbox_mount *mounts;
     size_t n_mounts;
     enum network network;
     const char *hostname;
-    enum id_source
-            ids;   /* SUB: programs may be started as others; -ENOTSUP where none can be had */
-    bool has_user; /* else the adapter's ordinary user */
+    enum id_source ids; /* SUB: programs may be other users; -ENOTSUP if there are no ids */
+    bool has_user;      /* else the adapter's ordinary user */
     uid_t uid;
     gid_t gid;
     struct sandbox_limits limits;
@@ -124,15 +122,15 @@ struct process_spec {
     const char *const *env;  /* NULL-terminated "K=V"; the whole environment */
     const char *cwd;         /* absolute, inside; NULL: the sandbox's workspace */
     bool has_stdin;          /* else it reads end of file at once */
-    bool ends_sandbox;       /* when it ends, so does everything else in the sandbox */
+    bool ends_sandbox;       /* when it exits, everything else in the sandbox is killed */
     bool has_tty;            /* one terminal instead of three streams */
     uint16_t rows, cols;     /* of the terminal; later sizes: TIOCSWINSZ on stdin_fd */
     bool has_user;           /* else the sandbox's ordinary user */
-    uid_t uid;               /* as the sandbox counts */
+    uid_t uid;               /* as seen in the sandbox */
     gid_t gid;
 };
 
-/* A started process. The descriptors are the caller's to close (process_close). */
+/* A started process. The caller closes the descriptors (process_close). */
 struct process {
     uint32_t id;  /* unique in its sandbox, never reused */
     int stdin_fd; /* -1: none. With a terminal, stdin_fd is it and stdout_fd a duplicate */
@@ -147,14 +145,14 @@ struct process {
 void process_close(struct process process);
 DEFINE_AUTO(struct process, process_close)
 
-/* Figures that could not be had are USAGE_UNKNOWN. */
+/* Unknown values are USAGE_UNKNOWN. */
 #define USAGE_UNKNOWN UINT64_MAX
 struct sandbox_usage {
     uint64_t cpu_ms;
-    uint64_t peak_memory_bytes; /* of the sandbox; of its largest process where no cgroup is */
+    uint64_t peak_memory_bytes; /* of the sandbox; without a cgroup, of its largest process */
     uint64_t peak_pids;
     uint64_t written_bytes; /* held in the private space, plus written to storage elsewhere */
-    uint64_t oom_kills;     /* processes that the kernel ended for the memory limit */
+    uint64_t oom_kills;     /* processes that the kernel killed for the memory limit */
     uint64_t pids_refused;  /* times a process or thread was refused for the pids limit */
     bool is_disk_full;      /* the private space had no byte or no inode left */
 };
@@ -168,13 +166,13 @@ struct sandbox_usage {
 
 enum sandbox_event_kind {
     EVENT_NONE,   /* nothing to read now */
-    EVENT_EXITED, /* a started process ended */
+    EVENT_EXITED, /* a started process exited */
     EVENT_GONE,   /* the sandbox ended by itself: nothing in it runs any more */
 };
 
 /* Why a sandbox ended by itself. */
 enum gone_why {
-    GONE_OWN,   /* its last process ended (ends_sandbox), or it was killed from outside */
+    GONE_OWN,   /* its last process exited (ends_sandbox), or it was killed from outside */
     GONE_LEASE, /* see sandbox_set_lease() */
     GONE_IDLE,
 };
@@ -189,22 +187,22 @@ struct sandbox_event {
 
 /* A process of a sandbox, as it was a moment ago. */
 struct sandbox_process {
-    pid_t pid;          /* as this host numbers it */
-    pid_t inner_pid;    /* as the sandbox does; the same where it has no numbers of its own */
+    pid_t pid;          /* as seen on this host */
+    pid_t inner_pid;    /* as seen in the sandbox; the same if it has no pid namespace */
     pid_t inner_parent; /* 0 or 1: the runtime's own */
-    uid_t uid;          /* as the sandbox sees it */
+    uid_t uid;          /* as seen in the sandbox */
     uint32_t process;   /* the id that sandbox_start() gave it; 0: started by another one */
     char state;         /* as in proc(5): R S D T Z ... */
     uint64_t cpu_ms;
     uint64_t memory_bytes; /* resident */
     uint64_t begun_ns;     /* CLOCK_BOOTTIME */
     char comm[64];         /* the program's to choose, like ... */
-    char command[512];     /* ... the arguments, a space between two; cut off at the end */
+    char command[512];     /* ... the arguments, separated by spaces; truncated at the end */
 };
 
 /*
- * What a runtime says about this machine and the user it runs as. Plain data: it crosses a pipe
- * when somebody asks on behalf of another user.
+ * Facts of a runtime about this machine and its user. Plain data, because it is sent through a
+ * pipe when it is gathered as another user.
  */
 struct health_fact {
     char name[24];
@@ -245,9 +243,9 @@ struct runtime_ops {
             struct sandbox *box, uint32_t process, uint32_t grace_ms, struct carrel_error *err);
     int (*stop)(struct sandbox *box, struct sandbox_usage *usage, struct carrel_error *err);
     void (*free)(struct sandbox *box);
-    /* Optional: the same as stop, without waiting for the remains. NULL: stop is called. */
+    /* Optional: like stop, without waiting for the cleanup. NULL: stop is called. */
     int (*end)(struct sandbox *box, struct sandbox_usage *usage, struct carrel_error *err);
-    /* Optional: waits until what create began is ready. NULL: create did the whole of it. */
+    /* Optional: waits until what create began is ready. NULL: create did all of it. */
     int (*ready)(struct sandbox *box, struct carrel_error *err);
     /* Optional: NULL answers -ENOTSUP. */
     int (*usage)(struct sandbox *box, struct sandbox_usage *usage, struct carrel_error *err);
@@ -283,69 +281,70 @@ struct sandbox {
     int event_fd;         /* readable when next_event has something; owned by the adapter */
     uint64_t protections; /* set of PROTECT_BITs in force */
     enum limit_holder held_by[LIMIT_COUNT];
-    const char *workspace; /* default working directory, as the program sees it */
+    const char *workspace; /* default working directory, as seen by the program */
     const char *home;
     const char *user_name;
     const char *paused_by; /* "freezer" or "signals"; NULL: it is not paused */
     uint64_t touched_ns; /* CLOCK_BOOTTIME; idle time counts from here while no process runs */
-    bool is_ended;       /* no program runs any more, nor can one be started */
+    bool is_ended;       /* no program runs any more, and none can be started */
     bool is_stopped;
 };
 
 /* Finds a runtime by name. The result is static: there is nothing to free. */
 int runtime_find(const char *name, struct runtime **out, struct carrel_error *err);
 
-/* The runtimes one after the other: from 0 on, NULL after the last. */
+/* Iterates over the runtimes: from 0 on, NULL after the last. */
 struct runtime *runtime_at(size_t index);
 
 const char *runtime_name(const struct runtime *rt);
 enum isolation runtime_isolation(const struct runtime *rt);
 
 /*
- * Facts about this machine, and for the protections in `missing` why they are and what to do.
- * `missing` is what a sandbox made just now did not have; everything, when none could be made:
- * then each piece is tried by itself, as far as that is possible, so that the answer names the
- * culprit. Changes nothing.
+ * Facts about this machine, and for the protections in `missing` the reason and a remedy.
+ * `missing` is what a sandbox created just now lacked; everything, if none could be created:
+ * then each part is tried separately, as far as possible, so that the answer names the cause.
+ * Changes nothing.
  */
 int runtime_health(struct runtime *rt, uint64_t missing, struct runtime_health *health,
         struct carrel_error *err);
 
 /*
- * Removes what is left of sandboxes whose owner is gone; live ones are not touched. Returns how
- * many there were.
+ * Removes what is left of sandboxes whose owner has exited; live ones are not touched. Returns
+ * how many there were.
  */
 int runtime_sweep(struct runtime *rt, struct carrel_error *err);
 
 /*
- * As whom programs of a sandbox with the user of `spec` see themselves, and the files that the
- * caller owns.
+ * The ids as which programs of a sandbox with the user of `spec` see themselves and the
+ * caller's files.
  */
 void runtime_identity(
         struct runtime *rt, const struct sandbox_spec *spec, uid_t *uid, gid_t *gid);
 
 /*
- * Makes a sandbox that is ready for processes: every protection in box->protections is in
- * force, or the call fails and nothing is left. A limit in limits.demanded that cannot be held,
- * or a protection in spec->require that is missing, is -ENOTSUP with what is missing and how to
- * get it.
+ * Creates a sandbox that is ready for processes: every protection in box->protections is in
+ * force, or the call fails and nothing is left. A limit in limits.demanded that cannot be
+ * enforced, or a protection in spec->require that is missing, is -ENOTSUP with what is missing
+ * and how to get it.
  */
 int sandbox_create(struct runtime *rt, const struct sandbox_spec *spec, struct sandbox **out,
         struct carrel_error *err);
 
-/* Whether a root overlay needs no directory to write to: user attributes in tmpfs, Linux 6.6.
+/*
+ * Whether a root overlay needs no directory to write to: user attributes in tmpfs, Linux 6.6.
  */
 bool sandbox_has_memory_root(void);
 
 /*
  * The same for a caller that starts a process at once: it may return while the sandbox is still
- * being made, and sandbox_start() says then what went wrong. No process runs in anything less
- * than the whole sandbox either way.
+ * being created, and sandbox_start() then reports a failure. In either case no process runs
+ * before the whole sandbox is in force.
  */
 int sandbox_begin(struct runtime *rt, const struct sandbox_spec *spec, struct sandbox **out,
         struct carrel_error *err);
 
 /*
- * Starts a process. -ENOENT: no such program in the sandbox; -EACCES, -ENOEXEC: there, but
+ * Starts a process. -ENOENT: no such program in the sandbox; -EACCES, -ENOEXEC: it exists, but
  * cannot be executed; -ENOTDIR: no such working directory; -EAGAIN: it is paused, or too many
  * run; -EPERM, -EINVAL: the sandbox cannot have such a user; anything else is the runtime's
  * failure.
@@ -358,41 +357,41 @@ int sandbox_next_event(
         struct sandbox *box, struct sandbox_event *event, struct carrel_error *err);
 
 /*
- * Signals one process and its group; SANDBOX_ALL: every process there is, except the runtime's
- * own. A process that has ended is not an error.
+ * Signals one process and its group; SANDBOX_ALL: every process except the runtime's own. A
+ * process that has exited is not an error.
  */
 #define SANDBOX_ALL 0
 int sandbox_signal(struct sandbox *box, uint32_t process, int signal, struct carrel_error *err);
 
 /*
- * Ends one process and its group: SIGTERM now, and SIGKILL after `grace_ms` to all of the group
- * that is still there, also when the process itself has ended by then. Does not wait.
+ * Ends one process and its group: SIGTERM now, and SIGKILL after `grace_ms` to the rest of the
+ * group, even if the process itself has exited by then. Does not wait.
  */
 int sandbox_terminate(
         struct sandbox *box, uint32_t process, uint32_t grace_ms, struct carrel_error *err);
 
 /*
- * Ends everything in the sandbox at once and gives the final figures. When it returns no
+ * Kills everything in the sandbox at once and returns the final usage. When it returns no
  * process of the sandbox is left, whatever it did. A second call only fills in `usage` as
  * unknown.
  */
 int sandbox_stop(struct sandbox *box, struct sandbox_usage *usage, struct carrel_error *err);
 
 /*
- * The same, but the empty sandbox may still be on its way out when this returns: its programs
- * have ended, what they wrote is complete, the figures are final. For callers who have
- * something to do meanwhile; sandbox_stop() afterwards waits for the rest.
+ * The same, but the cleanup of the empty sandbox may still be in progress when this returns:
+ * its programs have exited, what they wrote is complete, the usage is final. For callers that
+ * have other work meanwhile; sandbox_stop() afterwards waits for the rest.
  */
 int sandbox_end(struct sandbox *box, struct sandbox_usage *usage, struct carrel_error *err);
 
-/* Stops if need be and frees. NULL is fine. Safe after any failure. */
+/* Stops if necessary and frees. NULL is fine. Safe after any failure. */
 void sandbox_free(struct sandbox *box);
 DEFINE_AUTO(struct sandbox *, sandbox_free)
 
-/* Figures while it runs. */
+/* Usage while it runs. */
 int sandbox_usage(struct sandbox *box, struct sandbox_usage *usage, struct carrel_error *err);
 
-/* Of these only oom_kills and pids_refused, for who asks at each start; the rest is unknown. */
+/* Only oom_kills and pids_refused, cheap enough for each start; the rest is unknown. */
 void sandbox_refusals(struct sandbox *box, struct sandbox_usage *usage);
 
 /*
@@ -403,10 +402,10 @@ int sandbox_open_file(struct sandbox *box, const char *path, int flags, mode_t m
         struct carrel_error *err);
 
 /*
- * The processes of the sandbox, as this host numbers them; the runtime's own are not among
- * them. Returns how many. A number says what was there a moment ago: the process may have
- * ended, another may have begun, and one that changes its parent just now may be missing or
- * there twice. Who must miss none asks until nothing new comes. -E2BIG: more than `max`.
+ * The pids on this host of the sandbox's processes, without the runtime's own. Returns how
+ * many. The list is a snapshot: a process may have exited, another may have started, and one
+ * that is reparented meanwhile may be missing or listed twice. A caller that must miss none
+ * repeats the call until nothing new is listed. -E2BIG: more than `max`.
  */
 int sandbox_pids(struct sandbox *box, pid_t *pids, size_t max, struct carrel_error *err);
 
@@ -425,10 +424,10 @@ int sandbox_ps(
         struct sandbox *box, struct sandbox_process *out, size_t max, struct carrel_error *err);
 
 /*
- * Halts every process until sandbox_resume(): when this returns, none runs. Nothing can be
+ * Stops every process until sandbox_resume(): when this returns, none runs. Nothing can be
  * started meanwhile (-EAGAIN); files can be opened, and stopping works. box->paused_by says
- * how: "signals" can be seen by the programs, and resuming continues those too that had stopped
- * themselves. Pausing what is paused, or resuming what is not, does nothing.
+ * how: "signals" is visible to the programs, and resuming also continues those that had stopped
+ * themselves. Pausing a paused sandbox, or resuming a running one, does nothing.
  */
 int sandbox_pause(struct sandbox *box, struct carrel_error *err);
 int sandbox_resume(struct sandbox *box, struct carrel_error *err);
@@ -452,9 +451,9 @@ int sandbox_set_lease(
         struct sandbox *box, uint64_t end_ns, uint64_t idle_ms, struct carrel_error *err);
 
 /*
- * Sets the limits in `which` (LIMIT_BITs of memory, cpu, pids) to other values: all or none.
- * -ENOTSUP: not held for the whole sandbox, or not one that can change; -EBUSY: more memory is
- * in use than the new limit allows.
+ * Changes the limits in `which` (LIMIT_BITs of memory, cpu, pids): all or none. -ENOTSUP: not
+ * enforced for the whole sandbox, or not changeable; -EBUSY: more memory is in use than the new
+ * limit.
  */
 int sandbox_update(struct sandbox *box, const struct sandbox_limits *limits, unsigned which,
         struct carrel_error *err);

@@ -1,4 +1,4 @@
-/* The front on its own; what lies behind it is tried in tests/contract. */
+/* The front on its own; tests/contract tests the adapters behind it. */
 #include "base/err.h"
 #include "harness.h"
 #include "runtime/runtime.h"
@@ -64,7 +64,7 @@ TEST(runtimes_are_found_by_name)
     CHECK_STR(err.message, "unknown runtime 'doc\\x0aker'; expected one of: local process");
 }
 
-/* A runtime that does as it is told, to see what the front makes of it. */
+/* A runtime that does as it is told, to test the front. */
 struct puppet {
     struct sandbox base;
     struct runtime rt;

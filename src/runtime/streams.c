@@ -1,4 +1,4 @@
-/* streams.c - pipes. */
+/* streams.c - pipes, and a short unordered array of processes. */
 #include "runtime/streams.h"
 #include "base/err.h"
 #include "base/fd.h"

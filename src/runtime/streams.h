@@ -1,4 +1,6 @@
-/* streams.h - the two ends of a process's streams, for adapters that make them on this machine.
+/*
+ * streams.h - what adapters that start processes on this machine share: the two ends of a
+ * process's streams, and which process has which id.
  */
 #pragma once
 #include "runtime/runtime.h"

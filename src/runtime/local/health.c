@@ -1,9 +1,9 @@
 /*
- * health.c - facts, and probes that name the culprit.
+ * health.c - facts, and probes that name the cause.
  *
- * A sandbox that could be made is its own proof; nothing is tried here that it has shown. What
- * is missing is tried piece by piece, each in a child that ends at once, because a namespace
- * that was entered cannot be left again.
+ * A sandbox that could be created is its own proof; what it has shown is not tried again. Each
+ * missing protection is tried separately, each in a child that exits at once, because a
+ * namespace cannot be left again.
  */
 #include "runtime/local/health.h"
 #include "base/err.h"
@@ -82,7 +82,7 @@ static int try_unshare(int flags)
     return unshare(flags) < 0 ? -errno : 0;
 }
 
-/* A /proc of one's own: refused where the one that is there has parts covered by mounts. */
+/* Mounts a new /proc: refused if parts of the existing one are covered by mounts. */
 static int mount_proc(int flags)
 {
     (void)flags;
@@ -98,7 +98,7 @@ static int try_proc(int flags)
     (void)flags;
     if (unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID) < 0)
         return -errno;
-    return in_child(mount_proc, 0); /* only a child is in the new process namespace */
+    return in_child(mount_proc, 0); /* only a child is in the new pid namespace */
 }
 
 static int try_mounts(int flags)
@@ -125,7 +125,7 @@ static int try_filter(int flags)
     "at this machine's security modules (AppArmor, SELinux)"
 #define APPARMOR_SWITCH "kernel/apparmor_restrict_unprivileged_userns"
 
-/* The value of a sysctl; -1: there is none such here. */
+/* The value of a sysctl; -1: it does not exist here. */
 static long sysctl_value(const char *name)
 {
     char path[128];
@@ -152,7 +152,7 @@ static void explain_userns(struct runtime_health *health, int code)
 
     for (size_t i = 0; i < ARRAY_LEN(switches); i++) {
         if (sysctl_value(switches[i].name) != switches[i].off ||
-                (i > 0 && host_is_privileged())) /* the others hold only for ordinary users */
+                (i > 0 && host_is_privileged())) /* the others apply only to ordinary users */
             continue;
         gap(health, set, switches[i].remedy,
                 "user namespaces are switched off: /proc/sys/%s is %ld (%s)", switches[i].name,
@@ -174,11 +174,11 @@ struct probe {
     int (*try)(int flags);
     int flags;
     const char *config;
-    const char *limit;   /* sysctl that may be used up; NULL: none */
-    const char *refused; /* what to do against EPERM; NULL: what helps in general */
+    const char *limit;   /* sysctl that may be exhausted; NULL: none */
+    const char *refused; /* what to do about EPERM; NULL: the general advice */
 };
 
-/* Each one in a user namespace of its own, as a sandbox makes it. */
+/* Each one in a user namespace of its own, as a sandbox creates it. */
 static const struct probe probes[] = {
     { PROTECT_MOUNTNS, "mount namespace", try_unshare, CLONE_NEWUSER | CLONE_NEWNS,
             "CONFIG_NAMESPACES", "user.max_mnt_namespaces", NULL },
@@ -225,7 +225,7 @@ static void explain_probes(struct runtime_health *health, uint64_t missing)
 {
     int r = in_child(try_unshare, CLONE_NEWUSER);
     if (r < 0) {
-        explain_userns(health, r); /* everything else stands on it */
+        explain_userns(health, r); /* everything else depends on it */
         return;
     }
     health->works |= PROTECT_BIT(PROTECT_USERNS);
@@ -241,7 +241,7 @@ static void explain_probes(struct runtime_health *health, uint64_t missing)
     }
 }
 
-/* As root, ids come from a range that this root may not have: one in a container, say. */
+/* As root, ids come from a range that this root may not have, for example in a container. */
 static void explain_ids(struct runtime_health *health)
 {
     const unsigned long last = SLOT_FIRST_ID + (unsigned long)SLOT_COUNT * PLAN_RANGE - 1;
@@ -281,7 +281,7 @@ static void explain_landlock(struct runtime_health *health)
                 "this kernel has no Landlock (%s)", strerrordesc_np(errno));
 }
 
-/* cgroup_find() says why and what to do in one sentence, a semicolon between. */
+/* cgroup_find() gives reason and remedy in one sentence, separated by a semicolon. */
 static void explain_cgroup(struct runtime_health *health, const struct cgroup_parent *where)
 {
     size_t len = strcspn(where->why, ";");
@@ -305,7 +305,7 @@ static void tell_cgroup(struct runtime_health *health, const struct cgroup_paren
     }
 }
 
-/* Can a directory here be given to a program that has another user id on the host? */
+/* Whether a directory here can be id-mapped for a program with another user id on the host. */
 static int try_idmapped_mount(struct carrel_error *err)
 {
     const uint32_t id = SLOT_FIRST_ID + PLAN_USER;
@@ -340,7 +340,7 @@ static void tell_idmapped_mounts(struct runtime_health *health)
                 strerrordesc_np(-r));
 }
 
-/* Root's sandboxes have ranges of ids that are no account's. */
+/* Root's sandboxes use id ranges that belong to no account. */
 static void tell_subids(struct runtime_health *health)
 {
     struct carrel_error err = { 0 };

@@ -1,4 +1,4 @@
-/* health.h - what this machine gives to sandboxes, and what it withholds and why. */
+/* health.h - what this machine offers to sandboxes, and what is missing and why. */
 #pragma once
 #include <stdint.h>
 
@@ -6,6 +6,6 @@ struct runtime_health;
 
 /*
  * Facts, and a reason with a remedy for each protection in `missing` that can be explained.
- * What must be tried is tried in short-lived children. See runtime_health().
+ * Probes run in short-lived children. See runtime_health().
  */
 void health_explain(uint64_t missing, struct runtime_health *health);

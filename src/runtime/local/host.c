@@ -20,9 +20,9 @@
 #define ENTRIES_ROOM 16U /* by which their list grows */
 
 /*
- * What programs need of the host's root. /etc is a choice: names that programs cannot do
- * without and that hold no secret; everything else in /etc is written by the plan or absent.
- * Each name is a mount, and mounts are most of what a start costs.
+ * What programs need of the host's root. For /etc only names that programs cannot do without
+ * and that contain no secret; everything else in /etc is written by the plan or absent. Each
+ * name is a mount, and mounts are most of the cost of a start.
  */
 static const char host_names[][24] = {
     "usr",
@@ -42,21 +42,21 @@ static const char host_names[][24] = {
 };
 
 /*
- * What any user of a kernel may read or write in /proc and no sandbox should. Files that are
- * the host root's alone need no mask, since no id inside is that root; the three worst have one
- * all the same.
+ * What any user may read or write in /proc and no sandbox should. Files that only the host's
+ * root can access need no mask, since no id inside is that root; the three worst are masked
+ * anyway.
  */
 const struct proc_mask proc_masks[] = {
     { "acpi", MASK_DIR },
     { "asound", MASK_DIR },
-    { "interrupts", MASK_FILE }, /* counts keystrokes of the host, among others */
+    { "interrupts", MASK_FILE }, /* reveals keystrokes of the host, among others */
     { "kallsyms", MASK_FILE },
     { "kcore", MASK_FILE },
     { "keys", MASK_FILE },
     { "kmsg", MASK_FILE },
     { "modules", MASK_FILE },
     { "scsi", MASK_DIR },
-    { "sys", MASK_READ_ONLY }, /* read by ordinary programs */
+    { "sys", MASK_READ_ONLY }, /* ordinary programs read it */
     { "sysrq-trigger", MASK_FILE },
 };
 const size_t n_proc_masks = ARRAY_LEN(proc_masks);
@@ -98,7 +98,7 @@ static int check_kernel(struct carrel_error *err)
     return 0;
 }
 
-/* The first user namespace has a fixed inode number, since the kernel shows one at all. */
+/* The initial user namespace has a fixed inode number. */
 static bool is_nested(void)
 {
     struct stat st;
@@ -130,7 +130,7 @@ static int look(int root, const char *path, struct host_entry *entry)
     return 0;
 }
 
-/* Adds one entry, if the name is there at all. */
+/* Adds one entry, if the name exists. */
 static int add_entry(struct host *host, int root, const char *path)
 {
     if (host->n_entries % ENTRIES_ROOM == 0) {
@@ -145,12 +145,12 @@ static int add_entry(struct host *host, int root, const char *path)
     int r = look(root, path, entry);
     if (r < 0 || entry->kind == ENTRY_ABSENT)
         return r;
-    host->n_entries++; /* from here on host_free() knows it */
+    host->n_entries++; /* from here on host_free() frees it */
     entry->path = strdup(path);
     return entry->path ? 0 : -ENOMEM;
 }
 
-/* Names at the top of another root that the sandbox makes itself. */
+/* Names at the top of another root that the sandbox creates itself. */
 static bool is_own_name(const char *name)
 {
     static const char own[][16] = { ".", "..", "dev", "proc", "sys", "tmp", "run", "home",
@@ -210,7 +210,7 @@ static int read_proc(struct host *host, struct carrel_error *err)
     for (size_t i = 0; i < n_proc_masks; i++) {
         if (fstatat(proc, proc_masks[i].name, &st, AT_SYMLINK_NOFOLLOW) == 0)
             host->proc_masks |= UINT64_C(1) << i;
-        else if (errno != ENOENT) /* what cannot be looked at may be there, and unmasked */
+        else if (errno != ENOENT) /* an entry that cannot be examined may exist, unmasked */
             return err_set_errno(err, -errno, "look at '/proc/%s'", proc_masks[i].name);
     }
     return 0;
@@ -259,7 +259,7 @@ int host_read(const struct sandbox_spec *spec, struct host **out, struct carrel_
         return err_set_errno(err, host->landlock, "ask for Landlock");
     if (spec->root)
         r = read_other_root(host, spec->root, err);
-    else if (!spec->root_overlay) /* which is there as a whole */
+    else if (!spec->root_overlay) /* which is mounted as a whole */
         r = read_host_root(host, err);
     if (r == 0)
         r = read_proc(host, err);

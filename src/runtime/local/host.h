@@ -1,8 +1,8 @@
 /*
- * host.h - what the plan needs to know of this machine, read once before anything is made.
+ * host.h - facts about this machine that the plan needs, read once before anything is created.
  *
- * Everything that must be looked up on the host's file system is looked up here, in the parent,
- * so that the plan is a pure function and the child only carries it out.
+ * Every lookup on the host's file system happens here, in the parent, so that the plan is a
+ * pure function and the child only carries it out.
  */
 #pragma once
 #include "base/auto.h"
@@ -14,21 +14,21 @@
 struct carrel_error;
 struct sandbox_spec;
 
-/* One name that the sandbox's root shows as the host (or --root) has it. */
+/* One name that the sandbox's root shows as it is on the host (or in --root). */
 struct host_entry {
     char *path; /* relative to the root: "usr", "etc/ssl" */
     enum { ENTRY_ABSENT, ENTRY_DIR, ENTRY_FILE, ENTRY_LINK } kind;
-    char *link; /* where a link points */
+    char *link; /* the target of a link */
 };
 
 struct host {
     uid_t uid;
     gid_t gid;
-    bool is_root;    /* may map ranges of ids and make mounts: root with its capabilities */
-    bool has_subids; /* it was asked for them, and there are some */
+    bool is_root;    /* may map ranges of ids and mount: root with its capabilities */
+    bool has_subids; /* requested, and available */
     struct subids subids;
-    bool is_nested; /* in a user namespace that has not all ids: uid 0 is not the host's root */
-    int landlock;   /* ABI version; 0: not there */
+    bool is_nested; /* in a user namespace without all ids: uid 0 is not the host's root */
+    int landlock;   /* ABI version; 0: not available */
     struct host_entry *entries;
     size_t n_entries;
     uint64_t proc_masks; /* which rows of the mask table exist here */
@@ -39,17 +39,17 @@ int host_read(const struct sandbox_spec *spec, struct host **out, struct carrel_
 void host_free(struct host *host);
 DEFINE_AUTO(struct host *, host_free)
 
-/* True when this process may map ranges of ids and make mounts for others. */
+/* Whether this process may map ranges of ids and mount for others. */
 bool host_is_privileged(void);
-bool host_has_ranges(void); /* that, and all ids of the host are ours to map */
+bool host_has_ranges(void); /* the same, and we may map all ids of the host */
 
-/* Does the kernel that calls itself `release` ("6.1.0-13-amd64") have all that we build on? */
+/* Whether the kernel `release` ("6.1.0-13-amd64") has everything that we depend on. */
 bool host_is_new_enough(const char *release);
 
-/* Landlock's ABI version, 0 when the kernel has none or it is switched off; negative errno. */
+/* Landlock's ABI version, 0 if the kernel has none or it is disabled; negative errno. */
 int host_landlock_abi(void);
 
-/* What of /proc is hidden: the table, shared with the plan. */
+/* The masked parts of /proc: the table is shared with the plan. */
 struct proc_mask {
     char name[16];
     enum { MASK_FILE, MASK_DIR, MASK_READ_ONLY } kind;

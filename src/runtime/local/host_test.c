@@ -1,4 +1,4 @@
-/* host_test.c - facts about machines that are not at hand. */
+/* host_test.c - facts about other machines. */
 #include "base/err.h"
 #include "harness.h"
 #include "runtime/local/host.h"

@@ -39,7 +39,7 @@ int idmap_write(pid_t child, const struct plan *plan, uint32_t base, struct carr
     } else {
         (void)snprintf(uids, sizeof(uids), "%u %u 1", (unsigned)plan->uid, (unsigned)geteuid());
         (void)snprintf(gids, sizeof(gids), "%u %u 1", (unsigned)plan->gid, (unsigned)getegid());
-        r = write_map(child, "setgroups", "deny", err); /* the kernel wants it for one gid */
+        r = write_map(child, "setgroups", "deny", err); /* required for a single gid */
     }
     if (r == 0)
         r = write_map(child, "uid_map", uids, err);
@@ -48,10 +48,10 @@ int idmap_write(pid_t child, const struct plan *plan, uint32_t base, struct carr
     return r;
 }
 
-/* In our memory, of which it needs next to nothing: a copy would cost more than the rest. */
+/* Shares our memory: a copy would cost more than everything else here. */
 static int wait_for_end(void *host)
 {
-    /* When the host is killed here, this goes with it. */
+    /* If the host is killed now, this process is killed too. */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != *(const pid_t *)host)
         _exit(1);
     for (;;)
@@ -69,7 +69,7 @@ int idmap_open(uid_t uid_on_disk, uid_t uid_shown, gid_t gid_on_disk, gid_t gid_
 
     if (!stack)
         return err_set_errno(err, -ENOMEM, "make a user namespace for an id-mapped mount");
-    /* A namespace needs a process to be born; it may be gone again once we hold its file. */
+    /* A namespace needs a process to exist; the process may exit once we hold the file. */
     signals_block(&before);
     pid_t pid = clone(wait_for_end, stack + HELPER_STACK,
             CLONE_VM | CLONE_NEWUSER | CLONE_PIDFD, &host, &pidfd);

@@ -18,7 +18,7 @@ static void count(int signal)
     atomic_fetch_add(syscall(SYS_gettid) == own ? &n_here : &n_elsewhere, 1U);
 }
 
-/* To all of its process group, as a terminal does. */
+/* To its whole process group, as a terminal does. */
 static _Noreturn void keep_signalling(void)
 {
     (void)signal(SIGUSR1, SIG_IGN);

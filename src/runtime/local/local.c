@@ -1,6 +1,6 @@
 /*
- * local.c - the host's side of a kernel sandbox that was made (local_make.c): what is asked of
- * its init, and its end.
+ * local.c - the host's side of a sandbox that local_make.c created: requests to its init, and
+ * its end.
  */
 #include "runtime/local/local.h"
 #include "base/clock.h"
@@ -27,13 +27,13 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-/* How long a killed sandbox may hang in the kernel before we say so instead of waiting. */
+/* How long a killed sandbox may hang in the kernel before we report that instead of waiting. */
 #define GONE_MS 10000
 /* How long init may take to answer: setups and starts take milliseconds. */
 #define ANSWER_MS 60000
-/* The same once it stands: others wait for us meanwhile. */
+/* The same once it is ready: other requests wait meanwhile. */
 #define READY_ANSWER_MS 20000
-/* How long init may take to end the programs before it is killed with them. */
+/* How long init may take to kill the programs before it is killed with them. */
 #define STOPPED_MS 2000
 
 static void keep_report(struct local *local, const struct wire_message *message)
@@ -42,7 +42,7 @@ static void keep_report(struct local *local, const struct wire_message *message)
     local->has_report = true;
 }
 
-/* An init that stands takes requests at once, or something holds it up: then we do not wait. */
+/* An init that is ready takes requests at once, unless it is blocked: then we do not wait. */
 static int ask(
         struct local *local, const struct wire_message *message, const int *fds, size_t n)
 {
@@ -50,7 +50,10 @@ static int ask(
     return wire_send(local->sock, message, fds, n, local->is_ready ? MSG_DONTWAIT : 0);
 }
 
-/* Waits for the answer to a request; a file system that hangs must not make us hang with it. */
+/*
+ * Waits for the answer to a request, with a timeout: a file system that hangs must not block
+ * us.
+ */
 static int await(struct local *local, enum wire_kind kind, struct wire_message *message,
         int *fd, struct carrel_error *err)
 {
@@ -63,7 +66,7 @@ static int await(struct local *local, enum wire_kind kind, struct wire_message *
     do {
         ready = poll(&answer, 1, clock_poll_ms(deadline));
     } while (ready < 0 && errno == EINTR);
-    if (ready == 0) { /* a late answer would be taken for the next one's */
+    if (ready == 0) { /* a late answer would be mistaken for that of the next request */
         (void)sys_pidfd_send_signal(local->pidfd, SIGKILL);
         return err_set(err, -ETIMEDOUT,
                 "no answer from the sandbox within %u seconds; it was ended", answer_ms / 1000);
@@ -82,7 +85,7 @@ static int await(struct local *local, enum wire_kind kind, struct wire_message *
         return err_set(err, code, "%s", message->error.message);
     }
     if (message->kind != (uint32_t)kind) {
-        (void)sys_pidfd_send_signal(local->pidfd, SIGKILL); /* nothing it says counts now */
+        (void)sys_pidfd_send_signal(local->pidfd, SIGKILL); /* it cannot be trusted any more */
         return err_set(err, -EPROTO, "unexpected answer %u of the sandbox", message->kind);
     }
     return 0;
@@ -105,7 +108,7 @@ static int wait_gone(struct local *local)
     return 0;
 }
 
-/* What outlives the processes. */
+/* Releases what is independent of the processes. */
 static void release(struct local *local)
 {
     cgroup_remove(&local->cgroup);
@@ -122,7 +125,7 @@ static int local_ready(struct sandbox *box, struct carrel_error *err)
     return r;
 }
 
-/* The codes by which start speaks of the program must not come from a setup that failed. */
+/* A failed setup must not return the codes with which a start describes the program. */
 static int setup_error(int code, struct carrel_error *err)
 {
     if (code == -ENOENT || code == -EACCES || code == -ENOEXEC || code == -ENOTDIR)
@@ -132,7 +135,7 @@ static int setup_error(int code, struct carrel_error *err)
     return code;
 }
 
-/* Who is to be the program's user; in what the sandbox has of them. */
+/* The user of the program; it must exist in the sandbox. */
 static int choose_user(const struct plan *plan, const struct process_spec *spec,
         struct wire_message *message, struct carrel_error *err)
 {
@@ -179,7 +182,8 @@ static int local_start(struct sandbox *box, const struct process_spec *spec,
     const int fds[] = { payload, streams.theirs[0], streams.theirs[1], streams.theirs[2] };
     const size_t skipped = payload < 0;
     r = ask(local, &message, fds + skipped, (spec->has_tty ? 1 : 4) - skipped);
-    if (r < 0 && (r != -EPIPE || local->is_ready)) /* else init has failed, and says why */
+    if (r < 0 && (r != -EPIPE ||
+                         local->is_ready)) /* else init has failed, and its message says why */
         return setup_error(err_set_errno(err, r, "ask the sandbox to start a process"), err);
     r = local_ready(box, err);
     if (r < 0)
@@ -272,7 +276,7 @@ static int local_usage(
     (void)err;
     cgroup_usage(&local->cgroup, usage);
     if (!local->has_report) {
-        usage->cpu_ms = cgroup_cpu_ms(&local->cgroup); /* with what init has used */
+        usage->cpu_ms = cgroup_cpu_ms(&local->cgroup); /* including what init has used */
         return 0;
     }
     usage->cpu_ms = report->cpu_us / 1000;
@@ -289,9 +293,9 @@ static void local_refusals(struct sandbox *box, struct sandbox_usage *usage)
 }
 
 /*
- * Lets init end the programs, so that it can say what they used. It has a moment for that; an
- * init that does not answer is killed all the same. One that has ended by itself just now has
- * said it already, with the last program's end.
+ * Lets init kill the programs, so that it can report their usage. It has a moment for that; an
+ * init that does not answer is killed anyway. One that has just exited by itself has reported
+ * it already, with the exit of the last program.
  */
 static void stop_programs(struct local *local)
 {
@@ -312,15 +316,15 @@ static void stop_programs(struct local *local)
         ;
 }
 
-/* init is killed, too: whether it is gone already, the wait for it tells. */
+/* Kills init, too; the wait for it tells whether it had exited already. */
 static void end_programs(struct local *local, struct sandbox_usage *usage)
 {
     if (local->is_ended)
         return;
     stop_programs(local);
     (void)sys_pidfd_send_signal(local->pidfd, SIGKILL);
-    (void)freezer_thaw(&local->cgroup); /* after the signal: they die of it, but not frozen */
-    (void)local_usage(&local->base, usage, NULL); /* the programs have ended: these are final */
+    (void)freezer_thaw(&local->cgroup); /* after the signal: frozen processes do not die */
+    (void)local_usage(&local->base, usage, NULL); /* all have exited: this is final */
     local->is_ended = true;
 }
 
@@ -343,7 +347,8 @@ static int local_stop(
     return 0;
 }
 
-/* Without init's word that it is alone, nobody knows when the programs are gone but the wait.
+/*
+ * Unless init has reported that it is alone, only the wait tells when the programs have exited.
  */
 static int local_end(struct sandbox *box, struct sandbox_usage *usage, struct carrel_error *err)
 {
@@ -422,7 +427,7 @@ static void local_free(struct sandbox *box)
     struct local *local = local_of(box);
     struct sandbox_usage unused = USAGE_INIT;
 
-    (void)local_stop(box, &unused, NULL); /* what hangs is named by the sweep */
+    (void)local_stop(box, &unused, NULL); /* the sweep reports what hangs */
     fd_close(local->pidfd);
     fd_close(local->sock);
     fd_close(box->event_fd);

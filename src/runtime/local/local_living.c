@@ -1,9 +1,10 @@
 /*
- * local_living.c - what is asked of a sandbox between its first process and its end.
+ * local_living.c - operations on a sandbox between its first process and its end.
  *
- * Pausing needs no help of init where a cgroup has a freezer, but init must be able to undo it:
- * it ends the programs when the lease runs out or the owner dies, and on cgroup v1 what is
- * frozen does not die. So it is given the file first, once, and the freezing comes after.
+ * Pausing needs no help of init if a cgroup has a freezer, but init must be able to undo it: it
+ * kills the programs when the lease expires or the owner dies, and on cgroup v1 frozen
+ * processes do not die. So init is given the freezer's file first, once, and then the programs
+ * are frozen.
  */
 #include "base/clock.h"
 #include "base/err.h"
@@ -23,7 +24,7 @@
 #define MAX_PIDS 65536U
 #define STILL_NS (UINT64_C(5) * 1000000000)
 
-/* What is in the namespace is in the group or below init: nothing gets out of either. */
+/* Every process of the namespace is in the group and below init: none can leave either. */
 int local_pids(struct sandbox *box, pid_t *pids, size_t max, struct carrel_error *err)
 {
     const struct local *local = local_of(box);
@@ -39,7 +40,7 @@ int local_pids(struct sandbox *box, pid_t *pids, size_t max, struct carrel_error
     return n;
 }
 
-/* An id of the host as the sandbox sees it, or the one that stands for those it cannot see. */
+/* The id in the sandbox of a host id, or the overflow id if it is not mapped. */
 static uid_t inner_id(const struct local *local, uid_t uid)
 {
     const uid_t first = SLOT_FIRST_ID + local->slot.number * PLAN_RANGE;
@@ -78,7 +79,7 @@ int local_set_lease(
     return local_ask(local_of(box), &message, NULL, 0, err);
 }
 
-/* Gives init the means to thaw, where it needs one. */
+/* Gives init the file to thaw, if it needs one. */
 static int give_freezer(struct local *local, struct carrel_error *err)
 {
     const struct wire_message message = { .kind = WIRE_FREEZER };
@@ -93,7 +94,7 @@ static int give_freezer(struct local *local, struct carrel_error *err)
     return r;
 }
 
-/* The programs run: init need not thaw them, and may end without a word. */
+/* The programs run: init need not thaw them any more. */
 static int revoke_freezer(struct local *local, struct carrel_error *err)
 {
     const struct wire_message message = { .kind = WIRE_FREEZER };
@@ -104,7 +105,7 @@ static int revoke_freezer(struct local *local, struct carrel_error *err)
     return local_ask(local, &message, NULL, 0, err);
 }
 
-/* Neither runs nor can go on by itself. D: such a process stops before it runs again. */
+/* Not running, and not able to run by itself. D: such a process stops before it runs again. */
 static bool is_still(pid_t pid)
 {
     struct sandbox_process process;
@@ -113,8 +114,8 @@ static bool is_still(pid_t pid)
 }
 
 /*
- * A signal to all reaches everyone at one moment, forks in progress included (kill(2), since
- * Linux 4.19 a fork begins anew when such a signal comes), but each stops when it gets there.
+ * A signal to all is sent atomically, including forks in progress (kill(2): since Linux 4.19 a
+ * fork restarts when such a signal comes), but each process stops at its own time.
  */
 static int await_still(struct local *local, struct carrel_error *err)
 {
@@ -133,7 +134,7 @@ static int await_still(struct local *local, struct carrel_error *err)
             return 0;
         if (clock_ns() > deadline)
             return err_set(err, -EBUSY, "process %d does not stop", (int)pids[n - 1]);
-        (void)poll(NULL, 0, 1); /* nobody tells of a grandchild that stopped */
+        (void)poll(NULL, 0, 1); /* there is no event when a grandchild stops */
     }
 }
 
@@ -184,7 +185,7 @@ int local_resume(struct sandbox *box, struct carrel_error *err)
     return r < 0 ? err_set_errno(err, r, "thaw the cgroup") : revoke_freezer(local, err);
 }
 
-/* The front has checked that a cgroup holds what is to change. */
+/* The front has checked that a cgroup enforces the limits to be changed. */
 int local_update(struct sandbox *box, const struct sandbox_limits *limits, unsigned which,
         struct carrel_error *err)
 {

@@ -1,9 +1,9 @@
 /*
- * local_make.c - how a kernel sandbox comes into being, on the host's side.
+ * local_make.c - creates a kernel sandbox, on the host's side.
  *
- * Facts, plan, slot, clone; then, while the child makes its namespaces, the id maps and the
- * cgroup; then "go". Everything that can be refused is refused before the clone. After it,
- * whatever fails, the child is killed and nothing is left.
+ * Facts, plan, slot, clone; then, while the child creates its namespaces, the id maps and the
+ * cgroup; then "go". Everything that can be refused is refused before the clone. If a later
+ * step fails, the child is killed and nothing is left.
  */
 #include "base/err.h"
 #include "base/fd.h"
@@ -43,7 +43,7 @@ static uint64_t protections_of(const struct local *local)
     return set;
 }
 
-/* Both ends of what connects us with init. */
+/* Both ends of the connections with init. */
 struct link {
     int sock[2]; /* [0] is ours */
     int events[2];
@@ -85,13 +85,13 @@ static int explain_clone(int code, struct carrel_error *err)
     return err_set_errno(err, code, "clone into new namespaces");
 }
 
-/* What of the host will be mounted, as detached mounts: init inherits them. */
+/* The host's trees to be mounted, as detached mounts: init inherits them. */
 struct trees {
     struct sources sources;
     struct skeleton skeleton;
 };
 
-/* Forks init. Only what cannot be shared with the host's work in parallel is made here. */
+/* Forks init. Only namespaces that cannot be created in parallel are created here. */
 static int clone_init(
         struct local *local, const struct trees *trees, pid_t *pid, struct carrel_error *err)
 {
@@ -99,7 +99,7 @@ static int clone_init(
     struct clone_args args = {
         .flags = CLONE_NEWUSER | CLONE_NEWPID | CLONE_PIDFD,
         .pidfd = (uint64_t)(uintptr_t)&local->pidfd,
-        /* No exit signal: a library must not disturb its caller's SIGCHLD and wait(). */
+        /* No exit signal: a library must not affect its caller's SIGCHLD and wait(). */
     };
     sigset_t before;
 
@@ -126,7 +126,7 @@ static int clone_init(
             .lock_fd = local->slot.lock,
             .space_fd = -1,
         };
-        fd_close(link.sock[0]); /* else we would never see the host's end of it close */
+        fd_close(link.sock[0]); /* else we would never see the host's end close */
         fd_close(link.events[0]);
         init_main(&setup);
     }
@@ -189,7 +189,7 @@ static int launch_init(struct local *local, const struct sandbox_spec *spec,
     return r;
 }
 
-/* The slot first: with it held, no sweep takes the skeleton away. */
+/* The slot first: while it is held, no sweep removes the skeleton. */
 static int take_slot(struct local *local, struct skeleton *skeleton, struct carrel_error *err)
 {
     AUTO(fd_close) int dir = rundir_open(err);
@@ -199,7 +199,7 @@ static int take_slot(struct local *local, struct skeleton *skeleton, struct carr
     return r < 0 ? r : skeleton_open(skeleton, dir, local->plan, err);
 }
 
-/* The plan is made; from here on kernel objects come into being. */
+/* The plan is final; from here on kernel objects are created. */
 static int launch(struct local *local, const struct sandbox_spec *spec,
         const struct cgroup_parent *where, struct carrel_error *err)
 {

@@ -1,4 +1,4 @@
-/* plan.c - from a spec to steps: pure. */
+/* plan.c - turns a spec into steps; pure. */
 #include "runtime/local/plan.h"
 #include "base/err.h"
 #include "base/path.h"
@@ -12,7 +12,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* Room for the skeleton, so that --disk is what the program gets. */
+/* Extra size for the skeleton, so that the program gets all of --disk. */
 #define SKELETON_BYTES (256U << 10)
 #define SKELETON_INODES 256U
 
@@ -39,13 +39,13 @@ static void space(struct builder *b, const char *path, mode_t mode)
     plan_writable(b, plan_text(b->plan, "/%s", path));
 }
 
-/* The host's programs (or another root's), read-only. */
+/* The programs of the host (or of another root), read-only. */
 static void plan_root(
         struct builder *b, const struct sandbox_spec *spec, const struct host *host)
 {
     const char *prefix = spec->root ? spec->root : "";
 
-    if (spec->root_overlay) /* it is there as a whole */
+    if (spec->root_overlay) /* it is mounted as a whole */
         return;
     if (!spec->root)
         dir(b, "etc");
@@ -80,7 +80,7 @@ static void plan_etc(
                     plan->hostname));
     file(b, kind, "etc/resolv.conf", host->resolv_conf);
     if (is_other)
-        return; /* it has users and name services of its own */
+        return; /* it has its own users and name services */
     file(b, kind, "etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n");
     file(b, kind, "etc/passwd",
             plan_text(plan,
@@ -134,7 +134,8 @@ static void plan_proc(struct builder *b, const struct host *host)
     plan_writable(b, "/proc"); /* a process may write to its own entries */
 }
 
-/* The program's own places: their names on disk are not paths, since a layer has nothing else.
+/*
+ * The private directories: their names on disk are not paths, since a layer contains only them.
  */
 static const struct place {
     const char *path;
@@ -181,8 +182,8 @@ static void plan_space(struct builder *b, const struct sandbox_spec *spec)
 }
 
 /*
- * A root on disk gets its directories before anything is mounted in it: until then all that can
- * be reached is the root's own.
+ * A root on disk gets its directories before anything is mounted in it: until then only the
+ * root itself can be reached.
  */
 static void plan_root_on_disk(struct builder *b)
 {
@@ -199,8 +200,8 @@ static void plan_root_on_disk(struct builder *b)
 }
 
 /*
- * The skeleton that sandboxes share is read-only, so a mount of the caller must find its place
- * there or in a private place. With another root there would be one for each of its states.
+ * The shared skeleton is read-only, so the target of a mount must exist there or be in a
+ * private directory. With another root there would be one skeleton for each of its states.
  */
 static bool can_share(const struct plan *plan, const struct sandbox_spec *spec)
 {
@@ -209,7 +210,7 @@ static bool can_share(const struct plan *plan, const struct sandbox_spec *spec)
     if (!plan_is_of_root(plan) || spec->root)
         return false;
     if (spec->root_overlay)
-        return true; /* nothing of it but /dev, which no mount may be in */
+        return true; /* only its /dev, where no mount is allowed */
     for (size_t i = 0; i < spec->n_mounts; i++) {
         bool has_place = false;
         for (size_t j = 0; j < ARRAY_LEN(private); j++)
@@ -248,7 +249,7 @@ static int plan_ids(struct plan *plan, const struct sandbox_spec *spec, const st
     plan->init_uid = plan->has_range ? 0 : plan->uid;
     plan->init_gid = plan->has_range ? 0 : plan->gid;
     plan->is_init_apart = plan->init_uid != plan->uid;
-    /* The caller's own files are its own id's to reach. */
+    /* Only the caller's own id can access the caller's files. */
     plan->maker_uid = plan->has_subids ? plan->uid : plan->init_uid;
     plan->maker_gid = plan->has_subids ? plan->gid : plan->init_gid;
     plan->user_name = plan->uid == 0 ? "root" : plan->uid == 65534 ? "nobody" : "agent";
@@ -296,10 +297,9 @@ void plan_add_rlimit(struct plan *plan, int resource, uint64_t value)
 }
 
 /*
- * The upper directory of an overlay lies on the host's file system, which counts for nobody
- * while a program writes. What it can do is to keep each file within the limit. Only for one
- * that was asked for, since it is about sparse files, too; and not where the caller lets the
- * program write elsewhere, which --disk is not about.
+ * The upper directory of an overlay is on the host's file system, which has no quota for it.
+ * But each file can be limited. Only if a limit was demanded, since it affects sparse files,
+ * too; and not if the caller lets the program write elsewhere, which --disk does not cover.
  */
 static bool bounds_each_file(const struct sandbox_spec *spec)
 {
@@ -358,8 +358,7 @@ int plan_make(const struct sandbox_spec *spec, const struct host *host, struct p
     plan_dev(&b);
     plan_proc(&b, host);
     plan_space(&b, spec);
-    r = plan_mounts(
-            &b, spec, err); /* last: the caller may lay something over any of the above */
+    r = plan_mounts(&b, spec, err); /* last: the caller may mount over any of the above */
     if (r < 0)
         return r;
     if (b.is_short)

@@ -1,4 +1,4 @@
-/* plan_mounts.c - what of the host is mounted, and where: pure. */
+/* plan_mounts.c - what of the host is mounted, and where; pure. */
 #include "base/err.h"
 #include "base/path.h"
 #include "base/str.h"
@@ -64,7 +64,7 @@ void plan_add(struct builder *b, struct step step)
 void plan_writable(struct builder *b, const char *path)
 {
     if (b->plan->disk_use == DISK_IS_ROOT && b->n_writable > 0)
-        return; /* "/" is there already, and all is below it */
+        return; /* "/" exists already, and everything is below it */
     const char **list =
             reallocarray(b->plan->writable, b->n_writable + 2, sizeof(b->plan->writable[0]));
     if (!list || !path) {
@@ -127,7 +127,7 @@ static void source(struct builder *b, const char *path, bool is_writable)
         plan->n_sources++;
 }
 
-/* Its layers become sources, topmost first, and the directory that it writes to the last. */
+/* Its layers become sources, topmost first, and its writable directory the last. */
 static int plan_overlay(struct builder *b, const struct sandbox_overlay *overlay,
         const char *where, struct plan_mount *out, struct carrel_error *err)
 {

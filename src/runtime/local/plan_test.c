@@ -120,7 +120,9 @@ TEST(an_ordinary_user_stays_who_they_are)
     CHECK(strstr(content(plan, "etc/passwd"), "agent:x:4711:4711:"));
 }
 
-/* Its own files are its own id's; init is somebody else as soon as these are mounted. */
+/*
+ * The caller's files belong to its own id; init has another one as soon as these are mounted.
+ */
 TEST(an_ordinary_user_with_subordinate_ids_has_an_init_apart)
 {
     struct host host = host_of(1234);
@@ -138,7 +140,7 @@ TEST(an_ordinary_user_with_subordinate_ids_has_an_init_apart)
     CHECK(!plan->shares_skeleton);
     CHECK_EQ(plan->subids.gid, 200000U);
 
-    spec.has_user = true; /* another name for the same id of the host, also beyond the range */
+    spec.has_user = true; /* another id inside for the same host id, also beyond the range */
     spec.uid = spec.gid = 70000;
     AUTO(plan_free) struct plan *other = make(&spec, &host);
     CHECK_EQ(other->maker_uid, 70000U);
@@ -343,11 +345,11 @@ TEST(in_an_overlay_no_file_becomes_larger_than_the_disk_limit_that_was_asked_for
     spec.limits.demanded = 0;
     CHECK_EQ(file_size_limit(&spec), 0);
     spec.limits.demanded = LIMIT_BIT(LIMIT_DISK);
-    mounts[1].access = ACCESS_READ_WRITE; /* there the limit does not count */
+    mounts[1].access = ACCESS_READ_WRITE; /* there the limit does not apply */
     CHECK_EQ(file_size_limit(&spec), 0);
 }
 
-/* Do two plans have the same skeleton? */
+/* Whether two plans have the same skeleton. */
 static bool share(const struct plan *a, const struct plan *b)
 {
     size_t j = 0;

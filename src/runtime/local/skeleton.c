@@ -1,9 +1,10 @@
 /*
- * skeleton.c - made under another name, renamed when complete, never changed.
+ * skeleton.c - created under another name, renamed when complete, never changed.
  *
- * Names in the directory: "root-HASH" is complete, "new-RANDOM" is being made, "old-RANDOM" is
- * to be removed. A sweep renames first and then looks whether a sandbox is alive: whoever comes
- * later does not find the old name, and a half-made one never gets the name of a complete one.
+ * Names in the directory: "root-HASH" is complete, "new-RANDOM" is under construction,
+ * "old-RANDOM" is to be removed. A sweep renames first and then checks whether a sandbox is
+ * alive: a later start does not find the old name, and an incomplete one never gets the name of
+ * a complete one.
  */
 #include "runtime/local/skeleton.h"
 #include "base/err.h"
@@ -26,7 +27,7 @@
 #define COMPLETE "root-"
 #define NEW "new-"
 #define OLD "old-"
-#define MOST 16 /* a caller that gives each run another host name must not fill the disk */
+#define MOST 16 /* a caller with another host name for each run must not fill the disk */
 #define NAME_SIZE 80
 
 static void hash_text(struct sha256 *sha, const char *text)
@@ -34,7 +35,7 @@ static void hash_text(struct sha256 *sha, const char *text)
     sha256_add(sha, text ? text : "", text ? strlen(text) + 1 : 1); /* the NUL ends it */
 }
 
-/* The name stands for all that is in it. */
+/* The name is a hash of the content. */
 static void name_of(const struct plan *plan, char name[static NAME_SIZE])
 {
     char hex[2 * SHA256_BYTES + 1];
@@ -64,7 +65,7 @@ static int random_name(const char *prefix, char name[static NAME_SIZE])
     return 0;
 }
 
-/* fchmod everywhere below: the caller's umask must not count. */
+/* fchmod everywhere below: the caller's umask must not apply. */
 static int make_dir(int root, const char *path, mode_t mode)
 {
     if (mkdirat(root, path, 0700) < 0 || fchmodat(root, path, mode, 0) < 0)
@@ -86,7 +87,7 @@ static int make_file(int root, const struct step *step)
     return fchmod(fd, step->mode) < 0 || (len > 0 && fsync(fd) < 0) ? -errno : 0;
 }
 
-/* The same device as the host's, in place of the file on which it would have been mounted. */
+/* The same device as the host's, instead of the file on which it would be mounted. */
 static int make_device(int root, const struct step *step)
 {
     struct stat st;
@@ -122,8 +123,7 @@ static int sync_dir(int root, const char *path)
     return dir < 0 || fsync(dir) < 0 ? -errno : 0;
 }
 
-/* Where /run is on a disk, what has its name after a crash of the machine must be whole, too.
- */
+/* If /run is on a disk, a skeleton must be complete even after a crash of the machine. */
 static int fill(int root, const struct plan *plan)
 {
     int r = 0;
@@ -138,7 +138,7 @@ static int fill(int root, const struct plan *plan)
     return r < 0 ? r : sync_dir(root, ".");
 }
 
-/* Calls `visit` for each skeleton in whatever state. Returns how many of them said yes. */
+/* Calls `visit` for each skeleton in any state. Returns how many calls returned true. */
 static int count(int dir, bool (*visit)(int dir, const char *name))
 {
     static const char *const prefixes[] = { COMPLETE, NEW, OLD };
@@ -196,9 +196,9 @@ static int make(int dir, const char *name, const struct plan *plan)
     AUTO(fd_close) int root = openat(dir, made, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     r = root < 0 ? -errno : fill(root, plan);
     if (r == 0 && renameat(dir, made, dir, name) < 0)
-        r = -errno; /* -ENOTEMPTY: somebody was faster */
+        r = -errno; /* -ENOTEMPTY: another process was faster */
     if (r < 0)
-        (void)tree_remove(dir, made, NULL); /* a sweep takes what is left */
+        (void)tree_remove(dir, made, NULL); /* a sweep removes what is left */
     return r;
 }
 
@@ -218,7 +218,7 @@ static int clone_part(int dir, const char *path, uint64_t set, uint64_t clear)
     return fd_steal(&mount);
 }
 
-/* By whatever name: a sweep may retire it while we are at it, and takes it away later. */
+/* Under either name: a sweep may retire it meanwhile, and removes it later. */
 static int find(int dir, const char *name)
 {
     int fd = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -237,14 +237,14 @@ int skeleton_open(
     name_of(plan, name);
     AUTO(fd_close) int found = find(dir, name);
     if (found == -ENOENT) {
-        (void)make(dir, name, plan); /* what came of it shows below */
+        (void)make(dir, name, plan); /* the lookup below tells whether it worked */
         found = find(dir, name);
         if (found == -ENOENT)
             return 0;
     }
     AUTO(fd_close)
     int root = found < 0 ? found : clone_part(found, "", fixed | MOUNT_ATTR_NODEV, 0);
-    /* /run itself may be nodev, and the copy begins with that. */
+    /* /run itself may be nodev, which the clone inherits. */
     int dev = root < 0 ? root
                        : clone_part(found, "dev", fixed | MOUNT_ATTR_NOEXEC, MOUNT_ATTR_NODEV);
     if (dev < 0)
@@ -268,6 +268,6 @@ int skeleton_sweep(int dir, struct carrel_error *err)
     r = slot_any_taken(dir, err);
     if (r != 0)
         return r < 0 ? r : 0;
-    (void)count(dir, remove_retired); /* what resists is tried again by the next sweep */
+    (void)count(dir, remove_retired); /* the next sweep tries again */
     return 0;
 }

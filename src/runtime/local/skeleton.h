@@ -1,20 +1,24 @@
 /*
- * skeleton.h - the directories, links and small files of a root, made once for many sandboxes.
+ * skeleton.h - the directories, links and small files of a root, created once for many
+ * sandboxes.
  *
- * All that a plan would create in the new root is the same from run to run. So it is made once,
- * in a directory whose name is the hash of what it holds: it cannot be out of date. Sandboxes
- * get read-only mounts of it and lay everything else over its empty places. It belongs to the
- * host's root, whom no id inside is; what a program could change lies elsewhere. For root only.
+ * Everything that a plan would create in the new root is the same from run to run. So it is
+ * created once, in a directory whose name is the hash of its content: it cannot be out of date.
+ * Sandboxes get read-only mounts of it and mount everything else over its empty directories. It
+ * belongs to the host's root, which no id inside is; what a program could change is elsewhere.
+ * For root only.
  *
- * A sandbox that uses one has a slot, taken before. That is how a sweep knows that none is in
- * use: taking it away would take the mounts of a living sandbox with it.
+ * A sandbox that uses one has taken a slot before. That is how a sweep knows that none is in
+ * use: a removal would also remove the mounts of a living sandbox.
  */
 #pragma once
 
 struct carrel_error;
 struct plan;
 
-/* Detached mounts, with all their restrictions. -1: there is none, the child makes the root. */
+/*
+ * Detached mounts, with all their restrictions. -1: there is none, the child builds the root.
+ */
 struct skeleton {
     int root;
     int dev; /* the part with the device nodes: not nodev */
@@ -27,8 +31,8 @@ struct skeleton {
 
 /*
  * Mounts of what the plan would create, from the directory `dir` (see rundir.h). None, and 0,
- * if the plan cannot share it, or where it can be neither found nor made (a full disk, a
- * directory that is read-only, too many of them): everything works without it, only slower.
+ * if the plan cannot share it, or if it can be neither found nor created (a full disk, a
+ * read-only directory, too many of them): everything works without it, only slower.
  */
 int skeleton_open(
         struct skeleton *skeleton, int dir, const struct plan *plan, struct carrel_error *err);

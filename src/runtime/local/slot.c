@@ -14,9 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SWEEP_FEW 8 /* on the way of a new sandbox */
+#define SWEEP_FEW 8 /* during the start of a new sandbox */
 
-/* Each slot needs a description of its own: the lock belongs to it, not to the process. */
+/* Each slot needs its own open file description: the lock belongs to it, not to the process. */
 static int open_locks(int dir, struct carrel_error *err)
 {
     int fd = openat(dir, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -35,7 +35,7 @@ static int set_lock(int fd, uint32_t number, short type)
     return fcntl(fd, F_OFD_SETLK, &byte) < 0 ? -errno : 0;
 }
 
-/* Only groups whose name begins like this are ours to judge. */
+/* Only groups with this prefix are ours. */
 static int read_prefix(int locks, char prefix[static SLOT_NAME_SIZE], struct carrel_error *err)
 {
     struct stat st;
@@ -52,11 +52,11 @@ struct sweep {
     const char *prefix;
     int locks;
     uint32_t own; /* the slot whose lock we hold through `locks`; SLOT_COUNT: none */
-    int left;     /* how many more to look at */
+    int left;     /* how many more to check */
     int swept;
 };
 
-/* Finishes what a crash left, if this is such a thing. False: enough seen. */
+/* Cleans up if a crash left this group. False: stop. */
 static bool sweep_one(void *target, const char *name)
 {
     struct sweep *sweep = target;

@@ -1,12 +1,12 @@
 /*
  * slot.h - a number for each live sandbox, locked as long as it lives.
  *
- * The number names what a crash could leave behind (its cgroup) and, as root, picks its range
- * of ids, so that no two sandboxes share one. The lock is one byte of one file, held through a
- * descriptor that init has too: when the host process dies it lasts until the sandbox is gone.
- * So a cgroup whose number can be locked belongs to nobody. Its name begins with the device and
- * inode of the lock file: those who lock elsewhere (another container, another directory) are
- * left alone.
+ * The number names what a crash could leave (its cgroup) and, as root, selects its range of
+ * ids, so that no two sandboxes share one. The lock is one byte of one file, held through a
+ * descriptor that init has too: when the host process dies it lasts until the sandbox has
+ * ended. So a cgroup whose number can be locked has no owner. Its name begins with the device
+ * and inode of the lock file: sandboxes that use another lock file (another container, another
+ * directory) are not touched.
  */
 #pragma once
 #include <stdint.h>
@@ -16,7 +16,8 @@ struct cgroup_parent;
 
 #define SLOT_COUNT 16384U
 #define SLOT_FIRST_ID                                                                          \
-    0x10000000U /* host id behind id 0 of slot 0; far from accounts and subids */
+    0x10000000U /* host id of id 0 of slot 0; far from accounts and subids                     \
+                 */
 #define SLOT_NAME_SIZE 48
 
 struct slot {
@@ -30,13 +31,13 @@ struct slot {
         .lock = -1                                                                             \
     }
 
-/* Takes a free slot of those who share `dir` (see rundir.h). */
+/* Takes a free slot of those in `dir` (see rundir.h). */
 int slot_take(struct slot *slot, int dir, struct carrel_error *err);
 
-/* Gives it back. Safe on a slot that was not taken. */
+/* Releases it. Safe on a slot that was not taken. */
 void slot_release(struct slot *slot);
 
-/* Sweeps a few stale slots, for the holder of one; what does not work is left to others. */
+/* Sweeps a few stale slots, for the holder of one; failures are left to later sweeps. */
 void slot_sweep_few(const struct slot *slot, const struct cgroup_parent *where);
 
 /* Sweeps every stale slot; returns how many, or a negative errno. */

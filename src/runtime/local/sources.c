@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-/* The path by which the kernel knows the open source: absolute, no links left to follow. */
+/* The kernel's path of the open source: absolute, without links. */
 static int canonical(int fd, const char *given, char **path, struct carrel_error *err)
 {
     char link[64];
@@ -26,7 +26,7 @@ static int canonical(int fd, const char *given, char **path, struct carrel_error
     return *path ? 0 : err_set_errno(err, -ENOMEM, "mount source '%s'", given);
 }
 
-/* The last map: layers of a stack have one owner, and a map costs a process. */
+/* The last map, reused: layers of a stack have one owner, and a map costs a process. */
 struct owner_map {
     int ns;
     uid_t uid;
@@ -34,8 +34,8 @@ struct owner_map {
 };
 
 /*
- * Lets the source's owner appear as the program's user. A read-only source on a file system
- * that cannot do this is shown as it is, which gives the program less, never more.
+ * Makes the source's owner appear as the program's user. A read-only source on a file system
+ * that does not support this is mounted unmapped, which gives the program less, never more.
  */
 static int map_owner(int mount, const struct plan_source *m, const struct stat *st,
         const struct plan *plan, uint32_t base, struct owner_map *map, struct carrel_error *err)

@@ -19,7 +19,7 @@ int wire_receive(int sock, struct wire_message *message, int *fds, int flags)
     if (n < 0)
         return n;
     if (message->kind >= WIRE_MAPPED && message->kind < WIRE_READY)
-        return n; /* the host's words */
+        return n; /* messages of the host are trusted */
     if (message->kind >= WIRE_READY && message->kind <= WIRE_GONE &&
             memchr(message->error.message, '\0', sizeof(message->error.message)))
         return n;

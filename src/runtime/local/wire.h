@@ -1,10 +1,10 @@
 /*
- * wire.h - what the host and a sandbox's init say to each other.
+ * wire.h - the protocol between the host and a sandbox's init.
  *
  * Two sequenced-packet sockets, one struct per message, descriptors beside it. On the first the
- * host asks and init answers; on the second init reports exits, so that a report is never taken
- * for an answer. The host trusts init as far as it must: every message is checked for size,
- * kind and number of descriptors before it is used.
+ * host sends requests and init answers; on the second init reports exits, so that a report is
+ * never mistaken for an answer. The host trusts init as little as possible: every message is
+ * checked for size, kind and number of descriptors before it is used.
  */
 #pragma once
 #include "base/payload.h"
@@ -19,22 +19,22 @@ enum wire_kind {
     WIRE_GO,         /* its limits are set; carries cgroup files to join */
     WIRE_START, /* carries the payload, if it is long, and without a terminal the streams */
     WIRE_SIGNAL,
-    WIRE_TERMINATE, /* SIGTERM; after the grace SIGKILL to its group, whatever became of it */
-    WIRE_FILE,      /* carries the payload, if it is long; directory and watch, if there are */
-    WIRE_STOP,      /* end every process but yourself */
-    WIRE_LEASE,     /* end by yourself when ... */
-    WIRE_FREEZER,   /* carries the file by which to thaw the programs; none: they run */
-    WIRE_PAUSE,     /* stop every process but yourself, by a signal */
+    WIRE_TERMINATE, /* SIGTERM; after the grace SIGKILL to its group, even if it has exited */
+    WIRE_FILE,      /* carries the payload, if it is long; directory and watch, if any */
+    WIRE_STOP,      /* kill every process except init */
+    WIRE_LEASE,     /* exit by itself at these times */
+    WIRE_FREEZER,   /* carries the file to thaw the programs; none: they run */
+    WIRE_PAUSE,     /* stop every process except init, by a signal */
     WIRE_RESUME,
     /* init to host */
     WIRE_READY,
     WIRE_FAILED, /* setup, start or file: `error` says why */
     WIRE_STARTED,
     WIRE_FILE_DONE, /* carries what was opened, if anything */
-    WIRE_STOPPED,   /* nothing but init is left; with final figures */
+    WIRE_STOPPED,   /* only init is left; with final usage */
     WIRE_DONE,      /* lease, freezer, pause, resume */
-    WIRE_EXITED,    /* with figures so far */
-    WIRE_GONE,      /* the sandbox has ended by itself: `value` says why. Keep it last */
+    WIRE_EXITED,    /* with the usage so far */
+    WIRE_GONE,      /* the sandbox has ended by itself: `value` says why. Must be last */
 };
 
 #define WIRE_MAX_FDS 5
@@ -42,10 +42,10 @@ enum wire_kind {
 enum wire_flag {
     WIRE_TTY = 1,
     WIRE_DISK_FULL = 2,
-    WIRE_ALONE = 4,     /* no process but init is left */
-    WIRE_LAST = 8,      /* when this process ends, so does the sandbox */
-    WIRE_DIR = 16,      /* the file's path begins at a directory that came along */
-    WIRE_USER = 32,     /* act as another user */
+    WIRE_ALONE = 4, /* no process except init is left */
+    WIRE_LAST = 8,  /* the sandbox ends when this process exits */
+    WIRE_DIR = 16,  /* the file's path is relative to a directory that came with the message */
+    WIRE_USER = 32, /* act as another user */
     WIRE_WITH_ALL = 64, /* EXITED: killed when the sandbox ended by itself */
 };
 
@@ -61,15 +61,15 @@ struct wire_file {
 
 struct wire_message {
     uint32_t kind;
-    uint32_t process; /* which: ids count up and are never used again */
+    uint32_t process; /* which: ids count up and are never reused */
     uint32_t flags;   /* enum wire_flag */
     int32_t value;    /* signal to send, wait status, pid of what was started, file flags, enum
                          lease_state */
     uint16_t rows, cols;    /* of the terminal */
     uint32_t mode;          /* of a file */
-    uint32_t uid, gid;      /* of the process to start, as the sandbox counts */
+    uint32_t uid, gid;      /* of the process to start, as seen in the sandbox */
     uint64_t lease_end_ns;  /* CLOCK_BOOTTIME; 0: none */
-    uint64_t idle_ns;       /* 0: any time */
+    uint64_t idle_ns;       /* 0: no limit */
     uint64_t grace_ns;      /* of TERMINATE */
     uint64_t held_bytes;    /* in the private writable space */
     uint64_t storage_bytes; /* written to storage by everything reaped so far */
@@ -77,22 +77,22 @@ struct wire_message {
     uint64_t peak_bytes; /* resident memory of the largest process reaped so far; 0: unknown */
     struct wire_file file;
     union {
-        struct payload_near payload; /* of START and FILE, where it is short */
+        struct payload_near payload; /* of START and FILE, if it is short */
         struct carrel_error error;   /* of what init says */
     };
 };
 
-/* Sends one message. Returns 0 or a negative errno (-EPIPE: the other side is gone). */
+/* Sends one message. Returns 0 or a negative errno (-EPIPE: the peer closed its end). */
 int wire_send(
         int sock, const struct wire_message *message, const int *fds, size_t n_fds, int flags);
 
 /*
  * Receives one message; blocks unless `flags` has MSG_DONTWAIT. fds has WIRE_MAX_FDS slots;
  * those without a descriptor become -1. Returns the number of descriptors, -EAGAIN, -EPIPE at
- * the end, or -EPROTO for anything malformed (whatever came with it is closed).
+ * the end, or -EPROTO for anything malformed (all received descriptors are closed).
  */
 int wire_receive(int sock, struct wire_message *message, int *fds, int flags);
 
-/* The payload of START or FILE. Where it came as a descriptor, `fds` begins behind that. */
+/* The payload of START or FILE. If it came as a descriptor, `fds` is advanced past that. */
 int wire_payload(
         struct wire_message *message, const int **fds, int *n_fds, struct payload *out);

@@ -1,14 +1,13 @@
 /*
  * process.c - the `process` runtime: programs of the host, for trusted code.
  *
- * There is no isolation. What it does give is order: a directory of its own that goes away,
- * resource limits, no inherited environment, descriptors, session or signals, no new
- * privileges, and an end that takes every descendant along (see supervisor.h). Whatever else a
- * spec asks for is refused: a caller must never believe that something is held here.
+ * There is no isolation. It does provide: a private temporary directory, resource limits, no
+ * inherited environment, descriptors, session or signals, no new privileges, and an end that
+ * kills every descendant (see supervisor.h). Whatever else a spec asks for is refused: a caller
+ * must never believe that a protection is in force which is not.
  *
- * A program of the same user can kill the supervisor. Then the programs that it started die
- * with it, but not what has detached itself from them; every call says so from then on
- * (-EOWNERDEAD).
+ * A program of the same user can kill the supervisor. Then its programs are killed too, but not
+ * processes that have detached themselves; every call reports that from then on (-EOWNERDEAD).
  */
 #include "base/clock.h"
 #include "base/err.h"
@@ -92,7 +91,7 @@ static int refuse(const char *what, struct carrel_error *err)
             "programs run on the host: there is no %s (runtime local has it)", what);
 }
 
-/* Everything that a spec can say and that a plain process cannot have. */
+/* Refuses everything in a spec that a plain process cannot have. */
 static int check_spec(const struct sandbox_spec *spec, struct carrel_error *err)
 {
     const unsigned demanded = spec->limits.demanded & ~spec->limits.best_effort;
@@ -144,7 +143,7 @@ static void choose_limits(
         if (is_held)
             add_rlimit(s, row->resource, limits->value[row->limit]);
     }
-    /* Less than any core file, and exactly 1 also keeps core_pattern's pipes out; core(5). */
+    /* Smaller than any core file, and exactly 1 also disables core_pattern's pipes; core(5). */
     add_rlimit(s, RLIMIT_CORE, 1);
     add_rlimit(s, RLIMIT_MEMLOCK, 64U << 10);
     add_rlimit(s, RLIMIT_MSGQUEUE, 800U << 10);
@@ -155,7 +154,7 @@ static void choose_limits(
         box->protections |= PROTECT_BIT(PROTECT_RLIMITS);
 }
 
-/* The name of the own directory cannot be guessed: nobody can be there first. */
+/* The name of the directory is random: no other process can create it first. */
 static int choose_paths(
         struct process_sandbox *box, const struct sandbox_spec *spec, struct carrel_error *err)
 {
@@ -257,7 +256,10 @@ static int ask(struct process_sandbox *box, const struct order *order, const int
     return receive(box, CLOCK_NEVER, answer, err);
 }
 
-/* Waits for the supervisor, which has seen our end of the socket close. Was it killed? */
+/*
+ * Waits for the supervisor, which has seen our end of the socket close. Returns whether it was
+ * killed.
+ */
 static bool reap_supervisor(struct process_sandbox *box)
 {
     siginfo_t info = { 0 };
@@ -366,7 +368,6 @@ static int process_create(struct runtime *rt, const struct sandbox_spec *spec,
     return 0;
 }
 
-/* TIOCGPTPEER opens the other side by descriptor, whatever is mounted on /dev/pts. */
 static int open_terminal(
         const struct process_spec *spec, struct streams *streams, struct carrel_error *err)
 {
@@ -464,7 +465,7 @@ static int process_stop(
         return err_set_errno(err, r, "speak to the supervisor");
     r = receive(box, clock_ns() + STOP_NS, &answer, err);
     if (r == -ETIME) {
-        /* It goes on trying, and cleans up when it succeeds, but nobody can wait for that. */
+        /* The supervisor continues to try, and cleans up, but this does not wait for it. */
         fd_close(fd_steal(&box->pidfd));
         return err_set(err, -ETIMEDOUT, "some processes hang in the kernel and do not end");
     }
@@ -510,9 +511,8 @@ static int begin_at(struct process_sandbox *box, const char *path, struct file_w
 }
 
 /*
- * Reaches a file below the workspace or the home. Programs may change any name there while we
- * look, so the kernel does the containment: a link or ".." that leads out is -EXDEV, whenever
- * it came to be.
+ * Accesses a file below the workspace or the home. Programs may change any name there at any
+ * time, so the kernel enforces the containment: a link or ".." that leads out is -EXDEV.
  */
 static int process_file(struct sandbox *base, const struct file_request *request,
         struct file_answer *answer, struct carrel_error *err)
@@ -542,7 +542,7 @@ static int process_pids(struct sandbox *base, pid_t *pids, size_t max, struct ca
     return r < 0 ? err_set_errno(err, r, "list the processes below the supervisor") : r;
 }
 
-/* The host's view is the one. What a program did with namespaces is its own affair. */
+/* The host's view is used. Namespaces that a program created are ignored. */
 static void process_describe(struct sandbox *base, struct sandbox_process *process)
 {
     process->inner_pid = process->pid;

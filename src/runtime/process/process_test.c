@@ -1,4 +1,4 @@
-/* What is particular to `process`; what it shares with every runtime is in tests/contract. */
+/* What is specific to `process`; tests/contract has what it shares with every runtime. */
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/tree.h"
@@ -30,7 +30,7 @@ static struct sandbox *make(const struct sandbox_spec *spec)
     return box;
 }
 
-/* Runs a shell line to its end; its output, shortened if need be. */
+/* Runs a shell line to its end; its output, truncated if necessary. */
 static int run(struct sandbox *box, const char *line, char *text, size_t size)
 {
     const char *const argv[] = { "sh", "-c", line, NULL };
@@ -232,8 +232,8 @@ TEST(a_program_of_root_cannot_raise_its_limits_again)
 }
 
 /*
- * Starts a program that sends its parent, which is the supervisor, a signal: nothing keeps a
- * program of the same user from it. It waits for a line first: the start must be over.
+ * Starts a program that sends a signal to its parent, which is the supervisor: a program of the
+ * same user can do that. It waits for a line first: the start must have finished.
  */
 static struct process attack_supervisor(struct sandbox *box, const char *signal)
 {
@@ -274,7 +274,7 @@ TEST(a_supervisor_that_was_killed_is_reported_by_every_call)
     CHECK_EQ(sandbox_signal(box, 1, SIGTERM, &err), -EOWNERDEAD);
     CHECK_EQ(sandbox_stop(box, &usage, &err), -EOWNERDEAD);
     sandbox_free(box);
-    CHECK_EQ(access(path, F_OK), -1); /* freeing did its work instead */
+    CHECK_EQ(access(path, F_OK), -1); /* the free has removed it instead */
     CHECK_EQ(waitpid(-1, NULL, __WALL), -1);
     CHECK_EQ(errno, ECHILD);
 }

@@ -1,4 +1,4 @@
-/* supervisor.c - see supervisor.h for why it exists and who talks to it. */
+/* supervisor.c - see supervisor.h for its purpose and its peers. */
 #include "runtime/process/supervisor.h"
 #include "base/err.h"
 #include "base/fd.h"
@@ -21,7 +21,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The descriptors we keep, moved away from 0 to 2, everything else closed. */
 static int take_descriptors(struct supervisor *s, struct carrel_error *err)
 {
     int *const kept[] = { &s->control, &s->events, &s->owner, &s->parent, &s->workspace };
@@ -139,10 +138,12 @@ static bool report(struct supervisor *s)
 }
 
 /*
- * Ends one child and its process group. The number cannot be anybody else's: it is a child that
- * we have not reaped. Its group has no strangers: each program leads a session of its own, and
- * a group never spans two. A whole group at once is what stops one that forks as fast as it
- * can.
+ * Kills each child and its process group. A pid cannot be reused: the child is not reaped yet.
+ * Its group has no other processes: each program leads a session of its own, and a group never
+ * spans two. Killing a whole group at once stops a fork bomb. Children of a killed process
+ * become children of the supervisor, so all are dead when there is no child left, and not
+ * before. A child with SIGKILL pending cannot fork any more (fork(2) fails first), so each
+ * round leaves fewer that can.
  */
 static void end_child(pid_t pid)
 {
@@ -174,11 +175,6 @@ static void end_children(struct supervisor *s)
     }
 }
 
-/*
- * Ends every descendant. Children of those that die become our children, so it is done when
- * there is no child left, and not before. A child with SIGKILL pending cannot fork any more
- * (fork(2) fails first), so each round leaves fewer that can.
- */
 static void end_all(struct supervisor *s)
 {
     const struct timespec pause = { .tv_nsec = 10000000 };
@@ -206,8 +202,10 @@ static void measure(struct sandbox_usage *usage)
         return;
     usage->cpu_ms = (uint64_t)(all.ru_utime.tv_sec + all.ru_stime.tv_sec) * 1000 +
                     (uint64_t)(all.ru_utime.tv_usec + all.ru_stime.tv_usec) / 1000;
-    /* Until exec each child is as large as we are, a copy of the caller. A figure that is not
-     * clearly above that is not the programs'. */
+    /*
+     * Until exec each child is as large as the supervisor, a copy of the caller. A value that
+     * is not clearly above that does not describe the programs.
+     */
     if (all.ru_maxrss > self.ru_maxrss + self.ru_maxrss / 8)
         usage->peak_memory_bytes = (uint64_t)all.ru_maxrss * 1024;
 }
@@ -357,6 +355,6 @@ _Noreturn void supervisor_run(struct supervisor *s)
         _exit(EXIT_FAILURE);
     serve(s);
     end_all(s);
-    r = tree_remove(s->parent, s->name, NULL); /* nobody is left to hear about it */
+    r = tree_remove(s->parent, s->name, NULL); /* there is no receiver for an error */
     _exit(r < 0 ? EXIT_FAILURE : EXIT_SUCCESS);
 }

@@ -1,14 +1,14 @@
 /*
- * supervisor.h - the process beside a sandbox that starts, watches and ends its programs.
+ * supervisor.h - the process that starts, reaps and kills the programs of a sandbox.
  *
- * Programs may fork, change their session and leave their parents. Such orphans come to the
- * nearest ancestor that is a subreaper (prctl(2)). A library must not make its caller one, so
- * each sandbox has a small process of its own that is: whatever descends from it stays its
- * descendant, can be found and can be ended. It does so when asked to, and when its owner is
- * gone, and then removes the sandbox's directory. Nothing needs cleaning up after a crash.
+ * Programs may fork, change their session and leave their parents. Such orphans are reparented
+ * to the nearest ancestor that is a subreaper (prctl(2)). A library must not make its caller
+ * one, so each sandbox has a small process that is: whatever descends from it stays its
+ * descendant, can be found and can be killed. It kills all on request, and when its owner
+ * exits, and then removes the sandbox's directory. Nothing needs cleaning up after a crash.
  *
- * Two sequenced-packet sockets lead to the owner: on `control` the owner gives orders and each
- * is answered, on `events` the supervisor sends notices unasked.
+ * Two sequenced-packet sockets lead to the owner: on `control` each order is answered, on
+ * `events` the supervisor sends each struct sandbox_event.
  */
 #pragma once
 #include "runtime/process/launch.h"
@@ -17,7 +17,7 @@
 
 enum order_kind { ORDER_START, ORDER_SIGNAL, ORDER_STOP };
 
-/* A start carries four descriptors: the payload and the three streams. */
+/* A start carries the payload and three streams, or one terminal. */
 #define ORDER_FDS 4
 struct order {
     enum order_kind kind;
@@ -26,7 +26,7 @@ struct order {
     bool has_tty;
 };
 
-/* One comes unasked: the first, when the supervisor is ready or has failed. */
+/* The first one is sent without an order, when the supervisor is ready or has failed. */
 struct answer {
     uint32_t process;
     pid_t pid; /* of a started one */
@@ -53,8 +53,8 @@ struct supervised {
 struct supervisor {
     int control;
     int events;
-    int owner;     /* pidfd: others may have inherited the owner's end of `control` */
-    int parent;    /* directory in which the sandbox's own directory is made */
+    int owner;     /* pidfd: other processes may have inherited the owner's end of `control` */
+    int parent;    /* parent of the sandbox's directory */
     int workspace; /* directory to start in; -1: the sandbox's own */
     char name[128];
     struct launch_rlimit rlimits[SUPERVISOR_RLIMITS];
@@ -67,7 +67,7 @@ struct supervisor {
 };
 
 /*
- * Runs in the new process, with every signal blocked, until the owner is gone. It may be the
+ * Runs in the new process, with every signal blocked, until the owner has exited. It may be the
  * copy of a process with many threads: allocates nothing, locks nothing.
  */
 _Noreturn void supervisor_run(struct supervisor *supervisor);

@@ -31,7 +31,7 @@ static bool is_cgroup2(const char *path)
     return statfs(path, &st) == 0 && st.f_type == CGROUP2_SUPER_MAGIC;
 }
 
-/* Does the space-separated list hold the word? */
+/* Whether the space-separated list has the word. */
 static bool has_word(const char *list, const char *word)
 {
     size_t len = strlen(word);
@@ -64,7 +64,7 @@ static bool can_write(const char *dir, const char *file)
     return faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0;
 }
 
-/* The first controller that the group has not got, or NULL. */
+/* The first controller that the group lacks, or NULL. */
 static const char *missing_controller(const char *dir)
 {
     char path[1024];
@@ -79,7 +79,7 @@ static const char *missing_controller(const char *dir)
     return NULL;
 }
 
-/* Its children have the controllers, or can be given them: a group without processes. */
+/* Whether its children have the controllers, or can get them: a group without processes. */
 static bool can_limit_children(const char *dir)
 {
     char path[1024];
@@ -95,8 +95,9 @@ static bool can_limit_children(const char *dir)
 
 /*
  * Rootless: the nearest group above ours that was delegated to us and gives its children the
- * controllers. It must be writable itself, because moving a process needs that of the common
- * ancestor; ours will not do, since a group with processes cannot have limited children.
+ * controllers. It must be writable itself, because moving a process requires write access to
+ * the common ancestor; our own group does not work, since a group with processes cannot have
+ * limited children.
  */
 static void find_delegated(struct cgroup_parent *where)
 {
@@ -168,7 +169,9 @@ static void find_v1(struct cgroup_parent *where)
     where->version = CGROUP_V1;
 }
 
-/* Only the machine's first group may hold processes and limit its children; it has no type. */
+/*
+ * Only the machine's root group may both have processes and limit its children; it has no type.
+ */
 static bool is_true_root(const char *dir)
 {
     char path[1024];
@@ -210,7 +213,7 @@ void cgroup_find(struct cgroup_parent *where)
     }
 }
 
-/* The carrel group that holds those of all sandboxes. */
+/* The carrel group, the parent of all sandboxes' groups. */
 static void parent_path(
         const struct cgroup_parent *where, size_t controller, char path[static 1024])
 {
@@ -235,7 +238,7 @@ static int make_parent(
     return fd < 0 ? err_set_errno(err, -errno, "open the cgroup '%s'", path) : fd;
 }
 
-/* v2: children get controllers only when every group above passes them on. */
+/* v2: children get controllers only if every group above enables them. */
 static int pass_on_controllers(
         const struct cgroup_parent *where, int parent, struct carrel_error *err)
 {
@@ -263,7 +266,7 @@ static int make_dir(struct cgroup *group, size_t i, struct carrel_error *err)
     if (mkdirat(group->parent[i], group->name, 0755) == 0)
         return 0;
     int code = -errno;
-    if (code == -EEXIST) /* the lock on the name is ours, so it is what a crash left */
+    if (code == -EEXIST) /* we hold the lock on the name, so a crash left it */
         code = freezer_sweep(group->version, group->parent[i], group->name);
     if (code == 0)
         code = group_sweep(group->parent[i], group->name);
@@ -343,7 +346,7 @@ static uint64_t read_number(const struct cgroup *group, size_t i, const char *fi
     return strtoull(text, NULL, 10);
 }
 
-/* The number behind `key` in a file of "key number" lines. */
+/* The number after `key` in a file of "key number" lines. */
 static uint64_t read_keyed(
         const struct cgroup *group, size_t i, const char *file, const char *key)
 {
@@ -403,12 +406,12 @@ int cgroup_members(
     int n = group_list(group->parent[i], group->name, pids, max, err);
     if (n < 0 || group->version == CGROUP_V1 || group->freezer < 0)
         return n;
-    /* After the group itself: what is moved meanwhile is listed twice, not left out. */
+    /* After the group itself: a process that is moved meanwhile is listed twice, not missed. */
     int frozen = group_list(group->freezer, FREEZER_BELOW, pids + n, max - (size_t)n, err);
     return frozen < 0 ? frozen : n + frozen;
 }
 
-/* The first one last: while it is there, a sweep finds the others. */
+/* The first one last: while it exists, a sweep finds the others. */
 void cgroup_remove(struct cgroup *group)
 {
     freezer_remove(group);

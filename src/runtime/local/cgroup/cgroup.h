@@ -17,14 +17,14 @@ struct sandbox_usage;
 
 enum cgroup_controller { CGROUP_MEMORY, CGROUP_PIDS, CGROUP_CPU, CGROUP_CONTROLLERS };
 
-/* Where groups can be made here. */
+/* Where groups can be created. */
 struct cgroup_parent {
     enum { CGROUP_NONE, CGROUP_V1, CGROUP_V2 } version;
-    char parent[512]; /* v2: directory in which the carrel group lies */
+    char parent[512]; /* v2: the parent directory of the carrel group */
     char why[256];    /* NONE: what is missing and how to get it */
 };
 
-/* Looks, without changing anything. */
+/* Inspects the machine without changing anything. */
 void cgroup_find(struct cgroup_parent *where);
 
 struct cgroup {
@@ -42,9 +42,8 @@ struct cgroup {
     }
 
 /*
- * Makes the group `name` with all limits in force. A group that is there already is what a
- * crash left (the caller holds the lock on the name): its processes are ended and it is made
- * anew.
+ * Creates the group `name` with all limits. An existing group was left by a crash (the caller
+ * holds the lock on the name): its processes are killed and it is created anew.
  */
 int cgroup_create(struct cgroup *group, const struct cgroup_parent *where, const char *name,
         const struct sandbox_limits *limits, struct carrel_error *err);
@@ -59,10 +58,10 @@ int cgroup_open(const struct cgroup *group);
 
 void cgroup_usage(const struct cgroup *group, struct sandbox_usage *usage);
 
-/* Of that only what the kernel ended and refused. */
+/* Only the counts of OOM kills and refused forks. */
 void cgroup_refusals(const struct cgroup *group, struct sandbox_usage *usage);
 
-/* Of everything that was ever in the group; USAGE_UNKNOWN: nobody counts it here. */
+/* Of everything that was ever in the group; USAGE_UNKNOWN: not counted here. */
 uint64_t cgroup_cpu_ms(const struct cgroup *group);
 
 /* Lists the processes in the group, frozen or not. Returns how many; -E2BIG: more than `max`.
@@ -71,13 +70,12 @@ int cgroup_members(
         const struct cgroup *group, pid_t *pids, size_t max, struct carrel_error *err);
 
 /*
- * Removes the group, which must hold no process any more, and closes everything. One that the
- * kernel still holds stays, for a later sweep.
+ * Removes the group, which must have no process any more, and closes everything. A group that
+ * is still busy is left for a later sweep.
  */
 void cgroup_remove(struct cgroup *group);
 
-/* Ends what is in the stale group `name` and removes it. A negative errno: it is still there.
- */
+/* Kills what is in the stale group `name` and removes it. A negative errno: it still exists. */
 int cgroup_sweep(const struct cgroup_parent *where, const char *name);
 
 /* Calls `visit` with the name of each sandbox's group until it returns false. */
@@ -85,8 +83,8 @@ void cgroup_each(const struct cgroup_parent *where,
         bool (*visit)(void *target, const char *name), void *target);
 
 /*
- * The same by the hierarchy whose groups go first. One that is only there was swept by someone
- * who did not know of it: an older carrel, or an administrator.
+ * The same for the hierarchy whose groups are removed first. A group that exists only there was
+ * left by a sweep that did not know it: of an older carrel, or of an administrator.
  */
 void cgroup_each_lost(const struct cgroup_parent *where,
         bool (*visit)(void *target, const char *name), void *target);

@@ -16,7 +16,7 @@ struct setting {
     enum limit limit;
     enum cgroup_controller controller;
     const char *v1;
-    const char *v2;   /* NULL: counted anyway */
+    const char *v2;   /* NULL: counted in any case */
     bool is_optional; /* a kernel without swap accounting has no such file */
 };
 
@@ -28,7 +28,7 @@ static const struct setting settings[SETTINGS] = {
             false },
     [SET_SWAP] = { LIMIT_MEMORY, CGROUP_MEMORY, "memory.memsw.limit_in_bytes",
             "memory.swap.max", true },
-    /* v1 counts what waits in TCP and UDP sockets apart, and only once there is a limit. */
+    /* v1 accounts TCP and UDP buffers separately, and only if there is a limit. */
     [SET_SOCKETS] = { LIMIT_MEMORY, CGROUP_MEMORY, "memory.kmem.tcp.limit_in_bytes", NULL,
             true },
     [SET_PIDS] = { LIMIT_PIDS, CGROUP_PIDS, "pids.max", "pids.max", false },
@@ -50,7 +50,7 @@ static void format(
     (void)snprintf(values->text[SET_MEMORY], size, "%" PRIu64, memory);
     (void)snprintf(values->text[SET_SWAP], size, "%" PRIu64, is_v1 ? memory : 0);
     (void)snprintf(values->text[SET_SOCKETS], size, "%" PRIu64, memory);
-    /* init counts too, and is not the program's */
+    /* init counts too, and does not belong to the program */
     (void)snprintf(values->text[SET_PIDS], size, "%" PRIu64, limits->value[LIMIT_PIDS] + 1);
     if (is_v1)
         (void)snprintf(values->text[SET_CPU], size, "%" PRIu64, quota);
@@ -94,7 +94,7 @@ int cgroup_set_limits(const struct cgroup *group, const struct sandbox_limits *l
     return r;
 }
 
-/* An optional file that is not there reads as empty. */
+/* An optional file that does not exist reads as empty. */
 static int read_settings(
         const struct cgroup *group, struct values *values, struct carrel_error *err)
 {
@@ -135,8 +135,8 @@ static int too_much_in_use(
 }
 
 /*
- * v1 refuses a limit below what is in use. v2 takes it and kills until it fits: there we ask
- * for the difference first, and refuse in its place.
+ * v1 refuses a limit below the current usage. v2 accepts it and kills until it fits: there we
+ * reclaim the difference first, and refuse instead.
  */
 static int make_room(const struct cgroup *group, uint64_t memory, struct carrel_error *err)
 {
@@ -148,12 +148,11 @@ static int make_room(const struct cgroup *group, uint64_t memory, struct carrel_
         return 0;
     (void)snprintf(path, sizeof(path), "%s/memory.reclaim", group->name);
     (void)snprintf(text, sizeof(text), "%" PRIu64, used - memory);
-    (void)fd_write_file(
-            group->parent[0], path, text); /* since 5.19; what counts is the outcome */
+    (void)fd_write_file(group->parent[0], path, text); /* since 5.19; only the outcome counts */
     return memory_in_use(group) > memory ? too_much_in_use(group, memory, err) : 0;
 }
 
-/* Where the sum goes up it goes first, so that it is never smaller than its part. */
+/* If the sum grows, it is written first, so that it is never smaller than its part. */
 static void choose_order(
         const struct cgroup *group, const struct values *before, uint64_t memory, size_t *order)
 {
@@ -191,7 +190,7 @@ int cgroup_update_limits(const struct cgroup *group, const struct sandbox_limits
     while (r < 0 && done-- > 0) {
         size_t i = order[done];
         if ((which & LIMIT_BIT(settings[i].limit)) && before.text[i][0])
-            (void)write_setting(group, i, before.text[i], NULL); /* as it was: must fit */
+            (void)write_setting(group, i, before.text[i], NULL); /* the old value: must fit */
     }
     return r;
 }

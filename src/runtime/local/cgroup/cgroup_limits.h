@@ -1,4 +1,4 @@
-/* cgroup_limits.h - what is written to a group's files so that it holds limits. */
+/* cgroup_limits.h - writes limits to a group's files. */
 #pragma once
 #include <stdint.h>
 
@@ -12,8 +12,8 @@ int cgroup_set_limits(const struct cgroup *group, const struct sandbox_limits *l
 
 /*
  * Writes those in `which` (LIMIT_BITs) while processes run in it: all, or after a failure none.
- * -EBUSY: more memory is in use than would be allowed, and cannot be given back. Nobody is
- * killed for it.
+ * -EBUSY: more memory is in use than the new limit, and cannot be reclaimed. No process is
+ * killed.
  */
 int cgroup_update_limits(const struct cgroup *group, const struct sandbox_limits *limits,
         unsigned which, struct carrel_error *err);

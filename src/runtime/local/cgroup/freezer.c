@@ -17,7 +17,7 @@
 #define V1_TOP "/sys/fs/cgroup/freezer"
 #define V1_PARENT V1_TOP "/carrel"
 #define MAX_PIDS 65536U
-/* How long a process may stay in a system call that cannot be interrupted. */
+/* How long a process may stay in an uninterruptible system call. */
 #define FROZEN_NS (UINT64_C(10) * 1000000000)
 
 /* Its name below group->freezer. */
@@ -104,8 +104,8 @@ struct lists {
 };
 
 /*
- * Lists what still has to be moved. v2 shows in a group only what is in none below; v1 has two
- * hierarchies, and both lists are sorted or at least short.
+ * Lists what still has to be moved. v2 shows in a group only processes that are in no child
+ * group; v1 has two hierarchies, and both lists are sorted or at least short.
  */
 static int list_outside(
         const struct cgroup *group, pid_t init, struct lists *lists, struct carrel_error *err)
@@ -137,20 +137,22 @@ static int move(const struct cgroup *group, pid_t pid, struct carrel_error *err)
 
     (void)snprintf(text, sizeof(text), "%d", (int)pid);
     int r = fd_write_file(group->freezer, file_of(group, "cgroup.procs", path), text);
-    if (r == -ESRCH || r == 0) /* it has ended: so much the better */
+    if (r == -ESRCH || r == 0) /* it has exited: fine */
         return 0;
     return err_set_errno(err, r, "move process %s to the freezer", text);
 }
 
 /*
- * What is moved stops at once. What is not moved yet may fork, so this goes on until a look
- * finds nobody outside: each process that is found can have made new ones only before it was
- * moved, and the sandbox's limit bounds them.
+ * A process that was moved stops at once. Others may still fork, so this repeats until a pass
+ * finds none outside: a process that is found can have forked only before it was moved, and the
+ * sandbox's limit bounds the number.
  */
 static int gather(const struct cgroup *group, pid_t init, struct carrel_error *err)
 {
     const uint64_t deadline = clock_ns() + FROZEN_NS;
-    AUTO(free) struct lists *lists = malloc(sizeof(*lists)); /* touched as far as it is used */
+    AUTO(free)
+    struct lists *lists =
+            malloc(sizeof(*lists)); /* pages are only allocated as far as they are used */
 
     if (!lists)
         return err_set_errno(err, -ENOMEM, "list processes");
@@ -167,8 +169,11 @@ static int gather(const struct cgroup *group, pid_t init, struct carrel_error *e
             return err_set(err, -EBUSY, "a process is busy in the kernel and does not stop");
         if (n > 0)
             continue;
-        (void)poll(NULL, 0, 1); /* v1 has nothing to wait for */
-        /* v1 asks once: who began to wait for its vfork only then has to be asked again. */
+        (void)poll(NULL, 0, 1); /* v1 has no event to wait for */
+        /*
+         * v1 tries once: a process that began to wait for its vfork only then needs another
+         * request.
+         */
         (void)set_frozen(group, true);
     }
 }
@@ -201,7 +206,7 @@ int freezer_sweep(int version, int parent, const char *name)
     }
     AUTO(fd_close) int freezer = open(V1_PARENT, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (freezer < 0)
-        return 0; /* nobody was ever paused here */
+        return 0; /* never paused here */
     (void)snprintf(path, sizeof(path), "%s/freezer.state", name);
     (void)fd_write_file(freezer, path, FREEZER_THAW); /* else they cannot die */
     return group_sweep(freezer, name);

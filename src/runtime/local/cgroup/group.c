@@ -38,7 +38,7 @@ void group_each(int parent, bool (*visit)(void *target, const char *name), void 
 
     if (!list) {
         fd_close(parent);
-        return; /* nobody has made a group here */
+        return; /* no group was ever created here */
     }
     bool goes_on = true;
     while (goes_on && (entry = readdir(list)))
@@ -47,7 +47,7 @@ void group_each(int parent, bool (*visit)(void *target, const char *name), void 
     (void)closedir(list);
 }
 
-/* Ends everything in a group that nobody owns any more. */
+/* Kills everything in a group without an owner. */
 static void kill_members(int dir)
 {
     char list[4096];
@@ -69,7 +69,7 @@ static void kill_members(int dir)
     }
 }
 
-/* A group may stay busy for a moment after its last process was reaped. */
+/* A group may be busy for a moment after its last process was reaped. */
 int group_remove(int parent, const char *name)
 {
     for (int round = 0;; round++) {

@@ -1,7 +1,7 @@
 /*
  * group.h - one group of a cgroup hierarchy: a directory `name` below `parent`.
  *
- * The name may have a slash in it: names here are ours, never a program's.
+ * The name may contain a slash: names here are ours, never a program's.
  */
 #pragma once
 #include <stdbool.h>
@@ -16,8 +16,8 @@ int group_list(int parent, const char *name, pid_t *pids, size_t max, struct car
 /* Calls `visit` with the name of each group in `parent`, which is closed, until it is false. */
 void group_each(int parent, bool (*visit)(void *target, const char *name), void *target);
 
-/* Removes it; one that is busy for a moment is waited for. One that is not there is fine. */
+/* Removes it; waits if it is busy for a moment. A missing group is fine. */
 int group_remove(int parent, const char *name);
 
-/* Ends what is in it, which nobody owns any more, and removes it. */
+/* Kills what is in it, which has no owner any more, and removes it. */
 int group_sweep(int parent, const char *name);

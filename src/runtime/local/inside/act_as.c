@@ -1,11 +1,14 @@
-/* act_as.c - file system ids: they change what init may open, and not who may signal it. */
+/*
+ * act_as.c - file system ids: they change what init may open, but not which processes may
+ * signal it.
+ */
 #include "runtime/local/inside/act_as.h"
 #include "base/err.h"
 #include "runtime/local/plan.h"
 #include <errno.h>
 #include <sys/fsuid.h>
 
-/* The calls say nothing of failure; asking for an impossible id tells what is in force. */
+/* The calls do not report failure; asking for an invalid id returns the one in force. */
 static bool are_in_force(uid_t uid, gid_t gid)
 {
     return (uid_t)setfsuid((uid_t)-1) == uid && (gid_t)setfsgid((gid_t)-1) == gid;
@@ -17,7 +20,7 @@ int act_as(const struct plan *plan, uid_t uid, gid_t gid, struct carrel_error *e
         return err_set(err, -EPERM, "this sandbox has one user: %u", (unsigned)plan->uid);
     if (!plan->has_range)
         return 0;
-    (void)setfsgid(gid); /* first: without our own id we could not */
+    (void)setfsgid(gid); /* first: with another uid we could not */
     (void)setfsuid(uid);
     if (are_in_force(uid, gid))
         return 0;

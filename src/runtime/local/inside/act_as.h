@@ -1,4 +1,4 @@
-/* act_as.h - init reaches a file with the rights of a user of the sandbox, for one call. */
+/* act_as.h - init accesses files with the rights of a sandbox user, for one call. */
 #pragma once
 #include <sys/types.h>
 
@@ -6,8 +6,8 @@ struct plan;
 struct carrel_error;
 
 /*
- * From here on files are opened and made as this user. -EPERM: init has no other ids than its
- * own, or the sandbox has no such user. Goes back by act_as_init().
+ * From here on files are opened and created as this user, until act_as_init(). -EPERM: init has
+ * no other ids than its own, or the sandbox has no such user.
  */
 int act_as(const struct plan *plan, uid_t uid, gid_t gid, struct carrel_error *err);
 void act_as_init(const struct plan *plan);

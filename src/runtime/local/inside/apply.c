@@ -1,15 +1,14 @@
 /*
- * apply.c - the mount tree, built with descriptors and never by joining paths.
+ * apply.c - builds the mount tree with descriptors and never by joining paths.
  *
- * One tmpfs, the space, holds everything that is the sandbox's own. Its directory "root"
- * becomes the new root and is read-only in the end, unless a skeleton is mounted there, which
- * is read-only from the beginning; its directory "space" holds one directory for each writable
- * place, mounted there read-write. So one size limits all that the program can write. What is
- * to be kept, or a root that the program may change, is an overlay on disk instead
- * (apply_disk.c).
+ * One tmpfs, the space, holds everything private to the sandbox. Its directory "root" becomes
+ * the new root and is made read-only at the end, unless a skeleton is mounted there, which is
+ * read-only from the start; its directory "space" has one directory for each writable path,
+ * mounted there read-write. So one size limits all that the program can write. What is to be
+ * kept, or a root that the program may change, is an overlay on disk instead (apply_disk.c).
  *
  * Everything that comes from the host is cloned with open_tree(), gets its restrictions while
- * it is still detached, and is only then attached: at no moment is it reachable without them.
+ * it is still detached, and is only then attached: it is never reachable without them.
  */
 #include "runtime/local/inside/apply.h"
 #include "base/err.h"
@@ -26,8 +25,8 @@
 #include <sys/stat.h>
 
 /*
- * Clones `source`, restricts it, attaches it at `path` of the new root. attr == 0: it has its
- * restrictions already, as part of our tmpfs.
+ * Clones `source`, restricts it, attaches it at `path` of the new root. attr == 0: it already
+ * has its restrictions, as part of our tmpfs.
  */
 static int bind(struct tree *tree, int dir, const char *source, uint64_t attr, const char *path)
 {
@@ -42,8 +41,8 @@ static int bind(struct tree *tree, int dir, const char *source, uint64_t attr, c
 }
 
 /*
- * The tmpfs, and the new root in it. It must be attached somewhere in this namespace, and hides
- * what lies there; nobody mounts from the host's /proc, and we are done with it.
+ * The tmpfs, and the new root in it. It must be attached somewhere in this namespace and hides
+ * what is there; the host's /proc is no mount source and no longer needed.
  */
 static int open_space(struct tree *tree)
 {
@@ -80,7 +79,7 @@ static bool has_skeleton(const struct tree *tree)
     return tree->skeleton->root >= 0;
 }
 
-/* The new root must be a mount point: on itself, or the skeleton on the place for it. */
+/* The new root must be a mount point: a bind mount of itself, or the skeleton. */
 static int open_own_root(struct tree *tree)
 {
     const struct skeleton *skeleton = tree->skeleton;
@@ -125,7 +124,7 @@ static int write_file(struct tree *tree, int dir, const char *path, const struct
     return r < 0 ? err_set_errno(tree->err, r, "write '%s'", step->path) : 0;
 }
 
-/* A name for the next private place: "00", "01" ... below `space`. */
+/* A name for the next private directory: "00", "01" ... below `space`. */
 static void next_place(struct tree *tree, char name[3])
 {
     name[0] = (char)('0' + tree->n_places / 10);
@@ -171,7 +170,7 @@ static int step_cover(struct tree *tree, const struct step *step)
 
     AUTO(fd_close) int covered = disk_open_covered(tree, step);
     if (covered < 0)
-        return covered == -ENOENT ? 0 : covered; /* the other root does without it */
+        return covered == -ENOENT ? 0 : covered; /* the other root has no such file */
     next_place(tree, name);
     int r = write_file(tree, tree->places, name, step);
     if (r < 0)
@@ -186,7 +185,7 @@ static int step_devpts(struct tree *tree, const struct step *step)
 {
     const struct mount_option options[] = {
         { "newinstance", NULL }, { "ptmxmode", "0666" }, { "mode", "0620" },
-        { "max", "64" }, /* else one sandbox could use up the host's terminals */
+        { "max", "64" }, /* else one sandbox could exhaust the host's terminals */
     };
 
     AUTO(fd_close)
@@ -200,12 +199,12 @@ static int step_devpts(struct tree *tree, const struct step *step)
 }
 
 /*
- * No namespaces inside, and not the caller's own budget of inotify instances and watches:
- * counts go up to the user who made the namespace, so without this one sandbox could use up
- * what the host's user has.
+ * Forbids namespaces inside, and sets inotify limits of the sandbox's own: the kernel also
+ * charges the user who created the namespace, so without this one sandbox could exhaust the
+ * limits of the host's user.
  *
  * Written through the sandbox's own /proc. In the host's, the entries of all sandboxes have the
- * same name in the same directory, and a lookup compares its way through every one of them.
+ * same name in the same directory, and a lookup compares them one by one.
  */
 static int forbid_nesting(struct tree *tree, int proc)
 {
@@ -293,7 +292,7 @@ static int apply_step(struct tree *tree, const struct step *step)
     const uint64_t device = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC;
 
     if (has_skeleton(tree) && step_is_skeleton(step->kind))
-        return 0; /* is there already */
+        return 0; /* it exists already */
     switch (step->kind) {
     case STEP_DIR:
         return mkdirat(tree->made, step->path, step->mode) < 0
@@ -339,8 +338,7 @@ static int apply_step(struct tree *tree, const struct step *step)
     return err_set(tree->err, -EINVAL, "unknown step %d", (int)step->kind);
 }
 
-/* Read-only last: until here we were still creating in it. Then the host's tree loses its path.
- */
+/* Read-only last: until here we were creating in it. Then the host's tree is detached. */
 static int enter_root(struct tree *tree)
 {
     struct mount_attr attr = {

@@ -1,4 +1,4 @@
-/* apply.h - carries out a plan's steps: makes the sandbox's root and moves into it. */
+/* apply.h - carries out a plan's steps: builds the sandbox's root and enters it. */
 #pragma once
 
 struct carrel_error;
@@ -8,8 +8,8 @@ struct skeleton;
 /*
  * Runs in the child, in its own user and mount namespace, with ids mapped; allocates nothing.
  * mount_fds[i] is a detached mount for the plan's source i, or -1: it is opened here by its
- * path. With a skeleton (see skeleton.h) the steps that make one are left out. On success the
- * process is in the new root and the old one has no path any more. Returns a descriptor of the
+ * path. With a skeleton (see skeleton.h) the steps that build one are skipped. On success the
+ * process is in the new root and the old one is unreachable. Returns a descriptor of the
  * private writable space.
  */
 int apply_plan(const struct plan *plan, const int *mount_fds, const struct skeleton *skeleton,

@@ -1,12 +1,13 @@
 /*
- * apply_disk.c - names in a tree that somebody else may have filled.
+ * apply_disk.c - names in a tree with untrusted content.
  *
- * An image, or an earlier program in the same root, chose what is there: a link may stand where
- * a directory is expected, and lead anywhere. Until the process has moved into the new root an
+ * An image, or an earlier program in the same root, chose what is there: a link may be where a
+ * directory is expected, and lead anywhere. Until the process has entered the new root, an
  * absolute link would lead into the host's. So every name here is opened by openat2(), which
- * either follows no link or keeps all of them in the root; what comes next uses the descriptor.
+ * either follows no link or keeps all of them in the root; every further step uses the
+ * descriptor.
  *
- * Everything on disk belongs to one user, the program's inside, and nobody else can create
+ * Everything on disk belongs to one user, the program's inside, and no other user can create
  * there.
  */
 #include "base/fd.h"
@@ -21,8 +22,8 @@
 enum links { NO_LINKS, LINKS_IN_ROOT };
 
 /*
- * `root` is where an absolute link leads. The kernel cannot follow ".." for certain while
- * somewhere on the machine something is mounted or renamed, and says so; see openat2(2).
+ * `root` is where an absolute link leads. The kernel cannot resolve ".." reliably during a
+ * concurrent mount or rename anywhere on the machine, and returns EAGAIN; see openat2(2).
  */
 #define MAX_TRIES 10000
 static int open_name(int root, const char *path, enum links links)
@@ -43,7 +44,7 @@ static int open_name(int root, const char *path, enum links links)
     return fd;
 }
 
-/* Makes a directory or an empty file, of whoever may create things there. */
+/* Creates a directory or an empty file, as the user that may create there. */
 static int make_name(struct tree *tree, int dir, const char *name, mode_t mode)
 {
     struct stat st;
@@ -141,7 +142,7 @@ int disk_ensure(struct tree *tree, const struct step *step)
         if (parent < 0)
             return tree_fail(tree, "look in the root at", path);
         int r = make_name(tree, parent, name, S_IFDIR | (*end ? 0755 : step->mode));
-        if (r == -EEXIST) /* so it is a link to what is not there */
+        if (r == -EEXIST) /* so it is a dangling link */
             return err_set(tree->err, -ENOTDIR,
                     "'/%s' of the root is a symbolic link that leads nowhere; a sandbox needs "
                     "a directory there",
@@ -197,7 +198,7 @@ static int refuse_link(struct tree *tree, const char *path)
             "mount target '/%s' leads through a symbolic link; refused", path);
 }
 
-/* The next component of a target: there, or made now. */
+/* Opens the next component of a target, or creates it. */
 static int open_next(struct tree *tree, int at, const char *name, mode_t type, const char *path)
 {
     const mode_t mode = S_ISDIR(type) ? 0755 : 0644;

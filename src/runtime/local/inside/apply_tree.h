@@ -1,4 +1,4 @@
-/* apply_tree.h - the mount tree while it is being built; for apply.c and apply_disk.c alone. */
+/* apply_tree.h - the mount tree under construction; only for apply.c and apply_disk.c. */
 #pragma once
 #include "base/err.h"
 #include "runtime/local/plan.h"
@@ -9,7 +9,7 @@
 struct skeleton;
 
 #define SPACE_PATH                                                                             \
-    "/proc" /* of the host's root, where the private space is until we leave it */
+    "/proc" /* of the host's root, where the private space is attached until we leave it */
 
 struct tree {
     const struct plan *plan;
@@ -18,10 +18,10 @@ struct tree {
     int space;      /* top of the tmpfs */
     int places;     /* its directory "space" */
     int root;       /* the new root */
-    int made;       /* where the skeleton's steps make things: the root, if that is ours */
+    int made;       /* where the skeleton's steps create: the root, if that is ours */
     int disk;       /* the overlay of the plan's disk; -1: none */
-    dev_t dev;      /* of the tmpfs: what is ours to create in */
-    dev_t disk_dev; /* the same of the disk; 0: none */
+    dev_t dev;      /* of the tmpfs: we may create only there ... */
+    dev_t disk_dev; /* ... and on the disk; 0: none */
     unsigned n_places;
     struct carrel_error *err;
 };
@@ -31,27 +31,28 @@ static inline int tree_fail(struct tree *tree, const char *doing, const char *pa
     return err_set_errno(tree->err, -errno, "%s '%s'", doing, path);
 }
 
-/* Makes the overlay on disk, if the plan has one, and attaches it: as the new root, or aside.
+/*
+ * Mounts the overlay on disk, if the plan has one, and attaches it: as the new root, or aside.
  */
 int disk_open(struct tree *tree);
 
 int disk_point(struct tree *tree, const struct step *step);
 int disk_ensure(struct tree *tree, const struct step *step);
 
-/* Opens the directory of the disk that is to be mounted at the step's path. */
+/* Opens the directory of the disk to be mounted at the step's path. */
 int disk_open_place(struct tree *tree, const struct step *step);
 
 /*
- * Opens the file of another root that the step lays its own over; one that a root on disk has
- * not is made there. -ENOENT: the other root does without it.
+ * Opens the file of another root that the step covers; in a root on disk it is created if it is
+ * missing. -ENOENT: the other root has no such file.
  */
 int disk_open_covered(struct tree *tree, const struct step *step);
 
 /*
- * Opens the place for a mount of the caller, creating what is missing.
+ * Opens the target of a mount of the caller, and creates what is missing.
  *
  * The path may lead through a directory that an earlier run could write to, and that run may
- * have left a link where a directory was. So no component may be a link, and we create only
- * where all is the sandbox's own: never in a directory of the host.
+ * have replaced a directory by a link. So no component may be a link, and we create only where
+ * everything belongs to the sandbox: never in a directory of the host.
  */
 int disk_open_target(struct tree *tree, const char *path, bool is_dir);

@@ -1,4 +1,4 @@
-/* caps.c - capability sets by the raw system calls: no library, no allocation. */
+/* caps.c - capability sets by raw system calls: no library, no allocation. */
 #include "runtime/local/inside/caps.h"
 #include "base/err.h"
 #include <errno.h>
@@ -24,7 +24,7 @@ int caps_bound(struct carrel_error *err)
         if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0)
             continue;
         if (errno == EINVAL && cap > CAP_LAST_CAP)
-            break; /* the kernel knows no more */
+            break; /* the kernel has no more */
         return err_set_errno(err, -errno, "drop capability %lu", cap);
     }
     return 0;

@@ -1,10 +1,10 @@
-/* caps.h - capabilities: what init keeps, and that programs have none. */
+/* caps.h - capabilities: init keeps a few, programs have none. */
 #pragma once
 #include <stdint.h>
 
 struct carrel_error;
 
-/* For init: an empty bounding set. Changes nothing else, so it may come before caps_keep(). */
+/* For init: empties the bounding set. Changes nothing else, so it may precede caps_keep(). */
 int caps_bound(struct carrel_error *err);
 
 /*
@@ -17,5 +17,5 @@ int caps_keep(uint32_t keep, struct carrel_error *err);
 /* Makes everything permitted effective again, after a change of the file system uid. */
 int caps_raise(struct carrel_error *err);
 
-/* For a program, before exec: nothing at all. Returns 0 or a negative errno. */
+/* For a program, before exec: drops everything. Returns 0 or a negative errno. */
 int caps_drop_all(void);

@@ -1,9 +1,10 @@
 /*
- * init.c - pid 1: starts programs, reports their end, reaches files, reaps orphans.
+ * init.c - pid 1: starts programs, reports their exit, accesses files, reaps orphans.
  *
- * It lives in the sandbox but is not of it: programs cannot signal, trace or read it. It is a
- * fork of the caller without exec, so it allocates nothing and takes no locks. When the host
- * goes away the socket ends, init ends, and the kernel ends every process of its namespace.
+ * It is in the sandbox's namespaces but protected from its programs: they cannot signal, trace
+ * or read it. It is a fork of the caller without exec, so it allocates nothing and takes no
+ * locks. When the host exits, the socket ends, init exits, and the kernel kills every process
+ * of its namespace.
  */
 #include "runtime/local/inside/init.h"
 #include "base/clock.h"
@@ -39,11 +40,11 @@
 #include <sys/vfs.h>
 #include <sys/wait.h>
 
-#define FAREWELL_MS 5000 /* for a host that does not listen, when its lease has run out */
+#define FAREWELL_MS 5000 /* for a host that does not read, when its lease has expired */
 
-#define INIT_STACK ((64U << 10) + 2048) /* it ends within a page: the rest follows there */
+#define INIT_STACK ((64U << 10) + 2048) /* it ends within a page, in which the rest follows */
 
-/* Stacks and what they stand for side by side: of an idle one a single page is in use. */
+/* Stacks and the data beside them: an idle init uses a single page. */
 struct init {
     char launch_stack[LAUNCH_STACK];
     char stack[INIT_STACK]; /* the setup's thread has it first, which is gone then */
@@ -56,17 +57,17 @@ struct init {
     int listener; /* where programs wait for a netlink socket; -1: none */
     int netlink_most;
     bool is_paused; /* by signals */
-    bool may_rest;  /* it did something since it last gave memory back */
+    bool may_rest;  /* active since it last released memory */
     bool has_moved; /* to the stack above */
-    int freezer;    /* by which the programs are thawed; -1: no need now */
+    int freezer;    /* to thaw the programs; -1: not needed now */
     struct lease lease;
     uint64_t skeleton_blocks; /* in use before the first program */
     struct programs programs;
 };
 
 /*
- * The kernel kills the rest of the namespace when we end, but what is frozen would not die, and
- * would keep us from ending. Killed first and thawed then, nothing of it runs again.
+ * The kernel kills the rest of the namespace when we exit, but frozen processes would not die,
+ * and would block our exit. Killed first and thawed then, none of them runs again.
  */
 static void end_frozen(struct init *init)
 {
@@ -76,7 +77,7 @@ static void end_frozen(struct init *init)
     (void)pwrite(init->freezer, FREEZER_THAW, strlen(FREEZER_THAW), 0);
 }
 
-/* The only way out, once programs may run. */
+/* The only way to exit once programs may run. */
 static _Noreturn void leave(struct init *init, int status)
 {
     end_frozen(init);
@@ -84,9 +85,9 @@ static _Noreturn void leave(struct init *init, int status)
 }
 
 /*
- * The kernel ends us with our owner. We see its end ourselves, unless something holds us up: a
- * program that is being started and is stopped by others of its user, a file system that does
- * not answer, whoever stops us from outside.
+ * Makes the kernel kill us when our owner exits. Usually the socket tells us, unless we are
+ * blocked: by a program that is being started and is stopped by others of its user, by a file
+ * system that does not answer, or by a SIGSTOP from outside.
  */
 static int tie_to_owner(struct init *init, struct carrel_error *err)
 {
@@ -95,14 +96,14 @@ static int tie_to_owner(struct init *init, struct carrel_error *err)
     if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
         return err_set(err, -EIO, "tie init to its owner: %s", strerrordesc_np(errno));
     if (poll(&owner, 1, 0) > 0)
-        leave(init, 0); /* it was gone before */
+        leave(init, 0); /* it had exited before */
     return 0;
 }
 
 /*
- * Not while programs are frozen in such a way that they do not die: these we have to thaw. And
- * a run's owner may be a thread of a larger program, whose end is not that program's; should
- * that fail, we end with it, which is early and not weaker.
+ * Not while programs are frozen so that they cannot die: we must thaw them first. And the owner
+ * of a run may be a thread of a larger program, whose exit is not that program's; if that
+ * thread exits, we exit with it, which is early but no weaker.
  */
 static void set_tie(struct init *init)
 {
@@ -113,17 +114,17 @@ static void set_tie(struct init *init)
     else if (prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0) < 0 && init->plan.stays)
         r = -errno;
     if (r < 0)
-        leave(init, 1); /* cannot be */
+        leave(init, 1); /* cannot happen */
 }
 
-/* Acting as somebody else has undone it. */
+/* A change of the fsuid resets it. */
 static void set_tie_again(struct init *init)
 {
     if (init->plan.stays && init->plan.has_range)
         set_tie(init);
 }
 
-/* A host that does not take answers is gone: so are we. */
+/* A host that does not take answers has exited: so do we. */
 static void answer(
         struct init *init, const struct wire_message *message, const int *fds, size_t n)
 {
@@ -152,8 +153,8 @@ static void describe_space(const struct init *init, struct wire_message *message
 }
 
 /*
- * Time, memory and writes of what was reaped. A child begins with the high-water mark of init,
- * which is a copy of the caller: a peak below that says nothing about the program.
+ * Time, memory and writes of what was reaped. A child starts with the high-water mark of init,
+ * which is a copy of the caller: a peak below that tells nothing about the program.
  */
 static void describe_processes(struct wire_message *message)
 {
@@ -177,13 +178,14 @@ static void describe(const struct init *init, struct wire_message *message)
     message->flags |= init->programs.is_alone ? WIRE_ALONE : 0;
 }
 
-/* Where nobody runs any more the sandbox is idle from now on. */
+/* If no program runs any more, the sandbox is idle from now on. */
 static void reap(struct init *init)
 {
     const bool was_busy = init->programs.n_running > 0;
     struct signalfd_siginfo drained;
 
-    (void)read(init->child_fd, &drained, sizeof(drained)); /* only a wake-up; wait4 tells all */
+    (void)read(init->child_fd, &drained,
+            sizeof(drained)); /* only a wake-up; wait4 reports everything */
     programs_reap(&init->programs);
     if (was_busy && init->programs.n_running == 0)
         lease_touch(&init->lease);
@@ -195,7 +197,7 @@ static void end_all(struct init *init)
     programs_end(&init->programs);
 }
 
-/* Tells the host which processes have ended. True: it has no room now, try again. */
+/* Reports to the host which processes have exited. True: its queue is full, try again. */
 static bool report(struct init *init)
 {
     for (size_t i = 0; i < init->programs.n; i++) {
@@ -213,7 +215,7 @@ static bool report(struct init *init)
         if (r == -EAGAIN)
             return true;
         if (r < 0)
-            leave(init, 0); /* the host is gone */
+            leave(init, 0); /* the host has exited */
         programs_reported(p);
     }
     return false;
@@ -320,13 +322,15 @@ static void send_signal(struct init *init, const struct wire_message *request)
     const struct program *p = programs_find(&init->programs, request->process);
 
     if (init->is_paused && request->value == SIGCONT)
-        return; /* comes with the end of the pause */
+        return; /* sent when the pause ends */
     if (request->process == SANDBOX_ALL) {
-        (void)kill(-1, request->value); /* all of this namespace but us; none: as good */
+        (void)kill(-1, request->value); /* everything here except us; ESRCH: none */
         return;
     }
-    /* It leads its session, so it cannot leave its group; a second signal would be one too
-     * many. */
+    /*
+     * It leads its session, so it cannot leave its group; a second signal would be one too
+     * many.
+     */
     if (p)
         (void)kill(-p->pid, request->value);
 }
@@ -376,7 +380,7 @@ static void take_freezer(struct init *init, int *fd)
 static void set_paused(struct init *init, bool is_paused)
 {
     init->is_paused = is_paused;
-    (void)kill(-1, is_paused ? SIGSTOP : SIGCONT); /* ESRCH: there is nobody but us */
+    (void)kill(-1, is_paused ? SIGSTOP : SIGCONT); /* ESRCH: there is no other process */
     answer_done(init);
 }
 
@@ -389,7 +393,7 @@ static void serve(struct init *init)
     if (n == -EAGAIN)
         return;
     if (n < 0)
-        leave(init, 0); /* the host is gone */
+        leave(init, 0); /* the host has exited */
     lease_touch(&init->lease);
     if (request.kind == WIRE_START)
         start(init, &request, fds, n);
@@ -411,8 +415,7 @@ static void serve(struct init *init)
         fd_close(fds[i]);
 }
 
-/* In a network namespace of its own a sandbox has all that there are; on the host's, a share.
- */
+/* A sandbox with its own network namespace may have the full number; on the host's, a share. */
 static int most_netlinks(const struct plan *plan)
 {
     int n = plan->has_netns ? 0 : netlink_count();
@@ -436,7 +439,7 @@ static int prepare(struct init *init, struct carrel_error *err)
     return 0;
 }
 
-/* Waits until the host has taken a report. False: it will not. */
+/* Waits until the host has taken a report. False: it does not. */
 static bool await_host(const struct init *init, int wait_ms)
 {
     struct pollfd watch[] = {
@@ -447,7 +450,7 @@ static bool await_host(const struct init *init, int wait_ms)
     return poll(watch, ARRAY_LEN(watch), wait_ms) > 0 && watch[0].revents && !watch[1].revents;
 }
 
-/* The process is over that was to be the last. */
+/* The process with which the sandbox ends has exited. */
 static _Noreturn void end_with_last(struct init *init)
 {
     end_all(init);
@@ -456,12 +459,12 @@ static _Noreturn void end_with_last(struct init *init)
     leave(init, 0);
 }
 
-/* Nobody may be there to hear it: what matters is done before it is said. */
+/* The host may not be reading: everything that matters is done before the report. */
 static _Noreturn void end_with_lease(struct init *init, enum lease_state why)
 {
     struct wire_message message = { .kind = WIRE_GONE, .value = (int32_t)why };
 
-    reap(init); /* those that were quicker */
+    reap(init); /* those that exited before */
     for (size_t i = 0; i < init->programs.n; i++)
         init->programs.all[i].is_with_all = !init->programs.all[i].has_ended;
     end_all(init);
@@ -476,14 +479,14 @@ static _Noreturn void end_with_lease(struct init *init, enum lease_state why)
 
 static _Noreturn void live(void);
 
-/* Gives up what it was forked with, once, and begins the loop below anew. */
+/* Releases the memory it was forked with, once, and restarts the loop below. */
 static _Noreturn void move_and_live(struct init *init)
 {
     init->has_moved = true;
     trim_move_stack(init->stack, sizeof(init->stack), live);
 }
 
-/* Nothing happened for a while, as most of the time. */
+/* No event for a while, as most of the time. */
 static void rest(struct init *init)
 {
     if (!init->has_moved)
@@ -517,8 +520,8 @@ static _Noreturn void run_loop(struct init *init)
         if (n <= 0 && !has_kill)
             continue; /* EINTR */
         if (watch[2].revents)
-            leave(init, 0);               /* the host is gone, whoever else holds its sockets */
-        if (watch[1].revents || has_kill) /* those, too, who waited for the kill */
+            leave(init, 0); /* the host has exited, even if another process holds its sockets */
+        if (watch[1].revents || has_kill) /* including processes that waited for the kill */
             reap(init);
         if (init->programs.is_over)
             end_with_last(init);
@@ -547,7 +550,7 @@ _Noreturn void init_main(struct setup *setup)
     init.lease = LEASE_INIT;
     init.freezer = -1;
     setup->stack_end = init.stack + sizeof(init.stack);
-    init.netlink_most = most_netlinks(setup->plan); /* before the host's /proc is gone */
+    init.netlink_most = most_netlinks(setup->plan); /* before the host's /proc is unmounted */
     int r = setup_run(setup, &err);
     init.sock = setup->sock;
     init.events = setup->events;
@@ -564,7 +567,7 @@ _Noreturn void init_main(struct setup *setup)
         set_tie(&init);
     struct wire_message ready = { .kind = WIRE_READY };
     answer(&init, &ready, NULL, 0);
-    if (init.plan.stays) /* before a program runs: its maker knew more than it needs to */
+    if (init.plan.stays) /* before a program runs: removes data of the creator */
         move_and_live(&init);
     live();
 }

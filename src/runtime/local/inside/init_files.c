@@ -1,8 +1,8 @@
 /*
- * init_files.c - paths of the programs, resolved by init for the host.
+ * init_files.c - init resolves paths of the sandbox for the host.
  *
- * The path is the program's, so the program's permissions count, links lead nowhere but inside
- * this root, and /proc's magic links, which could lead to init's own descriptors, are refused.
+ * The path is the program's, so the program's permissions count, links stay inside this root,
+ * and /proc's magic links, which could lead to init's own descriptors, are refused.
  */
 #include "runtime/local/inside/init_files.h"
 #include "base/err.h"
@@ -57,7 +57,7 @@ static int perform(const struct plan *plan, const struct file_request *request,
     else
         r = file_act(request, where, 0, answer, err);
     act_as_init(plan);
-    (void)chdir("/"); /* always there */
+    (void)chdir("/"); /* always exists */
     return r;
 }
 

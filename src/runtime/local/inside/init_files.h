@@ -1,11 +1,11 @@
-/* init_files.h - file requests of the host, as init carries them out. */
+/* init_files.h - carries out file requests of the host, in init. */
 #pragma once
 #include "runtime/local/wire.h"
 
 struct plan;
 
 /*
- * Does what `message` says as the programs' user, or the one it names. The descriptors are
+ * Carries `message` out as the programs' user, or as the user it names. The descriptors are
  * those that came with it. *fd is what was opened, if anything.
  */
 int init_file(const struct plan *plan, struct wire_message *message, const int *fds, int n_fds,

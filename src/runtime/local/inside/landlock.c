@@ -24,8 +24,8 @@ struct ruleset {
 
 #define ACCESS_READ                                                                            \
     (LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
-#define ACCESS_V1 ((UINT64_C(1) << 13) - 1) /* everything of the first version */
-/* What of it means something for a file that is not a directory. */
+#define ACCESS_V1 ((UINT64_C(1) << 13) - 1) /* all rights of the first version */
+/* Those that apply to a file that is not a directory. */
 #define ACCESS_OF_FILE                                                                         \
     (LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE |                               \
             LANDLOCK_ACCESS_FS_WRITE_FILE | ACCESS_TRUNCATE | ACCESS_IOCTL_DEV)
@@ -67,7 +67,7 @@ int landlock_confine(int abi, const char *const *writable, struct carrel_error *
         .handled_access_fs = all_access(abi),
         .scoped = abi >= 6 ? SCOPE_ABSTRACT_UNIX_SOCKET | SCOPE_SIGNAL : 0,
     };
-    /* An older kernel takes the shorter struct it knows. */
+    /* An older kernel only accepts the shorter struct. */
     size_t size = abi >= 6 ? sizeof(ruleset) : sizeof(ruleset.handled_access_fs);
 
     AUTO(fd_close)

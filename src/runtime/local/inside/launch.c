@@ -1,9 +1,4 @@
-/*
- * launch.c - the last steps before exec.
- *
- * The child shares init's memory until exec (init waits), so starting costs no copy of page
- * tables, and a failure comes back through the same memory.
- */
+/* launch.c - what a program must not inherit from init. */
 #include "runtime/local/inside/launch.h"
 #include "base/auto.h"
 #include "base/err.h"

@@ -1,4 +1,4 @@
-/* launch.h - from init to a running program. */
+/* launch.h - starts a program from init. */
 #pragma once
 #include <stdbool.h>
 #include <sys/types.h>
@@ -8,7 +8,7 @@ struct plan;
 
 struct launch {
     const struct plan *plan;
-    uid_t uid; /* whom the program runs as */
+    uid_t uid; /* the user of the program */
     gid_t gid;
     int fds[3];
     bool has_tty;
@@ -19,8 +19,6 @@ struct launch {
 };
 #define LAUNCH_STACK (64U << 10)
 
-/*
- * Starts a program with everything dropped that init still has. Returns its pid, or a negative
- * errno as sandbox_start() documents it. Allocates nothing.
+/* As spawn_program(), after dropping everything that init still has. Fills in the rest of base.
  */
 pid_t launch_process(const struct launch *launch, struct carrel_error *err);

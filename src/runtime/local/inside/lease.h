@@ -1,10 +1,10 @@
 /*
- * lease.h - when init ends the sandbox of its own accord.
+ * lease.h - when init ends the sandbox on its own.
  *
- * Two clocks: an end that the host has set, and how long nothing has happened. Both are
- * CLOCK_BOOTTIME, which goes on while the machine sleeps. One timer serves both; it is armed
- * for the earlier of the two and not moved when that moves away: an alarm that comes too early
- * only arms it again. So being busy costs no system call.
+ * Two deadlines: an end that the host has set, and a maximum idle time. Both use
+ * CLOCK_BOOTTIME, which includes suspend. One timer serves both; it is armed for the earlier of
+ * the two and not moved when that is postponed: an early expiry only arms it again. So activity
+ * costs no system call.
  */
 #pragma once
 #include <stdbool.h>
@@ -14,10 +14,10 @@ struct carrel_error;
 
 struct lease {
     uint64_t end_ns;     /* 0: none */
-    uint64_t idle_ns;    /* 0: may be idle for ever */
-    uint64_t touched_ns; /* when something happened last */
-    uint64_t armed_ns;   /* when the timer will ring; 0: not armed */
-    int timer;           /* readable when it rings; -1: never needed so far */
+    uint64_t idle_ns;    /* 0: no idle limit */
+    uint64_t touched_ns; /* time of the last activity */
+    uint64_t armed_ns;   /* when the timer expires; 0: not armed */
+    int timer;           /* readable when it expires; -1: never needed so far */
 };
 #define LEASE_INIT                                                                             \
     (struct lease)                                                                             \
@@ -29,8 +29,8 @@ enum lease_state { LEASE_RUNS, LEASE_ENDED, LEASE_IDLE };
 
 int lease_set(struct lease *lease, uint64_t end_ns, uint64_t idle_ns, struct carrel_error *err);
 
-/* Something has happened: being idle begins anew. */
+/* There was activity: the idle time starts again. */
 void lease_touch(struct lease *lease);
 
-/* Says how things stand and, if they go on, sees to it that the timer rings in time. */
+/* Returns the state and, if the lease continues, makes sure that the timer expires in time. */
 enum lease_state lease_check(struct lease *lease, bool is_busy);

@@ -32,7 +32,7 @@ int mounts_attach(int mount, int dir, const char *path)
     return move_mount(mount, "", dir, path, *path ? flags : flags | MOVE_MOUNT_T_EMPTY_PATH);
 }
 
-/* What the kernel says of a file system that it refused, in its own words; see fsopen(2). */
+/* The kernel's own message about a file system that it refused; see fsopen(2). */
 static int refused(int fs, const char *doing, const char *what, struct carrel_error *err)
 {
     int code = -errno;

@@ -1,8 +1,8 @@
 /*
- * mounts.h - detached mounts: made, restricted, and only then attached.
+ * mounts.h - detached mounts: created, restricted, and only then attached.
  *
  * Used in the child: allocates nothing. Functions return a descriptor or 0, and on failure -1
- * with errno set, but for mounts_make(), which knows what it was doing.
+ * with errno set, except mounts_make(), which sets err.
  */
 #pragma once
 #include <stddef.h>
@@ -13,10 +13,12 @@ struct carrel_error;
 /* A copy of the mount tree at `path` below `dir`; path may be "": the directory itself. */
 int mounts_clone(int dir, const char *path);
 
-/* Restrictions (MOUNT_ATTR_*) for it and all below; private, so that nothing propagates. */
+/*
+ * Restricts it and all below (MOUNT_ATTR_*), and makes it private, so that nothing propagates.
+ */
 int mounts_restrict(int mount, uint64_t attributes);
 
-/* At `path` below `dir`; path may be "": on the directory or file itself. */
+/* Attaches it at `path` below `dir`; path may be "": on the directory or file itself. */
 int mounts_attach(int mount, int dir, const char *path);
 
 struct mount_option {

@@ -1,4 +1,4 @@
-/* netlink.c - counts, makes, hands over. All of it in init, which alone is allowed to. */
+/* netlink.c - counts, creates and hands over sockets, in init, which alone is allowed to. */
 #include "runtime/local/inside/netlink.h"
 #include "base/auto.h"
 #include "base/fd.h"
@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 /*
- * A line for each protocol: its name, the size of a socket, and how many there are in this
- * namespace. It counts sockets from socket() to the last close; /proc/net/netlink would leave
- * out those that have sent nothing yet.
+ * One line per protocol: name, size of a socket, and number of sockets in this namespace. It
+ * counts sockets from socket() to the last close; /proc/net/netlink would leave out those that
+ * have not sent anything yet.
  */
 int netlink_count(void)
 {
@@ -36,7 +36,7 @@ int netlink_count(void)
     return end == number || n > INT32_MAX ? -1 : (int)n;
 }
 
-/* The socket that was asked for. What the kernel says against it is the answer, too. */
+/* Creates the requested socket. An error of the kernel is the answer, too. */
 static int make(const struct seccomp_data *call, int most)
 {
     if (call->nr != SYS_socket) /* socketpair() */
@@ -53,7 +53,7 @@ static void refuse(int listener, uint64_t id, int code)
 {
     struct seccomp_notif_resp answer = { .id = id, .error = code };
 
-    (void)ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer); /* ENOENT: it does not wait */
+    (void)ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer); /* ENOENT: it no longer waits */
 }
 
 void netlink_answer(int listener, int most)
@@ -61,7 +61,7 @@ void netlink_answer(int listener, int most)
     struct seccomp_notif request = { 0 };
 
     if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &request) < 0)
-        return; /* it was interrupted, or has ended */
+        return; /* it was interrupted, or has exited */
     AUTO(fd_close) int fd = make(&request.data, most);
     if (fd < 0) {
         refuse(listener, request.id, fd);

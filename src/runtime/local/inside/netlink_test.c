@@ -1,4 +1,4 @@
-/* netlink_test.c - a process that answers as init does, and others that ask it. */
+/* netlink_test.c - a process that answers like init, and others that ask it. */
 #include "base/auto.h"
 #include "base/err.h"
 #include "harness.h"
@@ -20,7 +20,7 @@ static int open_one(int flags)
     return socket(AF_NETLINK, SOCK_RAW | flags, NETLINK_ROUTE);
 }
 
-/* Answers until all children have ended. Returns 0 if each of them was content. */
+/* Answers until all children have exited. Returns 0 if each of them succeeded. */
 static int answer_all(int listener, int most)
 {
     int status;
@@ -37,7 +37,7 @@ static int answer_all(int listener, int most)
     }
 }
 
-/* `body` in `n` programs at once, under the whole filter, with somebody who answers. */
+/* Runs `body` in `n` programs at once, under the whole filter, with a process that answers. */
 static int run_programs(int n, int most, void (*body)(void))
 {
     pid_t init = fork();
@@ -84,7 +84,7 @@ static void use_up(void)
     CHECK_EQ(open_one(0), -1);
     CHECK_EQ(errno, ENOBUFS);
     CHECK_EQ(close(fds[0]), 0);
-    CHECK(open_one(0) >= 0); /* one was given back */
+    CHECK(open_one(0) >= 0); /* one was closed */
     CHECK_EQ(open_one(0), -1);
     CHECK_EQ(errno, ENOBUFS);
 }
@@ -129,14 +129,14 @@ static void ask_for_what_cannot_be(void)
     int pair[2];
 
     CHECK_EQ(syscall(SYS_socket, AF_NETLINK, SOCK_RAW | mark, NETLINK_ROUTE), -1);
-    CHECK_EQ(errno, EINVAL); /* what init says of itself, in a program's mouth */
+    CHECK_EQ(errno, EINVAL); /* init's mark, used by a program */
     CHECK_EQ(socketpair(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE, pair), -1);
     CHECK_EQ(errno, EOPNOTSUPP);
     CHECK_EQ(socket(AF_NETLINK, SOCK_STREAM, NETLINK_ROUTE), -1);
     CHECK_EQ(errno, ESOCKTNOSUPPORT);
     CHECK_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
     CHECK_EQ(open_one(0), -1);
-    CHECK_EQ(errno, EMFILE); /* of the program, not of who made it */
+    CHECK_EQ(errno, EMFILE); /* the program's own limit, not init's */
 }
 
 TEST(a_refusal_is_the_one_that_the_kernel_would_give)
@@ -146,7 +146,7 @@ TEST(a_refusal_is_the_one_that_the_kernel_would_give)
 
 static void die_waiting(void)
 {
-    (void)alarm(1); /* should the answer come first, it ends as well */
+    (void)alarm(1); /* if the answer comes first, it exits as well */
     for (;;)
         if (open_one(SOCK_CLOEXEC) < 0 && fork() == 0) {
             (void)kill(getppid(), SIGKILL);
@@ -158,5 +158,5 @@ TEST(who_ends_while_it_waits_holds_nobody_up)
 {
     int status = run_programs(3, 0, die_waiting);
 
-    CHECK(WIFEXITED(status)); /* they were killed, and the one who answers was not held */
+    CHECK(WIFEXITED(status)); /* they were killed, and the answering process was not blocked */
 }

@@ -1,10 +1,10 @@
 /*
- * network.c - a thread that makes a network namespace.
+ * network.c - a thread that creates a network namespace.
  *
  * It is a bare kernel thread of this process: the C library does not know it, and it shares the
- * caller's thread-local memory, errno among it. So it makes system calls and nothing else: one
- * that succeeds leaves errno alone, and with one that fails the whole setup does. It writes its
- * outcome into struct netmaker, and is gone before anyone looks there.
+ * caller's thread-local memory, including errno. So it only makes system calls: one that
+ * succeeds does not change errno, and if one fails, the whole setup fails. It writes its result
+ * into struct netmaker, and has exited before anything reads that.
  */
 #include "runtime/local/inside/network.h"
 #include "base/auto.h"
@@ -27,8 +27,8 @@ static int raise_loopback(void)
     int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
     if (sock < 0 || ioctl(sock, SIOCSIFFLAGS, &request) < 0)
-        return -errno; /* the process ends, and its descriptors with it */
-    (void)close(sock); /* not fd_close(), which writes errno back as it was */
+        return -errno; /* the process exits, and its descriptors are closed */
+    (void)close(sock); /* not fd_close(), which restores errno */
     return 0;
 }
 

@@ -10,7 +10,7 @@
 #define WRONG 1
 #define NO_NAMESPACE 2
 
-/* Calls that fail, each with an error of its own, for as long as the thread runs. */
+/* Calls that fail, each with its own error, while the thread runs. */
 static int fail_beside(void)
 {
     static char stack[64U << 10] __attribute__((aligned(64)));

@@ -1,16 +1,15 @@
 /*
- * overlay.c - overlayfs from layers that have no common path.
+ * overlay.c - mounts an overlayfs of layers that have no common path.
  *
  * overlayfs takes paths (descriptors only since Linux 6.13) and, before 6.15, refuses a layer
- * that is mounted nowhere. So each layer is attached in the private space under a short name of
- * ours: no path of the host's ever stands in a mount option, where ':' and ',' would mean
- * something.
+ * that is not mounted. So each layer is attached in the private space under a short name of
+ * ours: no path of the host ever is part of a mount option, where ':' and ',' are special.
  *
- * Mounted in a user namespace, so extended attributes of its own are user.overlay.*; through
- * the mount a program cannot forge them. Options that depend on how the kernel was built are
- * given: a redirect or a metadata-only copy in the upper directory would be meaningless to
- * whoever reads it as a list of changes. `volatile`: copying a file up does not wait for the
- * disk.
+ * Mounted in a user namespace, so its extended attributes are user.overlay.*; a program cannot
+ * forge them through the mount. Options whose default depends on the kernel's configuration are
+ * set explicitly: a redirect or a metadata-only copy in the upper directory would be
+ * meaningless when it is read as a list of changes. `volatile`: copying a file up does not wait
+ * for the disk.
  */
 #include "runtime/local/inside/overlay.h"
 #include "base/auto.h"
@@ -29,14 +28,14 @@
 /*
  * A name for layer `i` of an overlay: "a" to "z", "A" to "Z", then "aa", "ab" ...
  *
- * All lower layers stand in one mount option, and fsconfig(2) takes no value of more than 255
- * bytes; only Linux 6.7 has a way to give them one by one. With names like these, looked up
- * from the directory they are in, PLAN_MAX_LOWER layers take less.
+ * All lower layers are in one mount option, and fsconfig(2) accepts no value of more than 255
+ * bytes; only since Linux 6.7 can they be given one by one. With these names, relative to their
+ * directory, PLAN_MAX_LOWER layers fit.
  */
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define N_LETTERS (sizeof(LETTERS) - 1)
 #define OPTION_MAX 256
-#define UPPER "upper" /* in memory, where nobody else has named them */
+#define UPPER "upper" /* in memory, where no other name can clash */
 #define WORK "work"
 _Static_assert(N_LETTERS * 2 + (PLAN_MAX_LOWER - N_LETTERS) * 3 < OPTION_MAX,
         "the names of all layers fit into one option");
@@ -89,7 +88,7 @@ int overlay_as_maker(const struct plan *plan, struct carrel_error *err)
     return set_ids(plan->maker_uid, plan->maker_gid, err);
 }
 
-/* The directory to write to, "0", in the private space itself. */
+/* Creates the writable directory, "0", in the private space itself. */
 static int make_memory(const struct plan *plan, int dir, struct carrel_error *err)
 {
     static const char *const names[] = { "0", "0/" UPPER, "0/" WORK };
@@ -101,7 +100,7 @@ static int make_memory(const struct plan *plan, int dir, struct carrel_error *er
     return 0;
 }
 
-/* Attaches all layers in a new directory of `scratch`; the one that is written to as "0". */
+/* Attaches all layers in a new directory of `scratch`; the writable one as "0". */
 static int attach_layers(const struct plan *plan, const struct plan_mount *mount,
         const int *mount_fds, int scratch, char lower[static OPTION_MAX],
         struct carrel_error *err)
@@ -125,7 +124,7 @@ static int attach_layers(const struct plan *plan, const struct plan_mount *mount
         used += (size_t)snprintf(
                 lower + used, OPTION_MAX - used, "%s%s", used ? ":" : "", name);
     }
-    if (mount->n_lower == 0) { /* an overlay wants one */
+    if (mount->n_lower == 0) { /* an overlay needs at least one */
         (void)snprintf(lower, OPTION_MAX, "none");
         if (mkdirat(dir, lower, 0755) < 0)
             return err_set_errno(err, -errno, "make an empty layer");

@@ -1,5 +1,4 @@
-/* seccomp.c - loads the filter that seccomp_gen prepared when carrel was built, and its rest.
- */
+/* seccomp.c - loads the filter that seccomp_gen prepared at build time, and its second part. */
 #include "runtime/local/inside/seccomp.h"
 #include "base/auto.h"
 #include "base/err.h"
@@ -15,7 +14,7 @@
 _Static_assert(
         ARRAY_LEN(seccomp_program) <= BPF_MAXINSNS, "the kernel takes no longer program");
 
-/* The first part has looked at the architecture. */
+/* The first part has checked the architecture. */
 static const struct sock_filter trim_program_words[] = {
     BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 3, 0),
@@ -88,9 +87,9 @@ static int load(enum seccomp_part part, unsigned flags)
     };
 
     /*
-     * Not SECCOMP_FILTER_FLAG_SPEC_ALLOW: before Linux 5.16 it would take the
-     * mitigations of Spectre off a program that nobody has vouched for; since then a filter
-     * does not turn them on anyway, and the flag changes nothing.
+     * Not SECCOMP_FILTER_FLAG_SPEC_ALLOW: before Linux 5.16 it would remove the Spectre
+     * mitigations from an untrusted program; since then a filter does not enable them anyway,
+     * and the flag has no effect.
      */
     long r = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
     return r < 0 ? -errno : (int)r;
@@ -102,8 +101,8 @@ static int check(int r, struct carrel_error *err)
 }
 
 /*
- * A process has one listener at most, and where carrel itself runs under somebody's filter that
- * asks, it has one. Then nobody is asked by ours, and what it would ask for gets ENOSYS.
+ * A process has at most one listener, and if carrel itself runs under a filter with a listener,
+ * that is it. Then ours has none, and the calls that would ask init fail with ENOSYS.
  */
 int seccomp_install_init(int *listener, struct carrel_error *err)
 {

@@ -6,16 +6,16 @@ struct carrel_error;
 struct sock_filter;
 
 /*
- * Both put a part of the filter of seccomp_rules.h on the calling thread, for good; everything
- * it starts inherits it. The first, on init itself, is what it and its programs have in common;
- * the second, on each program, takes what only init may. So a program has all of it, at a
- * fraction of the price.
+ * Both install a part of the filter of seccomp_rules.h on the calling thread, permanently;
+ * everything it starts inherits it. The first, on init itself, is common to init and its
+ * programs; the second, on each program, removes what only init may do. So a program has the
+ * whole filter, at a fraction of the cost.
  *
  * One system call on prepared bytes: allocates nothing, safe between clone and exec.
  * no_new_privs must be set before, or the kernel refuses (-EACCES).
  *
- * At *listener calls wait for an answer (netlink.h); the caller owns it. -1: there can be none,
- * and they fail.
+ * At *listener calls wait for an answer (netlink.h); the caller owns it. -1: not possible, and
+ * these calls fail.
  */
 int seccomp_install_init(int *listener, struct carrel_error *err);
 int seccomp_install_rest(struct carrel_error *err);

@@ -3,15 +3,15 @@
  *
  *     seccomp_gen ARCH OUTPUT_FILE
  *
- * libseccomp tells the number that a name has on the architecture, and no more. Its own
- * compiler cannot say "the lower 32 bits differ from TIOCSTI" in a list of things to allow, and
- * its filters try one number after the other. When a filter is installed, the kernel runs it
- * once for every number to learn which calls it always allows (Linux 5.11), so a long chain is
- * paid for at each start of a sandbox. This one is a binary search over ranges of numbers that
- * share a rule, and a few questions about arguments at its leaves.
+ * libseccomp only provides the number of a name on the architecture. Its own compiler cannot
+ * express "the lower 32 bits differ from TIOCSTI" in a list of things to allow, and its filters
+ * compare one number after the other. When a filter is installed, the kernel runs it once for
+ * every number to learn which calls it always allows (Linux 5.11), so a long chain costs time
+ * at each start of a sandbox. This one is a binary search over ranges of numbers that share a
+ * rule, with a few checks of arguments at its leaves.
  *
- * BPF jumps only forwards. So the program is made from its end to its start: what a jump leads
- * to exists before the jump. An instruction's place counts from the end, too.
+ * BPF only jumps forwards. So the program is generated from its end to its start: the target of
+ * a jump exists before the jump. The position of an instruction also counts from the end.
  */
 #include "base/auto.h"
 #include "runtime/local/inside/seccomp_rules.h"
@@ -68,7 +68,10 @@ static void fail(const char *fmt, ...)
     exit(1);
 }
 
-/* The number of a call, or -1 where the architecture does not have it. A typing error fails. */
+/*
+ * The number of a call, or -1 if the architecture does not have it. A misspelt name is an
+ * error.
+ */
 static int number_of(const char *name, const struct arch *arch)
 {
     int known = seccomp_syscall_resolve_name_arch(arch->libseccomp, name);
@@ -147,7 +150,7 @@ static size_t emit(struct code *code, unsigned op, size_t jt, size_t jf, uint32_
     return code->len++;
 }
 
-/* How many instructions the next one would skip to get to `place`. */
+/* How many instructions the next one would skip to reach `place`. */
 static size_t distance(const struct code *code, size_t place)
 {
     return code->len - 1 - place;
@@ -186,7 +189,7 @@ static size_t emit_check(struct code *code, const struct seccomp_check *check)
             (uint32_t)(check->half == HIGH_HALF ? arg + 4 : arg));
 }
 
-/* Where a rule's instructions are; makes them when they are first asked for. */
+/* The position of a rule's instructions, which are generated on first use. */
 static size_t place_rule(struct code *code, enum seccomp_rule rule)
 {
     if (code->place_of[rule] == NOWHERE) {
@@ -198,7 +201,7 @@ static size_t place_rule(struct code *code, enum seccomp_rule rule)
     return code->place_of[rule];
 }
 
-/* A lone number amid numbers of another rule: one comparison instead of two. */
+/* A single number amid numbers of another rule: one comparison instead of two. */
 static bool is_exception(const struct range *ranges, size_t n)
 {
     return n == 3 && ranges[0].rule == ranges[2].rule && ranges[1].first + 1 == ranges[2].first;
@@ -232,7 +235,7 @@ static void compile(const struct arch *arch, struct code *code)
     emit_search(code, ranges, n);
     size_t start =
             emit(code, BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, nr));
-    /* First of all: a number means something only together with its architecture. */
+    /* First of all: a number only has a meaning together with its architecture. */
     branch(code, BPF_JEQ, arch->audit, start, place_rule(code, RULE_KILL));
     emit(code, BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, arch));
 }

@@ -1,7 +1,7 @@
 /*
- * seccomp_gen_test.c - the filter as a program: a small interpreter runs it on made-up system
- * calls, so that every number and every bit can be tried, also those that would do harm. What
- * the kernel makes of it: seccomp_test.c.
+ * seccomp_gen_test.c - the filter as a program: a small interpreter runs it on artificial
+ * system calls, so that every number and every bit can be tried, including dangerous ones.
+ * seccomp_test.c tests it in the kernel.
  */
 #include "base/auto.h"
 #include "base/err.h"
@@ -44,7 +44,7 @@ static uint32_t word_at(const struct seccomp_data *data, uint32_t offset)
     return word;
 }
 
-/* Runs the filter as the kernel would. Knows just the instructions that the generator uses. */
+/* Runs the filter like the kernel. Supports only the instructions that the generator uses. */
 static uint32_t run_part(enum seccomp_part part, const struct seccomp_data *data)
 {
     const struct sock_filter *code = seccomp_program_code(part);
@@ -80,14 +80,14 @@ static uint32_t run_part(enum seccomp_part part, const struct seccomp_data *data
     test_fail(__FILE__, __LINE__, "the program ran past its end");
 }
 
-/* Of two filters the kernel takes the answer that allows less: the smaller one, signed. */
+/* Of two filters the kernel uses the stricter answer: the smaller one, signed. */
 static uint32_t stricter(uint32_t a, uint32_t b)
 {
     return (int32_t)(a & SECCOMP_RET_ACTION_FULL) <= (int32_t)(b & SECCOMP_RET_ACTION_FULL) ? a
                                                                                             : b;
 }
 
-/* What a program meets: init's filter and the rest. */
+/* What applies to a program: init's filter and the rest. */
 static uint32_t run_filter(const struct seccomp_data *data)
 {
     return stricter(run_part(SECCOMP_INIT, data), run_part(SECCOMP_REST, data));
@@ -98,7 +98,7 @@ static uint32_t ask_arch(uint32_t arch, uint32_t number)
     return run_filter(&(struct seccomp_data){ .nr = (int)number, .arch = arch });
 }
 
-/* What the filter says to a call with up to four arguments. */
+/* The filter's answer to a call with up to four arguments. */
 #define ASK(...) ASK_PADDED(__VA_ARGS__, 0, 0, 0, 0)
 #define ASK_PADDED(number, a, b, c, d, ...)                                                    \
     run_filter(&(struct seccomp_data){ .nr = (int)(number),                                    \
@@ -187,7 +187,7 @@ static const int refused_calls[] = { SYS_ptrace, SYS_process_vm_readv, SYS_proce
 static const int absent_calls[] = { SYS_clone3, SYS_openat2, SYS_io_uring_setup,
     SYS_io_uring_enter, SYS_io_uring_register, SYS_io_setup, SYS_io_submit };
 
-/* Every argument with all its bits set must not matter where the rule does not look at one. */
+/* Arguments with all bits set must not matter if the rule does not check them. */
 static void check_calls(const int *numbers, size_t n, uint32_t expected)
 {
     for (size_t i = 0; i < n; i++) {
@@ -220,7 +220,7 @@ TEST(clone_makes_threads_and_processes)
     CHECK_EQ(ASK(SYS_clone, thread), ALLOWED);
     CHECK_EQ(ASK(SYS_clone, CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD), ALLOWED);
     CHECK_EQ(ASK(SYS_clone, CLONE_IO | SIGCHLD), ALLOWED);
-    /* A caller may leave anything in the half that the kernel drops. */
+    /* A caller may leave anything in the half that the kernel ignores. */
     CHECK_EQ(ASK(SYS_clone, BIT_63 | BIT_32 | SIGCHLD), ALLOWED);
 }
 
@@ -425,7 +425,7 @@ TEST(a_new_file_has_no_set_id_bit)
         CHECK_EQ(ask_args(number, arg, flags, 0644), ALLOWED);
         CHECK_EQ(ask_args(number, arg, flags, 04755), FAILS(EPERM));
         CHECK_EQ(ask_args(number, arg, flags, 02000 | BIT_32), FAILS(EPERM));
-        /* Without creation the register holds whatever was there before. */
+        /* Without creation the register has an undefined value. */
         CHECK_EQ(ask_args(number, arg, O_RDONLY | O_CLOEXEC, UINT64_MAX), ALLOWED);
         CHECK_EQ(ask_args(number, arg, O_DIRECTORY | BIT_32, UINT64_MAX), ALLOWED);
     }
@@ -443,8 +443,8 @@ TEST(mknod_makes_no_devices)
 }
 
 /*
- * libseccomp, which turns names into numbers. carrel does not link it, and so neither do its
- * tests; it is there wherever carrel was built.
+ * libseccomp, which turns names into numbers. carrel does not link it, and neither do its
+ * tests; it is installed wherever carrel was built.
  */
 struct names {
     int (*number_of)(const char *name);
@@ -492,7 +492,7 @@ static void read_table(const struct names *names, int rule_of[LAST_NUMBER + 1])
     }
 }
 
-/* What the tables say, worked out the slow way. */
+/* The answer according to the tables, computed the slow way. */
 static uint32_t expected_answer(int rule, const struct seccomp_data *data)
 {
     while (rule >= RULE_COUNT) {

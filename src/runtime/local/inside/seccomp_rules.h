@@ -1,17 +1,15 @@
 /*
- * seccomp_rules.h - what a program in the sandbox may ask of the kernel, as data.
+ * seccomp_rules.h - the system calls of a program in the sandbox, as data.
  *
- * The program may run any instruction, so every system call is a door. This table names all of
- * them; what it does not name does not exist in the sandbox (ENOSYS), as on an older kernel.
- * A rule is one of
- *   RULE_ALLOW   the kernel decides, as for any process without privileges;
- *   RULE_REFUSE  EPERM: a door that nothing in a sandbox has business with;
- *   RULE_ABSENT  ENOSYS: libraries then use the older call, which the filter can look into;
- *   RULE_ASK     the call waits for init, which makes it in the program's stead or refuses;
- *   CHECK_...    it depends on an argument: see the second table.
- * Namespaces, missing capabilities and no_new_privs already stop most of what is refused here.
- * The filter stands in front of them, so that a mistake in the kernel behind a refused call is
- * out of reach as well.
+ * The program may run any instruction, so every system call is attack surface. This table names
+ * all of them; what it does not name does not exist in the sandbox (ENOSYS), as on an older
+ * kernel. A rule is one of | RULE_ALLOW the kernel decides, as for any process without
+ * privileges; | RULE_REFUSE EPERM: no program in a sandbox needs it; | RULE_ABSENT ENOSYS:
+ * libraries then use the older call, which the filter can inspect; | RULE_ASK the call waits
+ * for init, which makes it for the program or refuses; | CHECK_... it depends on an argument:
+ * see the second table. |Namespaces, missing capabilities and no_new_privs already stop most of
+ * what is refused here. |The filter comes before them, so that a bug in the kernel behind a
+ * refused call cannot be |reached either.
  *
  * seccomp_gen.c turns both tables into a BPF program when carrel is built; seccomp_test.c reads
  * them too and runs the program against them.
@@ -36,14 +34,14 @@ enum seccomp_rule {
     RULE_ALLOW,
     RULE_REFUSE,
     RULE_ABSENT,
-    RULE_NO_FAMILY,   /* EAFNOSUPPORT: what a kernel built without this family says */
+    RULE_NO_FAMILY,   /* EAFNOSUPPORT: the answer of a kernel built without this family */
     RULE_NO_PROTOCOL, /* EPROTONOSUPPORT: likewise */
-    RULE_IGNORE,      /* succeeds and does nothing: what was asked for holds already */
+    RULE_IGNORE,      /* succeeds and does nothing: the requested state holds already */
     RULE_ASK,         /* netlink.h */
-    RULE_KILL,        /* the whole process: it speaks another system call table */
+    RULE_KILL,        /* the whole process: it uses another system call table */
     RULE_COUNT,
 
-    /* A question about an argument; its answer is another rule. */
+    /* A check of an argument; its result is another rule. */
     CHECK_CLONE = RULE_COUNT,
     CHECK_UNSHARE,
     CHECK_UNSHARE_HIGH,
@@ -167,7 +165,10 @@ static const struct seccomp_group seccomp_groups[] = {
     { CHECK_SOCKET, "local, IPv4, IPv6, routing queries: other families are code few look at",
         "socket socketpair" },
 
-    /* A set-uid file that gets out by a writable mount lends its owner's id to others. */
+    /*
+     * A set-uid file that leaves the sandbox by a writable mount would lend its owner's id to
+     * others.
+     */
     { CHECK_OPEN, "no set-uid or set-gid bit on a new file", "open" },
     { CHECK_OPENAT, "likewise", "openat" },
     { CHECK_MODE_1, "no set-uid or set-gid bit", "creat chmod fchmod" },
@@ -221,7 +222,7 @@ static const struct seccomp_group seccomp_groups[] = {
 };
 
 /*
- * Numbers of calls that are younger than the libseccomp of the oldest system carrel builds on
+ * Numbers of calls that are newer than the libseccomp of the oldest system carrel builds on
  * (2.5.4, Linux 5.17). From 424 on they are the same on both architectures.
  */
 struct seccomp_number {
@@ -259,23 +260,24 @@ static const struct seccomp_number seccomp_numbers[] = {
 /* clang-format on */
 
 /*
- * What init may do and its programs may not; a second filter, seccomp.c, takes it from them.
- * init opens files for the host, and only this call can keep a path from leading astray. And it
- * makes netlink sockets: with this in the half of the type's register that the kernel drops.
+ * What init may do and its programs may not; a second filter, seccomp.c, removes it from them.
+ * init opens files for the host, and only this call can restrict path resolution. And it
+ * creates netlink sockets: with this mark in the half of the type's register that the kernel
+ * ignores.
  */
 #define SECCOMP_INIT_ALONE "openat2"
 #define SECCOMP_INIT_MARK UINT32_C(0x6361726c)
 
 /*
- * The x32 calls of x86_64: numbers with bit 30 set. Without bit 31: negative numbers are
- * nobody's calls, and the kernel answers ENOSYS to them.
+ * The x32 calls of x86_64: numbers with bit 30 set. Without bit 31: the kernel answers ENOSYS
+ * to negative numbers.
  */
 #define SECCOMP_X32_FIRST UINT32_C(0x40000000)
 #define SECCOMP_X32_LAST UINT32_C(0x7fffffff)
 
 /*
- * One question: is (half of argument `arg`) & mask one of the values? A filter sees registers,
- * 64 bits wide; most calls take an int and the kernel drops the upper half. Such a check must
+ * One check: is (half of argument `arg`) & mask one of the values? A filter sees registers, 64
+ * bits wide; most calls take an int and the kernel ignores the upper half. Such a check must
  * look at the lower half alone: TIOCSTI with bit 32 set differs from TIOCSTI as a 64-bit number
  * and is TIOCSTI to the kernel.
  */
@@ -303,14 +305,14 @@ struct seccomp_check {
     (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |             \
             CLONE_NEWPID | CLONE_NEWNET | 0x80)
 
-#define INIT 1 /* the number of init in its sandbox */
+#define INIT 1 /* the pid of init in its sandbox */
 
 #define VALUES(n, ...) .n_values = (n), .values = { __VA_ARGS__ }
 
 /* clang-format off */
 
 static const struct seccomp_check seccomp_checks[CHECK_COUNT] = {
-    /* The kernel takes the lower half of the flags (kernel/fork.c); glibc passes an int. */
+    /* The kernel uses the lower half of the flags (kernel/fork.c); glibc passes an int. */
     [CHECK_CLONE] = { .arg = 0, .mask = CLONE_NEW_ANY, VALUES(1, 0),
         .if_in = RULE_ALLOW, .if_not = RULE_REFUSE },
     /* unshare() looks at all 64 bits. */
@@ -319,20 +321,24 @@ static const struct seccomp_check seccomp_checks[CHECK_COUNT] = {
     [CHECK_UNSHARE] = { .arg = 0, .mask = ~(uint32_t)UNSHARE_HARMLESS, VALUES(1, 0),
         .if_in = RULE_ALLOW, .if_not = RULE_REFUSE },
 
-    /* They type, paste, take the console, put a line discipline of the kernel on a tty. */
+    /* They type, paste, take the console, or set a line discipline of the kernel. */
     [CHECK_IOCTL] = { .arg = 1, .mask = ANY_BIT,
         VALUES(4, TIOCSTI, TIOCLINUX, TIOCCONS, TIOCSETD),
         .if_in = RULE_REFUSE, .if_not = RULE_ALLOW },
     [CHECK_PRCTL] = { .arg = 0, .mask = ANY_BIT, VALUES(1, PR_SCHED_CORE),
         .if_in = RULE_REFUSE, .if_not = RULE_ALLOW },
-    /* What it is now, the default, and what `setarch` shows as another name or version. */
+    /*
+     * The current one, the default, and those that `setarch` uses to show another name or
+     * version.
+     */
     [CHECK_PERSONALITY] = { .arg = 0, .mask = ANY_BIT,
         VALUES(5, 0xffffffff, PER_LINUX, UNAME26, PER_LINUX32, PER_LINUX32 | UNAME26),
         .if_in = RULE_ALLOW, .if_not = RULE_REFUSE },
 
     /*
-     * The core limit is 1, the one value at which the kernel starts no handler for a crash; at 0
-     * it would (core(5)). Programs that set it to 0 want no core dumps: they have that.
+     * The core limit is 1, the one value at which the kernel starts no handler for a crash; at
+     * 0 it would (core(5)). Programs that set it to 0 want no core dumps: there are none
+     * already.
      */
     [CHECK_SETRLIMIT] = { .arg = 0, .mask = ANY_BIT, VALUES(1, RLIMIT_CORE),
         .if_in = RULE_IGNORE, .if_not = RULE_ALLOW },
@@ -346,9 +352,9 @@ static const struct seccomp_check seccomp_checks[CHECK_COUNT] = {
         .if_in = RULE_ALLOW, .if_not = RULE_IGNORE },
 
     /*
-     * Every program comes from init and would begin with what an earlier one did to it. Where
-     * init has the programs' user id the kernel lets them: by its number, by its group, and by
-     * its user (then for all processes of that user, init among them).
+     * Every program is a child of init and would inherit what an earlier one did to init's
+     * scheduling. If init has the programs' user id the kernel permits that: by its pid, by its
+     * group, and by its user (then for all processes of that user, including init).
      */
     [CHECK_SCHEDULING] = { .arg = 0, .mask = ANY_BIT, VALUES(1, INIT),
         .if_in = RULE_REFUSE, .if_not = RULE_ALLOW },
@@ -376,8 +382,8 @@ static const struct seccomp_check seccomp_checks[CHECK_COUNT] = {
         .if_in = RULE_ALLOW, .if_not = RULE_REFUSE },
 
     /*
-     * A refused family or protocol gets the answer of a kernel that lacks it. Libraries know
-     * that answer and go on without, where EPERM would stop some (libaudit in `su`).
+     * A refused family or protocol gets the answer of a kernel that lacks it. Libraries handle
+     * that answer, while EPERM would stop some (libaudit in `su`).
      */
     [CHECK_SOCKET] = { .arg = 0, .mask = ANY_BIT, VALUES(1, AF_UNIX),
         .if_in = CHECK_UNIX_TYPE, .if_not = CHECK_SOCKET_NOT_UNIX },
@@ -403,8 +409,8 @@ static const struct seccomp_check seccomp_checks[CHECK_COUNT] = {
 /* clang-format on */
 
 /*
- * The generator runs where carrel is built and takes these values from there; the two
- * architectures agree on every one of them.
+ * The generator runs where carrel is built and uses the values there; the two architectures
+ * agree on every one of them.
  */
 _Static_assert(O_CREAT == 0100 && (O_TMPFILE & ~O_DIRECTORY) == O_TMPFILE_BIT, "open flags");
 _Static_assert(TIOCSTI == 0x5412 && TIOCLINUX == 0x541c && TIOCSETD == 0x5423, "tty commands");

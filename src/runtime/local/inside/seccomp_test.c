@@ -1,6 +1,6 @@
 /*
- * seccomp_test.c - the filter for real: a process puts it on itself and looks at what
- * the kernel answers.
+ * seccomp_test.c - the filter in the kernel: a process installs it on itself and checks the
+ * answers.
  */
 #include "base/auto.h"
 #include "base/err.h"
@@ -29,11 +29,11 @@ static void install(void)
 
     CHECK_EQ(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
     CHECK_EQ(seccomp_install_init(&listener, &err), 0);
-    CHECK_EQ(close(listener), 0); /* then nobody answers: ENOSYS */
+    CHECK_EQ(close(listener), 0); /* then there is no answer: ENOSYS */
     CHECK_EQ(seccomp_install_rest(&err), 0);
 }
 
-/* Runs `body` in a process of its own and returns its wait status; 0 is success. */
+/* Runs `body` in a child process and returns its wait status; 0 is success. */
 static int run_apart(void (*body)(void))
 {
     pid_t child = fork();
@@ -41,14 +41,14 @@ static int run_apart(void (*body)(void))
 
     if (child == 0) {
         body();
-        _exit(0); /* without the leak check: it traces its own process, which is refused */
+        _exit(0); /* without the leak check, which needs the refused ptrace */
     }
     CHECK(child > 0);
     CHECK_EQ(waitpid(child, &status, 0), child);
     return status;
 }
 
-/* Arguments are such that nothing happens should the filter let one through. */
+/* Arguments with which nothing happens should the filter allow the call. */
 static const struct real_call {
     int number;
     int error;
@@ -163,7 +163,7 @@ static int do_nothing(void *unused)
     _exit(0);
 }
 
-/* glibc asks for clone3 first; a thread proves that it takes the answer well. */
+/* glibc tries clone3 first; a thread proves that it handles the answer. */
 static void start_threads_and_programs(void)
 {
     char *argv[] = { (char[]){ "sh" }, (char[]){ "-c" }, (char[]){ "exit 7" }, NULL };
@@ -182,7 +182,7 @@ static void start_threads_and_programs(void)
     CHECK_EQ(WEXITSTATUS(status), 7);
 }
 
-/* The way init starts a program. */
+/* As init starts a program. */
 static void clone_as_init_does(void)
 {
     char stack[16384] __attribute__((aligned(16)));
@@ -268,6 +268,7 @@ TEST(a_real_32_bit_call_ends_the_process)
     int status = run_apart(call_32_bit);
 
     CHECK(WIFSIGNALED(status));
-    CHECK(WTERMSIG(status) == SIGSYS || WTERMSIG(status) == SIGSEGV); /* no such gate at all */
+    CHECK(WTERMSIG(status) == SIGSYS ||
+            WTERMSIG(status) == SIGSEGV); /* the gate does not exist at all */
 }
 #endif

@@ -2,7 +2,7 @@
  * setup.c - the order in which a child confines itself.
  *
  * It runs between clone and the first program: no allocation, no locks, no decisions. The order
- * is the table at the end; each row says why it stands where it does.
+ * is the table at the end; each row gives the reason for its position.
  */
 #include "runtime/local/inside/setup.h"
 #include "base/err.h"
@@ -34,7 +34,7 @@ static int forget_caller(struct setup *setup, struct carrel_error *err)
         explicit_bzero(*entry, strlen(*entry));
     signals_reset();
     (void)umask(0);
-    int r = title_set("carrel-init"); /* labels and values of options are the caller's, too */
+    int r = title_set("carrel-init"); /* labels and values of options would be visible */
     return r < 0 ? err_set_errno(err, r, "name init") : 0;
 }
 
@@ -51,7 +51,9 @@ static int make_namespaces(struct setup *setup, struct carrel_error *err)
     return 0;
 }
 
-/* Waits for the host to say that its part is done. Returns how many descriptors came along. */
+/*
+ * Waits until the host has done its part. Returns how many descriptors came with the message.
+ */
 static int await_host(
         struct setup *setup, enum wire_kind kind, int *fds, struct carrel_error *err)
 {
@@ -74,8 +76,8 @@ static int await_ids(struct setup *setup, struct carrel_error *err)
 }
 
 /*
- * A thread of one that writes "0" to a v1 `tasks` file moves itself without the long wait that
- * moving a process by number can take. On v2 the clone already did it: no descriptors come.
+ * A thread that writes "0" to a v1 `tasks` file moves itself without the long wait that moving
+ * a process by pid can take. On v2 the clone has already joined: no descriptors come.
  */
 static int join_cgroups(struct setup *setup, struct carrel_error *err)
 {
@@ -112,7 +114,7 @@ static int become_init_user(struct setup *setup, struct carrel_error *err)
     return 0;
 }
 
-/* With the caller's own id among ours we have it already, and its groups, and need both. */
+/* If the caller's own id is mapped we have it already, with its groups, and need both. */
 static int become_maker(struct setup *setup, struct carrel_error *err)
 {
     return setup->plan->has_subids ? 0 : become_init_user(setup, err);
@@ -180,8 +182,10 @@ static int bound_privileges(struct setup *setup, struct carrel_error *err)
     return caps_bound(err);
 }
 
-/* init needs these to start programs under any id of the range and to end them; they reach no
- * further than this user namespace. */
+/*
+ * init needs these to start and to kill programs under any id of the range; they are limited to
+ * this user namespace.
+ */
 static int drop_privileges(struct setup *setup, struct carrel_error *err)
 {
     uint32_t keep =
@@ -191,9 +195,9 @@ static int drop_privileges(struct setup *setup, struct carrel_error *err)
 }
 
 /*
- * Programs inherit it, and neither they nor init can change it any more under the filter. Not
+ * Programs inherit it, and under the filter neither they nor init can change it any more. Not
  * 0: that would still start a core_pattern that is a program; see core(5). Raising a hard limit
- * takes the host's root.
+ * requires the host's root.
  */
 static int forbid_core_dumps(struct setup *setup, struct carrel_error *err)
 {
@@ -218,7 +222,7 @@ static int hide_init(struct setup *setup, struct carrel_error *err)
     return 0;
 }
 
-/* What init keeps stands at the lowest numbers; everything else that was open is closed. */
+/* The descriptors that init keeps get the lowest numbers; all others are closed. */
 static int close_rest(struct setup *setup, struct carrel_error *err)
 {
     int *const keep[] = { &setup->sock, &setup->events, &setup->owner, &setup->space_fd,
@@ -228,7 +232,7 @@ static int close_rest(struct setup *setup, struct carrel_error *err)
     for (int i = 0; i < n; i++) {
         if (*keep[i] < 0)
             continue;
-        int high = fcntl(*keep[i], F_DUPFD_CLOEXEC, n); /* out of the way first */
+        int high = fcntl(*keep[i], F_DUPFD_CLOEXEC, n); /* above the target numbers first */
         if (high < 0)
             return err_set_errno(err, -errno, "move descriptor %d", *keep[i]);
         *keep[i] = high;
@@ -258,12 +262,12 @@ static int filter_init(struct setup *setup, struct carrel_error *err)
 int setup_run(struct setup *setup, struct carrel_error *err)
 {
     static int (*const steps[])(struct setup *, struct carrel_error *) = {
-        begin_network,   /* first: it takes longest, beside all that follows */
-        forget_caller,   /* nothing of the caller may be in what follows */
+        begin_network,   /* first: it takes longest, in parallel to all that follows */
+        forget_caller,   /* no data of the caller may be visible from here on */
         make_namespaces, /* before waiting: the host maps the ids in the meantime */
         await_ids,       /* before anything that needs mapped ids */
-        become_maker,    /* before creating files, which must belong to somebody inside */
-        set_hostname,    /* any time before the capabilities go */
+        become_maker,    /* before creating files, whose owner must be an id inside */
+        set_hostname,    /* any time before the capabilities are dropped */
         build_root,      /* from here on the host's files have no path */
         become_other,    /* after the last path of the host, which its own id may need */
         join_cgroups,    /* the host had time to make them; the thread stays behind, and ends */
