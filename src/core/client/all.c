@@ -1,8 +1,6 @@
 /*
- * all.c - ending sandboxes, also those whose keeper hangs.
- *
- * All of them: every keeper is asked first, then each is waited for, so that they end beside
- * each other.
+ * all.c - ends sandboxes, also those whose keeper hangs. Every keeper is asked before the first
+ * is waited for, so they end in parallel.
  */
 #include "core/client/all.h"
 #include "base/auto.h"
@@ -23,8 +21,8 @@
 #define GONE_MS 10000
 
 /*
- * Kills the keeper; init ends the sandbox then. The number is that of the owner as long as the
- * entry is alive, which is asked when the process is held and cannot be another's any more.
+ * Kills the keeper; init then ends the sandbox. The pid is the keeper's as long as the entry is
+ * alive, which is checked after the pidfd is open, when the pid cannot be reused any more.
  */
 static int kill_keeper(const struct registry_entry *entry, struct carrel_error *err)
 {
@@ -80,13 +78,13 @@ static int await_end(struct living *sandbox, struct buf *summary, struct carrel_
         return r;
     int n = keeper_receive(sandbox->box->sock, &message, fds, 0);
     if (n > 0 && summary)
-        (void)keeper_text_read(fds[0], summary, NULL); /* it has ended all the same */
+        (void)keeper_text_read(fds[0], summary, NULL); /* the sandbox has ended anyway */
     for (int i = 0; i < n; i++)
         fd_close(fds[i]);
     if (n >= 0 && message.kind == KEEPER_FAILED)
         return err_set(err, message.error.code < 0 ? message.error.code : -EIO, "%s",
                 message.error.message);
-    return 0; /* it said so, or is gone without a word */
+    return 0; /* it answered, or closed the socket */
 }
 
 struct outcome_of_all {
@@ -119,7 +117,7 @@ int client_end(const struct client_end *end, struct carrel_error *err)
         int r = end->is_force ? end_by_force(end->words[i], &own)
                               : living_open(end->words[i], &asked[i], &own);
         if (r == 0 && asked[i])
-            (void)ask_to_end(asked[i]); /* the wait tells */
+            (void)ask_to_end(asked[i]); /* the wait reports it */
         note(&all, i, r, &own);
     }
     for (size_t i = 0; i < end->n; i++) {
@@ -166,7 +164,7 @@ static int end_ids(const struct ids *ids, bool is_force, struct carrel_error *er
     };
 
     int r = client_end(&end, err);
-    return r == -ENOENT || r == -ESRCH ? 0 : r; /* ended meanwhile: as was asked for */
+    return r == -ENOENT || r == -ESRCH ? 0 : r; /* it ended meanwhile, as requested */
 }
 
 int client_end_all(bool is_force, struct carrel_error *err)
@@ -180,7 +178,7 @@ int client_end_all(bool is_force, struct carrel_error *err)
     if (r == 0)
         r = end_ids(&ids, is_force, err);
     if (r == 0)
-        r = keeper_sweep(&reg, err); /* those that were dead before we came */
+        r = keeper_sweep(&reg, err); /* of keepers that were killed before */
     for (size_t i = 0; i < ids.n; i++)
         free(ids.items[i]);
     free(ids.items);

@@ -1,4 +1,4 @@
-/* all.h - ending sandboxes that stay: some by their names, or all of them. */
+/* all.h - destroying living sandboxes: some by name, or all of them. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -7,9 +7,9 @@ struct buf;
 struct carrel_error;
 
 /*
- * Ends those that the words mean, beside each other. One whose keeper does not answer is an
- * error, or killed with it where `is_force`. `summary` gets what became of their workspaces.
- * Goes on after a failure; `failed` hears of each, the first is returned.
+ * Destroys the sandboxes that the words name, in parallel. A keeper that does not answer is an
+ * error, or is killed with its sandbox where `is_force`. `summary` says what became of their
+ * workspaces. Continues after a failure: `failed` is called for each, the first is returned.
  */
 struct client_end {
     const char *const *words;
@@ -20,5 +20,5 @@ struct client_end {
 };
 int client_end(const struct client_end *end, struct carrel_error *err);
 
-/* All of this user's. Goes on after a failure and returns the first. */
+/* All of this user's. Continues after a failure and returns the first. */
 int client_end_all(bool is_force, struct carrel_error *err);

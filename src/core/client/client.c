@@ -1,4 +1,4 @@
-/* client.c - finding a sandbox that stays, and what can be asked of its keeper. */
+/* client.c - finds living sandboxes and sends requests to their keepers. */
 #include "core/client/client.h"
 #include "base/err.h"
 #include "base/fd.h"
@@ -21,7 +21,7 @@ void living_free(struct living *sandbox)
     free(sandbox);
 }
 
-/* Its queue may be full of others that it does not answer either. */
+/* Retries while the queue of the keeper is full, unless the keeper is stuck. */
 static int connect_to(
         const struct registry_entry *entry, pid_t keeper, struct carrel_error *err)
 {
@@ -44,8 +44,7 @@ static int find(const struct registry *reg, const char *word, struct living *san
     if (r < 0)
         return r;
     struct registry_status status = { 0 };
-    (void)registry_get_status(
-            sandbox->entry, &status, NULL); /* then its process is not known */
+    (void)registry_get_status(sandbox->entry, &status, NULL); /* else its pid is unknown */
     int sock = connect_to(sandbox->entry, status.pid, err);
     if (sock < 0)
         return sock;
@@ -64,7 +63,7 @@ int living_open(const char *word, struct living **out, struct carrel_error *err)
         return r;
     r = find(&reg, word, sandbox, err);
     if (r == -ENOENT || r == -ESRCH)
-        (void)keeper_sweep(&reg, NULL); /* it may have died; whoever comes next tries again */
+        (void)keeper_sweep(&reg, NULL); /* it may have died; the next caller retries */
     if (r < 0)
         return r;
     *out = ptr_steal(&sandbox);
@@ -245,7 +244,7 @@ int client_fork(
 
 void client_received(int receipt)
 {
-    (void)send(receipt, "", 1, MSG_NOSIGNAL); /* else it has ended, as it would without us */
+    (void)send(receipt, "", 1, MSG_NOSIGNAL); /* else the sandbox has ended already */
     fd_close(receipt);
 }
 

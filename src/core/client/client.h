@@ -1,9 +1,10 @@
 /*
- * client.h - sandboxes that stay, seen from those who use them.
+ * client.h - living sandboxes, as the processes that use them see them.
  *
- * A client finds the sandbox in the registry and talks to its keeper. What it gets is a struct
- * sandbox like any other: programs are started in it and files reached as in one that this
- * process made; the keeper does the work and writes it down.
+ * A client finds the sandbox in the registry and talks to its keeper. <carrel/sandbox.h> has
+ * the public part; this is what the command line needs besides. The remote is a struct sandbox
+ * like any other: programs are started in it and files reached as in a sandbox of this process,
+ * but the keeper does the work and records it.
  */
 #pragma once
 #include "base/auto.h"
@@ -20,7 +21,7 @@ struct file_access;
 
 struct living {
     struct registry_entry *entry;
-    struct remote *box; /* the way to the keeper; see distant.h */
+    struct remote *box; /* connection to the keeper; see remote.h */
 };
 void living_free(struct living *sandbox); /* NULL is fine; the sandbox stays */
 DEFINE_AUTO(struct living *, living_free)
@@ -28,38 +29,38 @@ DEFINE_AUTO(struct living *, living_free)
 /* `word`: its id, its name, or how its id begins. -ENOENT: there is none. */
 int living_open(const char *word, struct living **out, struct carrel_error *err);
 
-/* The same for file verbs alone. */
+/* Opens the sandbox `word` for file operations only. */
 int client_file_access(const char *word, struct file_access *access, struct carrel_error *err);
 
-/* What a new one is to be. */
+/* What a new sandbox is to be. */
 struct client_request {
-    const struct carrel_run_options *options; /* its argv and streams are not looked at */
+    const struct carrel_run_options *options; /* argv and streams are ignored */
     const char *name;                         /* NULL: none */
     const char *const *labels;                /* "K=V", NULL-terminated; NULL: none */
-    const char *from;                         /* a snapshot to begin with; NULL: none */
-    char *note;                               /* CLIENT_NOTE_MAX bytes, filled in when it
-                                                 stands: limits that are held by less than
-                                                 they should be; NULL: nobody asks */
+    const char *from;                         /* a snapshot to start with; NULL: none */
+    char *note;                               /* CLIENT_NOTE_MAX bytes for the limits that are
+                                                 only enforced in part; NULL: not wanted */
     uint64_t lease_ms;                        /* 0: none */
     uint64_t idle_ms;                         /* 0: none */
-    /* None of all this lies where exec put words and variables: the keeper overwrites these. */
+    /* Nothing above points into argv or environ, which the keeper overwrites. */
     bool is_apart;
 };
 
 #define CLIENT_NOTE_MAX 256
-#define CLIENT_LEASE_MS (60U * 60 * 1000) /* what commands ask for when nobody says */
+#define CLIENT_LEASE_MS (60U * 60 * 1000) /* the default */
 
 /*
- * Makes one, with a keeper of its own that outlives this call. When it returns the sandbox
- * stands and can be found by `id`. Waits where the policy's number of sandboxes is reached.
+ * Creates a sandbox with a keeper of its own that outlives this call. On return the sandbox is
+ * ready and can be found by `id`. Waits while the policy's number of sandboxes is reached.
  *
- * It stays once *receipt, which the caller owns, is given to client_received(). Until then it
- * ends when that is closed, so also with the caller: of no sandbox the id is lost.
+ * The caller owns *receipt. The sandbox stays once client_received() gets it; if it is closed
+ * without that, also by the caller's death, the id was not delivered and the keeper destroys
+ * the sandbox.
  */
 int client_create(const struct client_request *request, char id[static REGISTRY_WORD_MAX + 1],
         int *receipt, struct carrel_error *err);
 
-/* The id is where it was wanted. Closes `receipt`. */
+/* Confirms that the id was delivered. Closes `receipt`. */
 void client_received(int receipt);
 
 /*
@@ -107,21 +108,20 @@ int client_update(struct living *sandbox, const uint64_t limit[static LIMIT_COUN
 int client_snapshot(
         struct living *sandbox, const char *name, bool *is_copied, struct carrel_error *err);
 
-/* What forks are to be. */
 struct client_fork {
     uint32_t n;
-    bool inherits_env;         /* the variables that programs of the first one get */
-    const char *const *labels; /* NULL: as the first one has */
-    /* Called for each of them, when it stands or could not be made. `receipt` is then the
-     * callee's, as that of client_create(); -1 with a failure. */
+    bool inherits_env;         /* programs get the variables of the original */
+    const char *const *labels; /* NULL: those of the original */
+    /* Called for each fork when it is ready or has failed. The callee owns `receipt`, as that
+     * of client_create(); -1 with a failure. */
     void (*ready)(
             void *context, const char *id, int receipt, const struct carrel_error *failure);
     void *context;
 };
 
 /*
- * Makes `n` sandboxes like this one, on what was written in it so far. Processes and memory are
- * not forked. Goes on after a failure and returns the first.
+ * Creates `n` sandboxes from the current files of this one. Processes and memory are not
+ * forked. Continues after a failure and returns the first.
  */
 int client_fork(
         struct living *sandbox, const struct client_fork *fork, struct carrel_error *err);

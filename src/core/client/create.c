@@ -1,9 +1,8 @@
 /*
- * create.c - a new sandbox that stays: its place in the registry, then its keeper.
+ * create.c - a new living sandbox: its entry in the registry, then its keeper.
  *
- * What can be refused is refused here, in the caller's process; the sandbox itself is made by
- * the keeper, which is its owner from the beginning. The keeper is a grandchild, so that nobody
- * has to wait for it.
+ * Requests are checked here, in the caller's process; the sandbox itself is made by the keeper,
+ * which owns it from the start. The keeper is a grandchild, so the caller need not reap it.
  */
 #include "base/err.h"
 #include "base/fd.h"
@@ -37,7 +36,7 @@ static int check_request(const struct client_request *request, struct carrel_err
     return keeper_check_labels(request->labels, err);
 }
 
-/* Only what the keeper needs is open in it. */
+/* Closes all descriptors that the keeper does not need. */
 static NO_INLINE void close_others(const struct keeper *keeper, int report)
 {
     const struct registry_entry *e = keeper->entry;
@@ -61,7 +60,7 @@ static _Noreturn void become_keeper(struct keeper *keeper, int report)
     _exit(keeper_main(keeper, keeper->entry->id, report));
 }
 
-/* Waits for what the keeper says of itself. */
+/* Waits for the keeper's report. */
 static NO_INLINE int receive(int report, char *note, int *receipt, struct carrel_error *err)
 {
     struct keeper_ready ready = { 0 };

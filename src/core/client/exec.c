@@ -1,8 +1,9 @@
 /*
- * exec.c - one program in a sandbox that stays, from start to result.
+ * exec.c - one program in a living sandbox, from start to result.
  *
- * The loop is that of a run (follow.c). What differs is the end: the sandbox goes on, and what
- * the program left running in it may still hold its streams, so nobody waits for their end.
+ * The loop is that of a run (follow.c). The end differs: the sandbox stays, and processes that
+ * the program left in it may hold its streams, so the client does not wait for the end of
+ * these.
  */
 #include "base/clock.h"
 #include "base/err.h"
@@ -22,7 +23,7 @@
 
 #define NS_PER_MS UINT64_C(1000000)
 #define DEFAULT_OUTPUT_BYTES (10U << 10)
-#define KILLED_MS 5000 /* for the report of one that was killed */
+#define KILLED_MS 5000 /* until a killed program must be reported */
 
 struct exec {
     struct living *sandbox;
@@ -148,7 +149,7 @@ static int make_nonblocking(const struct process *process, struct carrel_error *
     return 0;
 }
 
-/* Its grace is over: the end is not asked for any more. */
+/* The grace period is over: kills it. */
 static int kill_and_wait(struct exec *exec, struct carrel_error *err)
 {
     struct sandbox *box = &exec->sandbox->box->base;
@@ -160,7 +161,7 @@ static int kill_and_wait(struct exec *exec, struct carrel_error *err)
     while (!(event.kind == EVENT_EXITED && event.process == exec->process.id)) {
         int n = poll(&watch, 1, clock_poll_ms(deadline));
         if (n == 0 || (n < 0 && errno != EINTR))
-            return 0; /* it hangs in the kernel; the caller is not kept by that */
+            return 0; /* it hangs in the kernel; the caller does not wait for that */
         int r = n < 0 ? 0 : sandbox_next_event(box, &event, err);
         if (r < 0)
             return r;
@@ -263,7 +264,7 @@ void client_note(const struct living *sandbox, char note[static CLIENT_NOTE_MAX]
 
 /* --- attach --- */
 
-/* What was kept of the bytes it `wrote` before comes first, as if it were written now. */
+/* The kept output, of the bytes it `wrote` before, comes first, as if it were new. */
 static int replay(
         int fd, uint64_t wrote, int to, struct capture *capture, struct carrel_error *err)
 {
@@ -332,7 +333,7 @@ int client_attach(struct living *sandbox, uint32_t process,
     if (r == 0) {
         exec->follow.is_visitor = true;
         exec->follow.is_over = has_ended; /* then there is nothing to follow */
-        r = follow(exec, 0, err);         /* its deadline is the keeper's matter */
+        r = follow(exec, 0, err);         /* the keeper enforces its deadline */
     }
     if (r == 0)
         r = finish(exec, out, err);

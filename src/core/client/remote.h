@@ -14,7 +14,7 @@ struct remote {
     struct sandbox base;
     int sock;      /* requests and answers; base.event_fd has the reports */
     pid_t keeper;  /* as the registry had it; 0: not known */
-    bool is_stuck; /* an answer was given up: what comes later would be taken for another */
+    bool is_stuck; /* no answer came in time: a late one would be taken for the next */
     struct keeper_facts facts;
     bool is_detaching;   /* of the next start */
     uint64_t timeout_ms; /* of the next start; 0: the keeper's. Then: what it got */

@@ -1,4 +1,4 @@
-/* file_access.c - the door of whoever made the sandbox. */
+/* file_access.c - file access for the process that created the sandbox. */
 #include "core/files/file_access.h"
 #include "base/err.h"
 
@@ -46,7 +46,7 @@ int file_access_outcome(struct file_access *access, int r, struct carrel_error *
     struct file_answer answer = FILE_ANSWER_INIT;
     struct carrel_error own = { 0 };
 
-    request.op = FILE_STAT; /* nobody is refused this one */
+    request.op = FILE_STAT; /* always allowed */
     request.path = "/";
     int alive = file_access_ask(access, &request, &answer, &own);
     if (alive == 0)

@@ -1,8 +1,9 @@
 /*
- * file_access.h - the way to the files of a sandbox, whoever holds it.
+ * file_access.h - access to the files of a sandbox, from any process.
  *
- * The verbs in files.h know a door, not a sandbox: whoever made the sandbox has one that asks
- * it (file_access_of()), and a client of its keeper one that asks through the keeper's socket.
+ * The functions in files.h use a struct file_access, not a sandbox: the process that created
+ * the sandbox has one that asks it directly (file_access_of()), a client of its keeper one that
+ * asks through the keeper's socket.
  */
 #pragma once
 #include "runtime/files.h"
@@ -18,12 +19,12 @@ struct file_access_ops {
     void (*close)(struct file_access *access); /* NULL: nothing to close */
 };
 
-/* Plain data, the owner's to close. `box` and `fd` are for the ops alone. */
+/* Plain data, closed by its owner. Only the ops use `box` and `fd`. */
 struct file_access {
     const struct file_access_ops *ops;
     struct sandbox *box;
     int fd;
-    bool has_user; /* everything is asked for as this user */
+    bool has_user; /* every request is made as this user */
     uid_t uid;
     gid_t gid;
     uint64_t unasked_bytes; /* written since we last asked whether there is room */
@@ -34,7 +35,7 @@ struct file_access {
         .fd = -1                                                                               \
     }
 
-/* The door to a sandbox that this process made; `box` outlives it. */
+/* Access to a sandbox that this process created; `box` outlives it. */
 struct file_access file_access_of(struct sandbox *box);
 
 int file_access_ask(struct file_access *access, const struct file_request *request,

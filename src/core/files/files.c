@@ -1,4 +1,4 @@
-/* files.c - the small verbs: read, write, make, move, look. */
+/* files.c - the small operations: read, write, create, move, stat. */
 #include "core/files/files.h"
 #include "base/auto.h"
 #include "base/err.h"
@@ -32,7 +32,7 @@ static int of_path(const char *path, int code, struct carrel_error *err)
     return err_wrap(err, code, "'%s'", str_escape(path, strlen(path), shown, sizeof(shown)));
 }
 
-/* Returns a descriptor of a file, and what it was when it was opened. */
+/* Returns a descriptor of a file, and its stat when it was opened. */
 static int open_to_read(
         struct file_access *access, const char *path, struct stat *st, struct carrel_error *err)
 {
@@ -100,8 +100,8 @@ int files_write(struct file_access *access, const char *path, int in, int flags,
     AUTO(fd_close) int fd = answer.fd;
     r = data_pump(in, fd, &budget, err);
     if (r == -ENOSPC && flags & O_TRUNC)
-        (void)ftruncate(fd, 0); /* half of it is of no use, and takes the room */
-    /* A file takes bytes also when it has gone with its sandbox. */
+        (void)ftruncate(fd, 0); /* a partial file is of no use, and takes space */
+    /* Writes also succeed after the file was removed with its sandbox. */
     r = file_access_outcome(access, r, err);
     return r < 0 ? of_path(path, r, err) : 0;
 }
@@ -118,7 +118,7 @@ static int make_dir(
     return file_access_ask(access, &request, &answer, err);
 }
 
-/* One that is there, if only by a link, is as good as made. */
+/* An existing directory, even behind a link, is fine. */
 static int make_or_find(
         struct file_access *access, const char *path, mode_t mode, struct carrel_error *err)
 {
@@ -203,7 +203,7 @@ const char *files_type_name(uint32_t mode)
     }
 }
 
-/* "to/NAME", NAME being the last one of `from`. */
+/* "to/NAME", with the last component of `from` as NAME. */
 static int join_name(
         const char *from, const char *to, char out[static PATH_MAX], struct carrel_error *err)
 {
@@ -219,7 +219,7 @@ static int join_name(
     return n < 0 || n >= PATH_MAX ? err_set_errno(err, -ENAMETOOLONG, "move") : 0;
 }
 
-/* Another file system: what is there is copied and then removed. */
+/* Another file system: copies the tree and then removes it. */
 static int move_by_copy(struct file_access *access, const char *from, const char *to,
         bool no_replace, struct carrel_error *err)
 {

@@ -1,4 +1,4 @@
-/* files_copy.c - copies between the host and sandboxes: what is meant, then the walk. */
+/* files_copy.c - copies between the host and sandboxes: resolves both ends, then walks. */
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/fd.h"
@@ -37,7 +37,7 @@ static int failed(
             str_escape(end->path, strlen(end->path), shown, sizeof(shown)));
 }
 
-/* Opens what `end` names, links followed: on the host they are the caller's own. */
+/* Opens what `end` names, following links: on the host they are the caller's own. */
 static int open_end(
         const struct files_end *end, const char *path, int flags, struct carrel_error *err)
 {
@@ -55,7 +55,7 @@ static int open_end(
     return r < 0 ? r : answer.fd;
 }
 
-/* The type of what `end` names, 0 when there is nothing. A link is one on the host only. */
+/* The type of what `end` names, 0 if it does not exist. Links are only reported on the host. */
 static int type_of(const struct files_end *end, mode_t *type, struct carrel_error *err)
 {
     struct file_request request = FILE_REQUEST_INIT;
@@ -78,7 +78,7 @@ static int type_of(const struct files_end *end, mode_t *type, struct carrel_erro
     return r;
 }
 
-/* The last name of a path without the slashes behind it; empty for "/", "." and "..". */
+/* The last component of a path without trailing slashes; empty for "/", "." and "..". */
 static int last_name(const char *path, char name[static NAME_MAX + 1], size_t *parent_len)
 {
     size_t end = strlen(path);
@@ -126,7 +126,7 @@ static bool ends_in_slash(const char *path)
     return len > 0 && path[len - 1] == '/';
 }
 
-/* As cp and docker cp do it. `from` is NULL for a stream, which has no name of its own. */
+/* Like cp and docker cp. `from` is NULL for a stream, which has no name. */
 static int find_place(const struct files_end *from, bool is_dir, const struct files_end *to,
         struct place *worktree, struct carrel_error *err)
 {

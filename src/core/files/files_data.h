@@ -1,11 +1,11 @@
-/* files_data.h - the bytes of files, from one descriptor to another, never held in memory. */
+/* files_data.h - copies the bytes of files between descriptors, never held in memory whole. */
 #pragma once
 #include <stdint.h>
 
 struct carrel_error;
 struct file_access;
 
-/* Counts down; what goes beyond is -EFBIG. */
+/* Counts down; beyond it: -EFBIG. */
 struct data_budget {
     uint64_t max;
     uint64_t used;
@@ -13,22 +13,22 @@ struct data_budget {
 };
 int data_spend(struct data_budget *budget, uint64_t bytes, struct carrel_error *err);
 
-/* All of a stream. -ENOSPC, here and below: the sandbox has reached its disk limit. */
+/* All of a stream. */
 int data_pump(int in, int out, struct data_budget *budget, struct carrel_error *err);
 
 /*
- * All of the file `in` into `out`, an empty file; holes stay holes. Whoever may write to the
- * file can do so meanwhile: then it is tried again, a few times. -EBUSY: it never held still.
+ * All of the file `in` into `out`, an empty file; holes stay holes. If the file is written
+ * meanwhile, the copy is repeated a few times. -EBUSY: it kept changing.
  */
 int data_copy(int in, int out, struct data_budget *budget, struct carrel_error *err);
 
 struct stat;
 
 /*
- * What a file is, at a moment from which on a change can be told: no write is under way, and
- * the next one will have another time. Goes to the beginning of the file.
+ * The stat of a file, at a moment from which on a change can be detected: no write is in
+ * progress, and the next one will have another time. Seeks to the beginning of the file.
  */
 int data_settle(int fd, struct stat *st, struct carrel_error *err);
 
-/* Whether a file is the same as it was when data_settle() looked. */
+/* Whether a file is the same as at data_settle(). */
 int data_check_same(int fd, const struct stat *before, struct carrel_error *err);

@@ -1,4 +1,4 @@
-/* files_export.c - a tree of a sandbox becomes a tar. */
+/* files_export.c - writes a tree of a sandbox as a tar. */
 #include "archive/tar.h"
 #include "base/auto.h"
 #include "base/err.h"
@@ -17,7 +17,7 @@ struct tar_sink {
     struct sink base;
     struct tar_writer *writer;
     size_t len;
-    char path[TAR_PATH_MAX + 1]; /* of the directory we are in; "": the top */
+    char path[TAR_PATH_MAX + 1]; /* of the current directory; "": the top */
 };
 
 static struct tar_sink *tar_of(struct sink *base)
@@ -25,7 +25,7 @@ static struct tar_sink *tar_of(struct sink *base)
     return container_of(base, struct tar_sink, base);
 }
 
-/* Returns how long the path was; the caller goes back to it by cut(). */
+/* Returns the previous length of the path, for cut(). */
 static int push(
         struct tar_sink *sink, const char *name, size_t *before, struct carrel_error *err)
 {
@@ -101,7 +101,7 @@ static int add_link(struct sink *base, const char *name, const char *target,
     return r;
 }
 
-/* Exactly so many bytes: that is what the header says. */
+/* Exactly as many bytes as the header says. */
 static int add_data(struct tar_sink *sink, int fd, uint64_t bytes, struct carrel_error *err)
 {
     AUTO(free) char *chunk = malloc(CHUNK);
@@ -136,7 +136,7 @@ static int add_opened(struct tar_sink *sink, int fd, const struct stat *st, uint
     return r < 0 ? r : add_data(sink, fd, bytes, err);
 }
 
-/* What is small is copied until it held still; what is large is read once. */
+/* A small file is copied until it was stable; a large one is read once. */
 static int add_small(
         struct tar_sink *sink, int fd, const struct stat *st, struct carrel_error *err)
 {

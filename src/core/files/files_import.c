@@ -1,9 +1,9 @@
 /*
- * files_import.c - a tar becomes files of a sandbox.
+ * files_import.c - unpacks a tar into a sandbox.
  *
- * Names were checked when they were read; what lies at them inside is the sandbox's to find
- * out: every request stays beneath one directory and goes through no link. Permissions and
- * times of directories come last, as one that forbids writing could not be filled.
+ * Names were checked when they were read; the sandbox resolves them: every request stays below
+ * one directory and follows no link. Permissions and times of directories are set last, because
+ * a read-only directory could not be filled.
  */
 #include "archive/tar_apart.h"
 #include "base/auto.h"
@@ -65,7 +65,7 @@ static int open_inside(struct import *import, const char *path, int flags, mode_
     return r < 0 ? r : answer.fd;
 }
 
-/* One that is there is fine, if it is one. */
+/* An existing directory is fine. */
 static int make_dir(struct import *import, const char *path, struct carrel_error *err)
 {
     int r = ask(import, FILE_MAKE_DIR, path, NULL, err);
@@ -111,7 +111,7 @@ static int remember(
     return 0;
 }
 
-/* A name beside `path` that nobody has. */
+/* A random name beside `path`. */
 static int beside(const char *path, char out[static TAR_PATH_MAX + 1], struct carrel_error *err)
 {
     const char *slash = strrchr(path, '/');
@@ -128,7 +128,7 @@ static bool is_zero(const char *data, size_t len)
     return len > 0 && data[0] == 0 && memcmp(data, data + 1, len - 1) == 0;
 }
 
-/* Zeroes become holes: an archive is not to fill a disk with nothing. */
+/* Zeroes become holes: an archive must not fill a disk with zeroes. */
 static int fill(
         struct import *import, int fd, const struct tar_entry *entry, struct carrel_error *err)
 {
@@ -175,7 +175,7 @@ static int take_file(
     if (r == 0)
         r = ask(import, FILE_RENAME, temporary, entry->path, err);
     if (r < 0)
-        (void)ask(import, FILE_REMOVE, temporary, NULL, NULL); /* it is not whole */
+        (void)ask(import, FILE_REMOVE, temporary, NULL, NULL); /* it is incomplete */
     import->count->files += r == 0;
     return r;
 }
@@ -203,7 +203,7 @@ static int take(struct import *import, const struct tar_entry *entry, struct car
         return take_file(import, entry, err);
     case TAR_DIRECTORY:
         if (strcmp(entry->path, ".") == 0)
-            return 0; /* the place itself stays as it is */
+            return 0; /* the target directory itself is not changed */
         r = make_dir(import, entry->path, err);
         import->count->directories += r == 0;
         return r < 0 ? r : remember(import, entry, err);
@@ -218,7 +218,7 @@ static int take(struct import *import, const struct tar_entry *entry, struct car
     }
 }
 
-/* In reverse: what is deeper came later. */
+/* In reverse: deeper directories come later. */
 static int finish_dirs(struct import *import, struct carrel_error *err)
 {
     for (size_t i = import->n; i > 0; i--) {

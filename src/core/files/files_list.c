@@ -1,4 +1,4 @@
-/* files_list.c - what is in directories of a sandbox: listed, and removed. */
+/* files_list.c - lists and removes directories of a sandbox. */
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/fd.h"
@@ -35,7 +35,7 @@ static int open_dir(struct file_access *access, int dir, const char *path, int f
     return r < 0 ? r : answer.fd;
 }
 
-/* Reads the names of a directory; `fd` may be read once. */
+/* Reads the names of a directory; `fd` can be read once. */
 static int read_names(int fd, struct names *names, struct carrel_error *err)
 {
     uint64_t n = 0;
@@ -89,7 +89,7 @@ static int read_target(struct file_access *access, int dir, const char *name,
     return r < 0 ? r : 0;
 }
 
-/* A link of the kernel's own has no text for others. */
+/* A magic link of the kernel cannot be read. */
 static int look_at(struct file_access *access, int dir, const char *name, files_each each,
         void *context, struct carrel_error *err)
 {
@@ -104,7 +104,7 @@ static int look_at(struct file_access *access, int dir, const char *name, files_
         r = r == -ELOOP ? 0 : r;
     }
     if (dir >= 0 && (r == -ENOENT || r == -EINVAL))
-        return 0; /* it went, or is no link any more, since we read its name */
+        return 0; /* it was removed, or is no longer a link, since we read its name */
     return r < 0 ? r : each(&entry, context, err);
 }
 
@@ -139,7 +139,7 @@ int files_remove(struct file_access *access, const char *path, struct carrel_err
 
 static int empty(struct file_access *access, int dir, unsigned depth, struct carrel_error *err);
 
-/* A directory of this name in `dir`, or of this path. */
+/* A directory with this name in `dir`, or with this path. */
 static int remove_dir(struct file_access *access, int dir, const char *name, unsigned depth,
         struct carrel_error *err)
 {
@@ -167,7 +167,7 @@ static int empty(struct file_access *access, int dir, unsigned depth, struct car
         r = ask(access, FILE_REMOVE, dir, names.list[i], 0, NULL, err);
         if (r == -EISDIR)
             r = remove_dir(access, dir, names.list[i], depth + 1, err);
-        r = r == -ENOENT ? 0 : r; /* somebody was faster */
+        r = r == -ENOENT ? 0 : r; /* another process was faster */
     }
     names_finish(names);
     return r;

@@ -1,9 +1,9 @@
 /*
- * files_sink.c - takes a tree, one thing after the other.
+ * files_sink.c - writes a tree, one entry after the other.
  *
- * A file is written without a name, or under one that nobody knows, and gets its own when it is
- * whole: nobody sees half of one, and a link in its place is replaced, not followed. How a name
- * is made, on the host or by a sandbox, is a table; all else is the same.
+ * A file is written unlinked, or under a random name, and gets its own name when it is
+ * complete: a partial file is never visible, and an existing link is replaced, not followed.
+ * How names are created, on the host or by a sandbox, is a table; all else is shared.
  */
 #include "core/files/files_sink.h"
 #include "base/err.h"
@@ -15,9 +15,9 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#define PERMISSIONS 0777 /* of what we make; set-uid and set-gid bits stay behind */
+#define PERMISSIONS 0777 /* of what we create; set-uid and set-gid bits are dropped */
 
-/* What can be done to a name in a directory. */
+/* Operations on a name in a directory. */
 struct place_ops {
     int (*make_dir)(
             struct tree_sink *sink, int dir, const char *name, struct carrel_error *err);
@@ -30,7 +30,7 @@ struct place_ops {
             const struct timespec times[2], struct carrel_error *err);
     int (*replace)(struct tree_sink *sink, int dir, const char *from, const char *to,
             struct carrel_error *err);
-    /* The same for a file that create() made as `from`, or without a name. */
+    /* The same for a file that create() made as `from`, or unlinked. */
     int (*settle)(struct tree_sink *sink, int dir, int fd, const char *from, const char *to,
             struct carrel_error *err);
     void (*remove)(struct tree_sink *sink, int dir, const char *name);
@@ -40,7 +40,7 @@ void sink_temporary_name(char name[static 32])
 {
     uint64_t number = 0;
 
-    (void)getrandom(&number, sizeof(number), 0); /* a name that is taken is refused: O_EXCL */
+    (void)getrandom(&number, sizeof(number), 0); /* an existing name is refused: O_EXCL */
     (void)snprintf(name, 32, ".carrel-%016" PRIx64, number);
 }
 
@@ -61,7 +61,7 @@ static int host_open_dir(
     return fd < 0 ? err_set_errno(err, -errno, "open directory") : fd;
 }
 
-/* Without a name, where the file system can: if we are killed, it is gone. */
+/* Unlinked, if the file system supports it: if we are killed, nothing is left. */
 static int host_create(
         struct tree_sink *sink, int dir, const char *name, struct carrel_error *err)
 {
@@ -88,7 +88,7 @@ static int host_set_times(struct tree_sink *sink, int dir, const char *name,
                    : 0;
 }
 
-/* What is no file was put there for a purpose: /dev/null must stay what it is. */
+/* A device or FIFO was put there for a purpose: /dev/null must not be replaced. */
 static int host_replace(struct tree_sink *sink, int dir, const char *from, const char *to,
         struct carrel_error *err)
 {
@@ -114,7 +114,7 @@ static int host_settle(struct tree_sink *sink, int dir, int fd, const char *from
         (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
         if (linkat(AT_FDCWD, path, dir, to, AT_SYMLINK_FOLLOW) == 0)
             return 0;
-        /* A name that is taken can only be replaced by another. */
+        /* linkat() cannot replace an existing name; only a rename can. */
         if (errno != EEXIST || linkat(AT_FDCWD, path, dir, from, AT_SYMLINK_FOLLOW) < 0)
             return err_set_errno(err, -errno, "name the file");
     }
@@ -124,7 +124,7 @@ static int host_settle(struct tree_sink *sink, int dir, int fd, const char *from
 static void host_remove(struct tree_sink *sink, int dir, const char *name)
 {
     (void)sink;
-    (void)unlinkat(dir, name, 0); /* ours; a name like no other */
+    (void)unlinkat(dir, name, 0); /* ours: the name is random */
 }
 
 static const struct place_ops host_ops = {
@@ -253,7 +253,7 @@ void sink_avoid(struct tree_sink *sink, int fd)
     struct stat st;
 
     if (fstat(fd, &st) < 0)
-        return; /* then it is only found out when it is too deep */
+        return; /* then the limit of depth stops it */
     sink->base.own_device = st.st_dev;
     sink->base.own_inode = st.st_ino;
 }
@@ -284,8 +284,7 @@ static void times_of(const struct stat *st, struct timespec times[static 2])
     times[1] = st->st_mtim;
 }
 
-/* Last: a directory that forbids writing could not be filled. One that was there stays as it
- * is. */
+/* Last: a read-only directory could not be filled. An existing directory is not changed. */
 static int leave(struct sink *base, const struct stat *st, struct carrel_error *err)
 {
     struct tree_sink *sink = tree_of(base);
@@ -318,7 +317,7 @@ static int fill(struct tree_sink *sink, int in, int out, const struct stat *st,
     return r;
 }
 
-/* The name that only we know says nothing to people: the walk names the file that was meant. */
+/* Removes the random name from the message: the walk names the file. */
 static int hide_temporary(const char *temporary, int code, struct carrel_error *err)
 {
     return err && strstr(err->message, temporary) ? err_set_errno(err, code, "make file")

@@ -1,23 +1,23 @@
 /*
- * files_tar.h - files of a sandbox as a tar, both ways. In the program only: see archive/tar.h.
+ * files_tar.h - files of a sandbox as a tar, in both directions. In the program only: see
+ * archive/tar.h.
  */
 #pragma once
 #include "core/files/files.h"
 
 /*
- * Writes what is in a directory, or one file, to `out` as a plain tar with names below ".".
+ * Writes the content of a directory, or one file, to `out` as a plain tar with names below ".".
  * Only files, directories and links that stay within it; no owners, no set-uid bits. -EBUSY: a
- * file changed while it was read; what was written then is no whole archive, nor after any
- * other failure.
+ * file changed while it was read; after this or any other failure the archive is incomplete.
  */
 int files_export(struct file_access *access, const char *path, int out,
         const struct files_limits *limits, struct files_count *count, struct carrel_error *err);
 
 /*
- * Makes what a tar from `in`, plain or packed, has in it, below a directory. Whoever made the
- * archive chose what is in it: it is parsed by a process without rights, and everything is made
- * by the sandbox, under its user's rights, below that directory, through no link. Devices,
- * FIFOs and sockets are left out and counted.
+ * Unpacks a tar from `in`, plain or compressed, below a directory. The archive is untrusted: a
+ * process without rights parses it, and the sandbox creates everything, with the rights of its
+ * user, below that directory, following no link. Devices, FIFOs and sockets are skipped and
+ * counted.
  */
 int files_import(struct file_access *access, const char *path, int in,
         const struct files_limits *limits, struct files_count *count, struct carrel_error *err);

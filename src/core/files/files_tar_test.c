@@ -1,4 +1,4 @@
-/* Files of a sandbox as a tar, and archives that mean harm. */
+/* Files of a sandbox as a tar, and hostile archives. */
 #include "base/err.h"
 #include "base/fd.h"
 #include "core/files/files_tar.h"
@@ -8,7 +8,7 @@
 
 static struct files_count count;
 
-/* What is below `path` inside, into the file "tar" outside. */
+/* Exports `path` of the sandbox into the file "tar" outside. */
 static int export_with(const char *path, const struct files_limits *limits)
 {
     AUTO(fd_close)
@@ -62,7 +62,7 @@ TEST(what_was_exported_is_there_after_an_import)
         CHECK_EQ(import("there"), 0);
         (void)sh("cd $I; diff -r d there; mv $O/plain $O/tar");
     }
-    CHECK_EQ(import("there"), 0); /* over what is there */
+    CHECK_EQ(import("there"), 0); /* over existing files */
     (void)sh("cd $I; diff -r d there; chmod -R u+w .");
 }
 
@@ -94,7 +94,7 @@ TEST(an_export_keeps_its_limits)
     CHECK_EQ(export_with("/e", &(struct files_limits){ .entries = 3 }), 0);
 }
 
-/* Makes "tar" by a line of shell, and looks at what became of the victim and of the tree. */
+/* Creates "tar" by a line of shell, and checks the victim and the tree afterwards. */
 static void check_contained(const char *make)
 {
     (void)sh("cd $I; mkdir -p box; echo old >victim; cd $O; echo old >victim");

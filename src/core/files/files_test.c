@@ -1,4 +1,4 @@
-/* The verbs, on a directory that plays the sandbox: it is the root of all paths inside. */
+/* The operations, on a directory that plays the sandbox: it is the root of all paths inside. */
 #include "base/err.h"
 #include "base/fd.h"
 #include "core/files/files.h"
@@ -71,7 +71,7 @@ TEST(a_directory_is_copied_as_cp_and_docker_do)
     CHECK_STR(sh("cd $I/back; find . | sort"),
             ".\n./d\n./d/e\n./d/empty\n./d/link\n./d/one\n./d/sub\n./d/sub/deep\n"
             "./d/sub/deep/two\n./deep\n./deep/two\n");
-    CHECK_EQ(copy_in("there/d/one", "/back/d", NULL), 0); /* a file that is there is replaced */
+    CHECK_EQ(copy_in("there/d/one", "/back/d", NULL), 0); /* an existing file is replaced */
     CHECK_EQ(copy_in("there/d", "/back/d/one", NULL), -ENOTDIR);
     (void)sh("chmod -R u+w $I $O");
 }
@@ -160,7 +160,7 @@ TEST(links_that_lead_out_of_the_tree_do_not_reach_the_host)
     CHECK_EQ(copy_out("/d", "d", &count), 0);
     CHECK_STR(sh("cd $O/d; find . -type l | sort"), "./good\n./self\n./sub/fine\n");
     CHECK_EQ(count.stray_links, 4);
-    /* Into a sandbox they all go: there they mean what is there. */
+    /* Into a sandbox all links are copied: there they refer to the sandbox. */
     (void)sh("ln -s /etc/passwd $O/d/abs");
     CHECK_EQ(copy_in("d", "/again", NULL), 0);
     CHECK_STR(sh("readlink $I/again/abs"), "/etc/passwd\n");
@@ -189,11 +189,11 @@ TEST(no_link_on_the_host_is_followed)
              "ln -s victim way; ln -s $O/victim/file real/d/file; ln -s victim/file name");
     CHECK_EQ(copy_out("/file", "name", NULL), -ELOOP);
     CHECK_EQ(copy_out("/file", "way", NULL), -ELOOP);
-    CHECK_EQ(copy_out("/d", "real", NULL), 0); /* the link in the way is replaced */
+    CHECK_EQ(copy_out("/d", "real", NULL), 0); /* the existing link is replaced */
     CHECK_STR(sh("cd $O; cat victim/file real/d/file; test ! -L real/d/file"), "old\nnew\n");
-    CHECK_EQ(copy_out("/file", "way/", NULL), 0); /* the caller said so */
+    CHECK_EQ(copy_out("/file", "way/", NULL), 0); /* the caller asked for it */
     CHECK_STR(sh("cat $O/victim/file"), "new\n");
-    /* A directory that is a link is an error, not a way. */
+    /* A directory that is a link is an error, and not followed. */
     (void)sh("cd $O; mkdir second; ln -s ../victim second/d; echo old >victim/file");
     CHECK(copy_out("/d", "second", NULL) < 0);
     CHECK_STR(sh("cat $O/victim/file"), "old\n");
@@ -264,7 +264,7 @@ TEST(a_file_that_changed_once_is_copied_again_and_one_that_goes_on_changing_is_r
     CHECK_EQ(copy_out("/big", "big", NULL), -EBUSY);
     is_over = 1;
     CHECK_EQ(pthread_join(writer, NULL), 0);
-    CHECK_STR(sh("ls -A $O"), "file\n"); /* and nothing of it is there */
+    CHECK_STR(sh("ls -A $O"), "file\n"); /* and nothing of it was created */
 }
 
 TEST(limits_are_kept)
@@ -298,7 +298,7 @@ TEST(a_copy_into_itself_ends)
     CHECK_EQ(files_copy(&from, &to, NULL, NULL, &err), 0);
     CHECK_STR(sh("cd $I/a; find . | sort"), ".\n./b\n./b/x\n./b/x/file\n./x\n./x/file\n");
     CHECK_EQ(files_copy(&contents, &to, NULL, NULL, &err), 0);
-    CHECK_EQ(files_copy(&from, &to, NULL, NULL, &err), 0); /* b is there: b/a */
+    CHECK_EQ(files_copy(&from, &to, NULL, NULL, &err), 0); /* b exists: b/a */
     CHECK_STR(sh("cd $I/a; find . -type d | sort"),
             ".\n./b\n./b/a\n./b/a/b\n./b/a/b/x\n./b/a/x\n./b/x\n./x\n");
 }
@@ -413,7 +413,7 @@ TEST(a_directory_is_listed_in_order)
     CHECK_EQ(files_list(&box_access, "/none", true, note, &text, &err), -ENOENT);
 }
 
-/* What was told so far, one line each, and what is done when the watch stands. */
+/* The events so far, one line each, and what to do when the watch is ready. */
 struct told {
     struct buf text;
     const char *line;

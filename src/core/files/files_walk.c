@@ -1,4 +1,4 @@
-/* files_walk.c - a walk through a directory tree that somebody else may be changing. */
+/* files_walk.c - walks a directory tree that may change concurrently. */
 #include "core/files/files_walk.h"
 #include "base/auto.h"
 #include "base/err.h"
@@ -34,7 +34,7 @@ struct walk walk_begin(
     };
 }
 
-/* Names the place where it happened, once; what happened stands there already. */
+/* Adds the path of the failure to the message, once. */
 static int failed_at(struct walk *walk, int code, struct carrel_error *err)
 {
     char shown[300];
@@ -50,14 +50,14 @@ static int failed(struct walk *walk, int code, const char *what, struct carrel_e
     return failed_at(walk, err_set_errno(err, code, "%s", what), err);
 }
 
-/* Returns where the path ended before. */
+/* Returns the previous length of the path. */
 static size_t push(struct walk *walk, const char *name)
 {
     const size_t before = walk->len;
     size_t len = strlen(name);
 
     if (len + 2 > sizeof(walk->at) - before)
-        return before; /* only messages suffer */
+        return before; /* affects only messages */
     if (before > 0)
         walk->at[walk->len++] = '/';
     memcpy(walk->at + walk->len, name, len);
@@ -66,8 +66,8 @@ static size_t push(struct walk *walk, const char *name)
 }
 
 /*
- * A name after "..", or after another name, may be a link itself. So ".." counts only at the
- * beginning, where it is taken from real directories; names after it lead through links that
+ * A name after "..", or after another name, may be a link itself. So ".." is accepted only at
+ * the beginning, where it applies to real directories; names after it lead through links that
  * obey the same rule.
  */
 bool walk_is_link_inside(const char *target, unsigned depth)
@@ -180,7 +180,7 @@ static int take_file(struct walk *walk, const char *name, int fd, const struct s
     return 0;
 }
 
-/* 1: taken or skipped; 0: it is something else by now; negative: failed. */
+/* 1: taken or skipped; 0: its type has changed; negative: failed. */
 static int take_opened(struct walk *walk, const char *name, int fd, struct carrel_error *err)
 {
     struct stat st;
@@ -204,7 +204,8 @@ static int take_name(struct walk *walk, int dir, const char *name, struct carrel
 
     *err = (struct carrel_error){ 0 };
     if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return errno == ENOENT ? 1 : err_set_errno(err, -errno, "stat"); /* it went: fine */
+        return errno == ENOENT ? 1
+                               : err_set_errno(err, -errno, "stat"); /* it was removed: fine */
     if (S_ISLNK(st.st_mode)) {
         int r = take_link(walk, dir, name, &st, err);
         if (r == -EINVAL || r == -ENOENT)

@@ -1,4 +1,4 @@
-/* files_watch.c - notes of the kernel, turned into events with paths. */
+/* files_watch.c - turns inotify events into events with paths. */
 #include "core/files/files_watch.h"
 #include "base/auto.h"
 #include "base/buf.h"
@@ -22,11 +22,11 @@
 #define PAIR_MS 20   /* how long the second half of a rename may take to come */
 #define LOOK_MS 1000 /* no note says that a directory which we hold open was removed */
 
-/* A directory under watch. */
+/* A watched directory. */
 struct watched {
     int number;
     char *path;   /* below the top; "" is the top itself */
-    bool is_away; /* it was moved elsewhere: what is still noted of it is not ours */
+    bool is_away; /* it was moved elsewhere: its further events are ignored */
 };
 
 struct watcher {
@@ -39,7 +39,7 @@ struct watcher {
     int top; /* -1: a single file is watched */
     struct watched *list;
     size_t n, room;
-    /* The first half of a rename; path is NULL when there is none. */
+    /* The first half of a rename; path is NULL if there is none. */
     struct {
         uint32_t cookie;
         char *path;
@@ -72,7 +72,7 @@ static void finish(struct watcher *w)
     fd_close(w->top);
 }
 
-/* "a" and "b" -> "a/b"; either may be empty. NULL: no memory. */
+/* "a" and "b" -> "a/b"; either may be empty. NULL: out of memory. */
 static char *join(const char *above, const char *name)
 {
     size_t left = strlen(above);
@@ -111,7 +111,7 @@ static struct watched *find(struct watcher *w, int number)
     return NULL;
 }
 
-/* A directory that came back under another name keeps its number. */
+/* A directory that came back under another name keeps its watch number. */
 static int note_watch(
         struct watcher *w, int number, const char *below, struct carrel_error *err)
 {
@@ -139,7 +139,7 @@ static int note_watch(
     return 0;
 }
 
-/* -ENOENT and the like: it is gone, or is something else by now. */
+/* -ENOENT and the like: it was removed, or has another type by now. */
 static int add_watch(struct watcher *w, const char *below, struct carrel_error *err)
 {
     struct file_request request = FILE_REQUEST_INIT;
@@ -175,7 +175,7 @@ static int look_at(struct watcher *w, int dir, const char *below, const char *na
     int r = 0;
 
     if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return 0; /* gone: the notes say so */
+        return 0; /* removed: an event tells it */
     AUTO(free) char *path = join(below, name);
     if (!path)
         return err_set_errno(err, -ENOMEM, "watch");
@@ -203,7 +203,10 @@ static int read_through(struct watcher *w, int fd, const char *below, unsigned d
     return r;
 }
 
-/* Watches a directory and those in it. First the watch, then the look: nothing is missed. */
+/*
+ * Watches a directory and its subdirectories. First the watch, then the listing: nothing is
+ * missed.
+ */
 static int look_into(struct watcher *w, const char *below, unsigned depth, enum telling telling,
         struct carrel_error *err)
 {
@@ -235,7 +238,7 @@ static const char *below_of(const char *path, const char *top)
     return strncmp(path, top, len) == 0 && (path[len] == '/' || !path[len]) ? path + len : NULL;
 }
 
-/* A directory has another name now, and so has all that is in it. */
+/* A directory was renamed, and with it all paths below it. */
 static int rename_watches(
         struct watcher *w, const char *from, const char *to, struct carrel_error *err)
 {
@@ -252,14 +255,14 @@ static int rename_watches(
     return 0;
 }
 
-/* It was moved away: what happens in it from now on happens elsewhere. */
+/* It was moved away: further events in it are not ours. */
 static void drop_watches(struct watcher *w, const char *top)
 {
     for (size_t i = 0; i < w->n; i++) {
         if (!w->list[i].path[0] || !below_of(w->list[i].path, top))
             continue;
         w->list[i].is_away = true;
-        (void)inotify_rm_watch(w->notes, w->list[i].number); /* its end is noted, too */
+        (void)inotify_rm_watch(w->notes, w->list[i].number); /* its end is reported, too */
     }
 }
 
@@ -300,7 +303,7 @@ static int on_overflow(struct watcher *w, struct carrel_error *err)
     return r == 0 && w->is_deep ? look_into(w, "", 0, TELL_NOTHING, err) : r;
 }
 
-/* The watch ended, by itself or by drop_watches(). 1: it was the one that all began with. */
+/* The watch ended, by itself or by drop_watches(). 1: it was the first one. */
 static int on_ended(struct watcher *w, struct watched *watched)
 {
     const bool is_top = !watched->path[0];
@@ -315,7 +318,7 @@ static int on_note(
 {
     const bool is_directory = note->mask & IN_ISDIR;
 
-    /* Only its second half may follow the first half of a rename. */
+    /* Only the matching second half may follow the first half of a rename. */
     int r = note->mask & IN_MOVED_TO && note->cookie == w->moved.cookie ? 0
                                                                         : forget_moved(w, err);
     if (r != 0)
@@ -366,7 +369,7 @@ static int read_notes(struct watcher *w, struct carrel_error *err)
     return r;
 }
 
-/* 1: the sandbox is gone. */
+/* 1: the sandbox has ended. */
 static int look_at_sandbox(struct watcher *w, struct carrel_error *err)
 {
     struct sandbox_event event;
@@ -375,7 +378,7 @@ static int look_at_sandbox(struct watcher *w, struct carrel_error *err)
     return r < 0 ? r : event.kind == EVENT_GONE;
 }
 
-/* Nothing happened for a while. */
+/* No event for a while. */
 static int on_silence(struct watcher *w, struct carrel_error *err)
 {
     struct stat st;

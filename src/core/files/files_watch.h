@@ -1,7 +1,7 @@
 /*
- * files_watch.h - what changes in a directory of a sandbox, as it happens.
+ * files_watch.h - watches a directory of a sandbox.
  *
- * The kernel tells whoever holds the notes (inotify); where to look is resolved inside.
+ * The kernel sends inotify events to the holder of the descriptor; the path is resolved inside.
  */
 #pragma once
 #include "core/files/file_access.h"
@@ -12,27 +12,27 @@ enum watch_kind {
     WATCH_CREATE,
     WATCH_WRITE,
     WATCH_REMOVE,
-    WATCH_RENAME,   /* within what is watched; else it is a create or a remove */
+    WATCH_RENAME,   /* within the watched tree; else it is a create or a remove */
     WATCH_CHMOD,    /* permissions, times or owner */
-    WATCH_OVERFLOW, /* more happened than could be noted: something was missed */
+    WATCH_OVERFLOW, /* the kernel's queue overflowed: events were missed */
 };
 const char *watch_kind_name(enum watch_kind kind); /* "create" ... */
 
 struct watch_event {
     enum watch_kind kind;
-    const char *path; /* begins with the path that was asked for */
+    const char *path; /* begins with the requested path */
     const char *to;   /* of a rename; else NULL */
     bool is_directory;
 };
 
-/* 0: go on; 1: enough; negative: failed. */
+/* 0: continue; 1: stop; negative: failed. */
 typedef int (*watch_each)(
         const struct watch_event *event, void *context, struct carrel_error *err);
 
 /*
- * Tells of changes to a file, or to what is in a directory, until `each` has enough, the thing
- * itself is removed or the sandbox ends. With subdirectories: those too, and those that come;
- * what was made in a new one before it was looked at is told of as created, some of it twice.
+ * Reports changes to a file, or to the content of a directory, until `each` stops, the watched
+ * path itself is removed or the sandbox ends. With subdirectories: those too, and new ones;
+ * what was created in a new one before it was watched is reported as created, perhaps twice.
  */
 int files_watch(struct file_access *access, const char *path, bool with_subdirectories,
         watch_each each, void *context, struct carrel_error *err);

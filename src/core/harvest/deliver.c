@@ -12,8 +12,8 @@
 #include <stdio.h>
 
 /*
- * Words for a commit that is on the branch already make another one of it. Whoever has the old
- * one in a branch of theirs would have the work twice then.
+ * Words for a commit that is on the branch already make another one of it. A clone that has the
+ * old one in a branch of theirs would have the work twice then.
  */
 static int may_reword(const struct worktree *worktree, const char *branch, const char *message,
         struct carrel_error *err)
@@ -67,9 +67,9 @@ static int reword(struct worktree *worktree, const char *quarantine, const char 
 }
 
 /*
- * The branch is the run's, but the repository is the user's: what somebody else has put there
- * is not ours to throw away. Where we put it last, or were about to when we were killed, is
- * fine; so is the base, to which somebody may have set it back.
+ * Where the branch is; empty: it is not there. The repository is the user's: a branch that
+ * carrel did not make, or that was moved since, is not overwritten. Where carrel put it last,
+ * or was about to when it was killed, is fine; so is the base, to which it was set back.
  */
 static int check_branch(const struct workspace *ws, const char *at, struct carrel_error *err)
 {

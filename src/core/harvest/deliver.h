@@ -9,8 +9,8 @@ struct worktree;
  * Puts the snapshot on the run's branch: objects into the repository, one ref moves. `message`:
  * for the commit of what was not committed; NULL: a line of ours. One that is on the branch
  * already is made again for a message, or -EEXIST where another branch has it. It names `seal`,
- * the head of the run's journal, in a trailer (empty: none). A workspace that changed nothing
- * stays at base. The caller holds the lock and took a picture.
+ * the head of the run's journal, in a trailer (empty: none). -EEXIST as well
+ * where the user has a branch of that name. The caller holds the lock and took a picture.
  */
 int deliver_commit(struct worktree *worktree, const char *message, const char *seal,
         char commit[static OID_MAX], struct carrel_error *err);

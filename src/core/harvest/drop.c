@@ -16,7 +16,7 @@
 
 /*
  * True when everything the run made is on its branch, or it made nothing. Files that it was
- * applied to are enough for who discards it by name; a prune of many asks nobody, and files
+ * applied to are enough for a discard by name; a prune of many does not ask, and files
  * that are not committed are soon reset.
  */
 static bool is_safe_to_drop(const struct workspace *ws)
@@ -42,8 +42,8 @@ static int check_drop(const struct workspace *ws, struct carrel_error *err)
 }
 
 /*
- * The record comes first, so that nobody finds it gone without a word; but where there is no
- * room for one, this is what makes room. `place` may be NULL.
+ * The record comes first, so that no workspace disappears without a record; but where there is
+ * no room for one, this is what makes room. `place` may be NULL.
  */
 static int drop(const char *state, struct workspace *ws, struct worktree *worktree,
         struct carrel_error *err)
@@ -82,7 +82,7 @@ static bool find_sandbox(const char *name, char id[static REGISTRY_WORD_MAX + 1]
     return false;
 }
 
-/* No force takes it from whoever has it, so who wants it gone must know how to end that. */
+/* --force does not take a workspace in use, so the message says how to end that use. */
 static int say_how_to_end(const char *name, int code, struct carrel_error *err)
 {
     const struct carrel_error busy = *err;
@@ -139,7 +139,7 @@ int workspaces_prune(const char *repo_dir, uint64_t age_s, bool is_dry_run,
         if (!is_dry_run)
             r = workspaces_discard(name, false, err);
         if (r == -ENOTEMPTY || r == -EBUSY || r == -ENOENT) {
-            r = 0; /* a second look found something; or somebody is at it, or was */
+            r = 0; /* a second look found something; or another process uses it, or did */
             continue;
         }
         if (r == 0 && each)

@@ -1,5 +1,5 @@
 /*
- * harvest.h - what a run left in its workspace, as git objects that can be trusted.
+ * picture.h - what a run left in its workspace, as git objects that can be trusted.
  *
  * The run is over and its sandbox gone. If it did not touch its git dir and no filter is in
  * play, the upper directory says it all and nothing but our own code reads it. Otherwise git
@@ -37,7 +37,7 @@ struct harvest_bounds {
  * -EDQUOT: over one of the first two bounds; nothing was taken.
  *
  * Once after each run: where git speaks inside, filters of the run's choice can change the very
- * files. Whoever looked at one picture must not be given another one when they take the work.
+ * files. The work that is delivered must be the work that was reviewed.
  */
 int harvest_take(struct worktree *worktree, struct runtime *runtime,
         const struct harvest_bounds *bounds, struct harvest *out, struct carrel_error *err);

@@ -65,7 +65,7 @@ int workspaces_explain(
             ws->base, ws->run, repo->top ? repo->top : repo->git_dir, ws->path);
 }
 
-/* Nobody knows the limits of the run any more; git in a sandbox gets some room all the same. */
+/* The limits of the run are no longer known; git in a sandbox gets some room all the same. */
 static int look_later(struct worktree *worktree, struct runtime *runtime, struct harvest *out,
         struct carrel_error *err)
 {

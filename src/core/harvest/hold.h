@@ -1,4 +1,4 @@
-/* hold.h - what every verb on a workspace begins with: having it, and nobody else.
+/* hold.h - what every verb on a workspace begins with: holding its lock.
  */
 #pragma once
 #include "workspace/workspace.h"

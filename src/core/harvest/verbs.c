@@ -20,7 +20,7 @@
 
 const char *workspaces_state(const struct workspace *ws)
 {
-    if (ws->lock < 0 && workspace_is_in_use(ws)) /* else it is we who look at it */
+    if (ws->lock < 0 && workspace_is_in_use(ws)) /* else it is this process that uses it */
         return "running";
     switch (ws->phase) {
     case WORKSPACE_CREATING:
@@ -275,7 +275,7 @@ int workspaces_apply(const char *name, enum apply_how how, const char *repo_dir,
     if (r == 0)
         r = workspaces_explain(worktree->repo, worktree->ws,
                 deliver_apply(worktree, how, recorder.seal, out, err), err);
-    if (r == 0 && worktree->ws->is_folder) { /* that of a repository that nobody sees */
+    if (r == 0 && worktree->ws->is_folder) { /* that of a hidden repository */
         free(out->branch);
         out->branch = NULL;
     }

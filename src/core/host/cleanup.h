@@ -24,8 +24,8 @@ struct cleanup {
     unsigned sandboxes;  /* in all */
     unsigned entries;    /* of living sandboxes whose owner was killed, in the registry */
     unsigned workspaces; /* half-made or half-removed ones that were finished */
-    unsigned checkouts;  /* half-made, and pristine trees that nobody used for long */
-    unsigned layers;     /* of images: nobody's, and half-made ones */
+    unsigned checkouts;  /* half-made, and pristine trees that were not used for long */
+    unsigned layers;     /* of images: without an owner, and half-made ones */
     unsigned caches;     /* of setup lines, cut commits and folders, unused for long */
     struct cleanup_mended *mended;
     size_t n_mended;

@@ -75,9 +75,10 @@ static void look(struct health_view *view)
 }
 
 /*
- * Gives up root for good. The id is one that nobody has: a process with the same id could look
- * into us, since we must stay readable to ourselves (/proc/self) to map ids. Where a container
- * has no such id, the last resort is nobody; so nothing of the caller's is kept in either case.
+ * Gives up root for good. The id is one that no process has: a process with the same id could
+ * look into us, since we must stay readable to ourselves (/proc/self) to map ids. Where a
+ * container has no such id, the last resort is nobody; so nothing of the caller's is kept in
+ * either case.
  */
 static int become_ordinary_user(struct carrel_error *err)
 {

@@ -22,7 +22,7 @@ enum health_state {
 struct health_view {
     bool is_known; /* this user was tried; else `error` says why not */
     bool is_able;  /* a default run works; else `error` says why not */
-    uid_t uid;     /* who it was */
+    uid_t uid;     /* of the caller */
     uint64_t works;
     uint64_t missing;
     enum limit_holder held_by[LIMIT_COUNT];

@@ -7,7 +7,7 @@ struct carrel_error;
 struct pull {
     const char *ref;  /* "registry/repository:tag", also after "docker://"; "docker-daemon:x" */
     const char *name; /* the image's; NULL: as `ref` */
-    bool is_insecure; /* without TLS, or with a certificate that nobody knows */
+    bool is_insecure; /* without TLS, or with an unknown certificate */
 };
 
 /* -ENOENT with the name of the package when there is no skopeo. */

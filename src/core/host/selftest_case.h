@@ -29,7 +29,7 @@ struct selftest_case {
     const char *group;
     const char *name;
     void (*run)(struct selftest *test, const struct selftest_case *c, struct selftest_row *row);
-    const char *text;   /* shell line, or name of the probe */
+    const char *text;   /* name of a case of selftest.sh, or of a probe */
     const char *wanted; /* what it must print, without the newline */
 };
 
@@ -62,7 +62,7 @@ struct carrel_run_result *selftest_probe(struct selftest *test, const char *name
 /* Counts processes of this machine that have the mark in their arguments. */
 unsigned selftest_count_marked(const struct selftest *test);
 
-/* Ends the marked child. False when somebody else has done so. */
+/* Ends the marked child. False when another process has done so. */
 bool selftest_end_marked(struct selftest *test);
 
 size_t selftest_count_open(void); /* descriptors of this process */

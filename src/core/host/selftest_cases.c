@@ -163,7 +163,7 @@ static void timeout(
             (uintmax_t)result->duration_ms, left);
 }
 
-/* Nobody is held to less than was asked for without having agreed to it. */
+/* A limit that cannot be enforced is refused unless the caller accepted that. */
 static void no_silent_substitute(
         struct selftest *test, const struct selftest_case *c, struct selftest_row *row)
 {
@@ -311,7 +311,7 @@ static void output(
     remove_output(result->stdout_file);
 }
 
-/* A file that everybody on this machine may read and write. */
+/* A file that every user of this machine may read and write. */
 static int plant(char path[static 32], struct selftest_row *row)
 {
     (void)snprintf(path, 32, "/tmp/carrel-test-XXXXXX");
@@ -356,7 +356,7 @@ static void mounted_file(
         judge(row, printed(result, c->wanted), shown(result, text));
 }
 
-/* Kills all it can reach, once it has made sure that this is not everybody. */
+/* Kills all it can reach, once it has made sure that it cannot reach every process. */
 static void kill_all(
         struct selftest *test, const struct selftest_case *c, struct selftest_row *row)
 {

@@ -1,9 +1,9 @@
 /*
- * caller.c - a keeper lets go of whoever made it.
+ * caller.c - a keeper detaches from the process that made it.
  *
  * It may live for days. Until then the caller's terminal must not wait for it, its directory
- * not be in use, its command line not be there for everybody to read, and of its environment
- * only what the keeper needs be in memory. Descriptors were closed before: client_create.c.
+ * not be in use, its command line not be readable by every process, and of its environment
+ * only what the keeper needs be in memory. Descriptors were closed before: create.c.
  */
 #include "base/err.h"
 #include "base/fd.h"
@@ -21,8 +21,8 @@
 #include <unistd.h>
 
 /*
- * Where we look for things ourselves, and what the policy gives to each program. With a
- * repository all: git may run the user's own filters at the end, as it does at the beginning.
+ * Variables that carrel reads, and those that the policy passes to each program. With a
+ * repository all of them: git may run the user's filters when the work is harvested.
  */
 static bool is_needed(const struct session *session, const char *variable)
 {
@@ -39,14 +39,14 @@ static bool is_needed(const struct session *session, const char *variable)
     return false;
 }
 
-/* Copies: the kernel's block is overwritten afterwards. */
+/* Copies: title_move() overwrites the kernel's block. */
 static int thin_environment(const struct session *session, struct carrel_error *err)
 {
     size_t n = 0;
 
     for (char **all = environ; all && *all; all++)
         n += is_needed(session, *all);
-    char **kept = calloc(n + 1, sizeof(*kept)); /* as long as we live */
+    char **kept = calloc(n + 1, sizeof(*kept)); /* never freed */
     bool is_short = !kept;
     for (size_t i = 0, at = 0; !is_short && at < n; i++) {
         if (!is_needed(session, environ[i]))
@@ -77,7 +77,7 @@ static int take_signals(struct keeper *keeper, struct carrel_error *err)
 {
     sigset_t set;
 
-    (void)signal(SIGPIPE, SIG_IGN); /* whoever leaves a pipe must not end us */
+    (void)signal(SIGPIPE, SIG_IGN); /* a reader that closes its pipe must not end the keeper */
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGTERM);
     (void)sigaddset(&set, SIGINT);
@@ -88,7 +88,7 @@ static int take_signals(struct keeper *keeper, struct carrel_error *err)
     return keeper->signal_fd < 0 ? err_set_errno(err, -errno, "signalfd") : 0;
 }
 
-/* The words of a program that uses the library are its own, and it may have given us some. */
+/* The argv of a program that uses the library is its own, and options may point into it. */
 static int leave_words(const struct keeper *keeper, struct carrel_error *err)
 {
     static const char name[] = "carrel-keeper";
@@ -114,7 +114,7 @@ int keeper_leave_caller(struct keeper *keeper, struct carrel_error *err)
     if (r < 0)
         return r;
     (void)chdir("/");
-    /* Each client and each detached program takes some; programs have a limit of their own. */
+    /* Each client and each detached program needs some; programs have their own limit. */
     fd_raise_limit();
     return take_signals(keeper, err);
 }

@@ -1,4 +1,4 @@
-/* claim.c - what the policy says of many sandboxes, for the registry. */
+/* claim.c - the policy's number of sandboxes, for the registry. */
 #include "core/keeper/claim.h"
 #include "base/err.h"
 #include "base/str.h"
@@ -49,7 +49,7 @@ static int check_label(const char *label, struct carrel_error *err)
             str_escape(label, strlen(label), shown, sizeof(shown)), LABEL_MAX - 1);
 }
 
-/* One key has one value: neither of two would be the right one for every reader. */
+/* A key has one value: readers would differ in which of two they take. */
 static int check_single(const char *const *labels, size_t at, struct carrel_error *err)
 {
     const size_t len = strcspn(labels[at], "=") + 1;

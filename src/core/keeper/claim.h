@@ -1,4 +1,4 @@
-/* claim.h - a place in the registry for a sandbox that is to be made. */
+/* claim.h - an entry in the registry for a sandbox that is to be made. */
 #pragma once
 #include "registry/registry.h"
 
@@ -7,7 +7,7 @@ struct policy;
 
 struct claim_request {
     const char *name;            /* NULL: none */
-    const struct policy *policy; /* says how many may live at once, and who may wait */
+    const struct policy *policy; /* how many may live at once, and how many may wait */
     const int *asker;            /* see struct registry_request */
 };
 

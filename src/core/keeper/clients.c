@@ -1,8 +1,8 @@
 /*
- * clients.c - who is connected to a keeper: how clients come and go.
+ * clients.c - the connections of a keeper.
  *
- * Only their user can reach the socket. Of such a one a keeper still believes little: whoever
- * connects and says nothing must not keep others away.
+ * Only the keeper's user can reach the socket. Still a process that connects and sends nothing
+ * must not keep other clients out.
  */
 #include "base/clock.h"
 #include "base/err.h"
@@ -23,7 +23,7 @@
 #define SO_PEERPIDFD 77
 #endif
 
-/* The directory lets nobody else in. Should it ever, this does not. */
+/* The directory keeps other users out. This does so again. */
 static bool is_of_our_user(int sock)
 {
     struct ucred peer;
@@ -37,10 +37,10 @@ static void refuse(int sock)
     struct keeper_message full = { .kind = KEEPER_FAILED };
 
     (void)err_set(&full.error, -EAGAIN, "%d clients are connected already", KEEPER_MAX_CLIENTS);
-    (void)keeper_send(sock, &full, NULL, 0, MSG_DONTWAIT); /* it is let go anyway */
+    (void)keeper_send(sock, &full, NULL, 0, MSG_DONTWAIT); /* it is disconnected anyway */
 }
 
-/* Of those who have not said hello, the one who came first: the others may be about to. */
+/* The oldest client that has not said hello: the others may be about to. */
 static size_t find_silent(const struct keeper *keeper)
 {
     size_t found = KEEPER_MAX_CLIENTS;
@@ -53,7 +53,7 @@ static size_t find_silent(const struct keeper *keeper)
     return found;
 }
 
-/* Few have many of them, and most have none: so the list grows with its use. */
+/* Most sandboxes have no client, and few have many: the list grows with its use. */
 static bool make_room(struct keeper *keeper, size_t i)
 {
     if (i < keeper->client_room)
@@ -89,7 +89,8 @@ void keeper_accept(struct keeper *keeper)
     AUTO(fd_close)
     int sock = accept4(keeper->entry->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-    if (sock < 0) { /* it went away again, or there is no room: trying at once would not help */
+    if (sock < 0) { /* it disconnected, or there are no descriptors: a retry at once would not
+                       help */
         if (errno != EAGAIN && errno != ECONNABORTED)
             keeper->next_accept_ns = clock_ns() + 100 * NS_PER_MS;
         return;
@@ -110,7 +111,7 @@ void keeper_accept(struct keeper *keeper)
     keeper->is_changed = true;
 }
 
-/* Whoever closes its socket has closed its files, or is about to: clients are our own code. */
+/* A client that closes its socket closes its files, too: clients are carrel's own code. */
 static bool has_hung_up(int sock)
 {
     struct pollfd client = { .fd = sock };
@@ -130,7 +131,7 @@ static int open_peer(int sock)
         return pidfd;
     if (errno != ENOPROTOOPT)
         return -errno;
-    /* Before Linux 6.5 its number may be another's by now: then that one is waited for. */
+    /* Before Linux 6.5 the pid may have been reused: then that process is waited for. */
     if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
         return -errno;
     pidfd = (int)syscall(SYS_pidfd_open, peer.pid, 0);
@@ -157,8 +158,7 @@ static void forget_holders(struct keeper *keeper)
     keeper->n_holders = n;
 }
 
-/* One that is let go, though it has not closed its end, may use its files as long as it lives.
- */
+/* A client that was disconnected by the keeper may use its files as long as it lives. */
 static void remember_holder(struct keeper *keeper, const struct keeper_client *client)
 {
     if (!client->has_file || has_hung_up(client->sock))
@@ -168,7 +168,7 @@ static void remember_holder(struct keeper *keeper, const struct keeper_client *c
         return;
     forget_holders(keeper);
     if (pidfd < 0 || keeper->n_holders == KEEPER_MAX_HOLDERS)
-        keeper->is_held = true; /* nobody will tell us of its end */
+        keeper->is_held = true; /* its end will not be seen */
     else
         keeper->holders[keeper->n_holders++] = fd_steal(&pidfd);
 }
@@ -178,7 +178,7 @@ bool keeper_is_open_outside(struct keeper *keeper)
     forget_holders(keeper);
     for (size_t i = 0; i < keeper->n_clients; i++) {
         const struct keeper_client *client = &keeper->clients[i];
-        /* One that has gone counts no more, though the loop may not have come to it yet. */
+        /* A client that has disconnected does not count, even before the loop has seen it. */
         if (client->sock >= 0 && client->has_file && !has_hung_up(client->sock))
             return true;
     }

@@ -1,6 +1,6 @@
 /*
- * detached.c - programs that stay when their client goes: what they write is kept here,
- * head and tail, until somebody attaches.
+ * detached.c - programs that continue when their client exits: head and tail of their output
+ * are kept here until a client attaches.
  */
 #include "base/err.h"
 #include "base/fd.h"
@@ -11,13 +11,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* What is in the pipes of a process that nobody is attached to. */
+/* Keeps what is in the pipes of a process to which no client is attached. */
 void keeper_drain(struct keeper_process *p, int stream)
 {
     int *fd = stream == 0 ? &p->streams.stdout_fd : &p->streams.stderr_fd;
     char chunk[32U << 10];
 
-    for (int i = 0; *fd >= 0 && i < 64; i++) { /* a flood must not keep us from the others */
+    for (int i = 0; *fd >= 0 && i < 64; i++) { /* a flood must not delay the others */
         ssize_t n = read(*fd, chunk, sizeof(chunk));
         if (n < 0 && errno == EINTR)
             continue;
@@ -41,7 +41,7 @@ static int kept_text(struct keeper_process *p, int stream, struct carrel_error *
     return keeper_text_make(text.data ? text.data : "", text.len, err);
 }
 
-/* From now on the client reads; what it was told is not told again. */
+/* From now on the client reads; the kept output was given to it. */
 static void hand_over(struct keeper_process *p, size_t client)
 {
     p->client = (int)client;
@@ -95,7 +95,7 @@ int keeper_attach(struct keeper *keeper, size_t client, const struct keeper_mess
     if (p->streams.stderr_fd >= 0)
         fds[n++] = p->streams.stderr_fd;
     if (keeper_send(keeper->clients[client].sock, &answer, fds, n, MSG_DONTWAIT) < 0) {
-        keeper_drop_client(keeper, client); /* nothing was handed over */
+        keeper_drop_client(keeper, client); /* it did not take the answer */
         return 0;
     }
     if (p->has_ended)

@@ -1,10 +1,10 @@
 /*
- * fork.c - sandboxes that begin with what another one wrote.
+ * fork.c - sandboxes that begin with the files of another one.
  *
- * The keeper is copied, because it alone knows what its sandbox was asked to be; the copy lets
- * go of everything that is the sandbox's and makes one of its own. Nothing of the first one's
- * processes, memory, random state or clients goes along; the variables that its programs get
- * only when the caller says so, since they may be secrets.
+ * The keeper process is forked, because only it has the options of its sandbox; the child
+ * closes everything of that sandbox and makes its own. Processes, memory, random state and
+ * clients of the first sandbox are not inherited. The variables of its programs are inherited
+ * only if the caller asks for them, since they may be secrets.
  */
 #include "core/worktree/fork.h"
 #include "base/auto.h"
@@ -29,7 +29,7 @@
 #define MAX_FORKS 1024
 #define MAX_LOCKS (LAYER_MAX_CHAIN + 2)
 
-/* What a fork is to be. */
+/* What a fork is made of. */
 struct spawn_request {
     const struct keeper *parent;
     const struct keeper_sealed *sealed;
@@ -39,7 +39,7 @@ struct spawn_request {
     int report;
 };
 
-/* What was asked of the parent, for a run of its own. */
+/* The options of the parent, for a new run. */
 static void inherit(const struct spawn_request *wanted, struct carrel_run_options *options,
         struct carrel_workspace_options *workspace)
 {
@@ -47,7 +47,7 @@ static void inherit(const struct spawn_request *wanted, struct carrel_run_option
     keeper_fill_limits(wanted->parent, options);
     if (!wanted->inherits_env)
         options->env = NULL;
-    if (wanted->parent->session.root) /* and no other that has its name by now */
+    if (wanted->parent->session.root) /* the same image, even if its name has moved on */
         options->image = wanted->parent->session.root->image->pin;
     if (options->workspace) {
         *workspace = *options->workspace;
@@ -78,7 +78,7 @@ static int init_fork(struct keeper *child, const struct spawn_request *wanted,
     return r;
 }
 
-/* The locks of the layers stay until the fork has its own. */
+/* The locks of all layers that the fork lies on. */
 static size_t list_locks(const struct spawn_request *wanted, int locks[static MAX_LOCKS])
 {
     const struct ground *ground = wanted->parent->session.ground;
@@ -91,7 +91,8 @@ static size_t list_locks(const struct spawn_request *wanted, int locks[static MA
     return n;
 }
 
-/* It never came to be. Who failed before it may have left it as the last to have the layers. */
+/* The fork failed. Others may have failed before, so these may be the last locks of the layers.
+ */
 static _Noreturn void give_up(const struct spawn_request *wanted,
         const struct keeper_ready *ready, const int *locks, size_t n)
 {
@@ -135,7 +136,7 @@ static void close_others(const struct spawn_request *wanted)
     fd_close_all_but(keep, 4 + list_locks(wanted, keep + 4));
 }
 
-/* A grandchild, so that nobody has to wait for it. */
+/* A grandchild, so that this keeper has no child to wait for. */
 static int spawn(const struct spawn_request *wanted, struct carrel_error *err)
 {
     pid_t pid = fork();
@@ -177,7 +178,7 @@ static int spawn_all(struct keeper *keeper, const struct keeper_message *request
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
         return err_set_errno(err, -errno, "socketpair");
     AUTO(fd_close) int read_end = ends[0];
-    /* Room for all, so that none waits for the client; else each for a moment. */
+    /* Room for all reports, so that no fork waits for the client. */
     const int room = request->value * KEEPER_READY_ROOM;
     (void)setsockopt(ends[1], SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
     const struct spawn_request wanted = {
@@ -193,11 +194,11 @@ static int spawn_all(struct keeper *keeper, const struct keeper_message *request
         sealed.is_used = sealed.is_used || r == 0;
     }
     fd_close(ends[1]);
-    /* Of those that were born the client must hear; it counts the missing itself. */
+    /* The client gets the reports of those that were started, and counts the missing itself. */
     return sealed.is_used ? fd_steal(&read_end) : r;
 }
 
-/* Forks that failed before we let go of a copy could not take it along. */
+/* Forks that failed while the copies were still locked here could not remove them. */
 int keeper_fork(struct keeper *keeper, const struct keeper_message *request,
         const char *const *labels, struct carrel_error *err)
 {

@@ -1,4 +1,4 @@
-/* keeper.c - the life of a sandbox that stays: making it, one loop, and its end. */
+/* keeper.c - a keeper from start to end: makes the sandbox, runs one loop, cleans up. */
 #include "core/keeper/keeper.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -24,10 +24,10 @@
 #include <unistd.h>
 
 #define NS_PER_MS UINT64_C(1000000)
-#define OVERDUE_MS 1000 /* that init may take to end what it should have ended */
+#define OVERDUE_MS 1000 /* that init may take to end an expired sandbox */
 #define CLIENTS_MS 100  /* between two looks at what clients alone may write */
-#define PUBLISH_MS 20   /* between two looks that others get at us */
-#define FIRST_CLIENT 4  /* in the list of what is watched: before come the four below */
+#define PUBLISH_MS 20   /* between two updates of the registry */
+#define FIRST_CLIENT 4  /* in the poll list, behind the four fixed descriptors */
 
 uint64_t keeper_idle_since(const struct keeper *keeper)
 {
@@ -53,7 +53,7 @@ static void publish_status(struct keeper *keeper)
         .n_processes = keeper_count_running(keeper),
         .n_clients = n_clients,
     };
-    (void)registry_set_status(keeper->entry, &status, NULL); /* only what others see of us */
+    (void)registry_set_status(keeper->entry, &status, NULL); /* only for display */
     keeper->is_changed = false;
     keeper->next_publish_ns = clock_ns() + PUBLISH_MS * NS_PER_MS;
     keeper->rest_ns = clock_ns() + TRIM_AFTER_MS * NS_PER_MS;
@@ -88,7 +88,7 @@ static void on_signal(struct keeper *keeper)
     keeper->end = KEEPER_SIGNALLED;
 }
 
-/* The creator says that the id is known, or is gone without a word. */
+/* The creator has delivered the id, or has closed the receipt without that. */
 static void on_receipt(struct keeper *keeper)
 {
     char byte;
@@ -132,7 +132,7 @@ static void watch_disk(struct keeper *keeper)
     }
 }
 
-/* init ends the sandbox when its lease is over. If a program keeps it from doing so, we do. */
+/* init ends the sandbox when its lease is over; the keeper does if init cannot. */
 static uint64_t overdue_ns(const struct keeper *keeper)
 {
     uint64_t end = keeper->lease_end_ns;
@@ -150,7 +150,7 @@ static bool is_overdue(const struct keeper *keeper)
            clock_boot_ns() >= keeper->lease_end_ns + OVERDUE_MS * NS_PER_MS;
 }
 
-/* Room for all that may be watched now; most of the time that is little. */
+/* The poll list: it grows with clients and processes. */
 static struct pollfd *make_room(struct keeper *keeper)
 {
     size_t n = FIRST_CLIENT + keeper->n_clients + 2 * keeper->n_processes;
@@ -224,7 +224,7 @@ static int turn(struct keeper *keeper, struct carrel_error *err)
         if (watch[FIRST_CLIENT + i].revents)
             serve(keeper, i);
     if (keeper->end != KEEPER_GOES_ON)
-        return 0; /* there may be no sandbox any more */
+        return 0; /* the sandbox may be gone */
     if (watch[0].revents)
         keeper_accept(keeper);
     if (is_overdue(keeper))
@@ -254,7 +254,7 @@ static int live(struct keeper *keeper, struct carrel_error *err)
     return r;
 }
 
-/* --- the end --- */
+/* --- end --- */
 
 /* How the sandbox ended, in the words of a run's result. */
 static void judge(struct keeper *keeper)
@@ -280,7 +280,7 @@ static void judge(struct keeper *keeper)
     (void)snprintf(result->message, sizeof(result->message), "%s", ends[keeper->end].message);
 }
 
-/* A workspace of which nobody ever knew holds nothing. */
+/* Without a client nothing ran in it: a workspace whose id was not delivered is empty. */
 static int end_place(struct keeper *keeper, struct carrel_error *err)
 {
     if (keeper->end == KEEPER_UNCLAIMED && keeper->n_came == 0)
@@ -309,7 +309,7 @@ static int finish(struct keeper *keeper, struct carrel_error *err)
     return r;
 }
 
-/* The one who asked for the end hears how it went, when nothing is left. */
+/* The client that requested the end gets its answer when everything is removed. */
 static void tell_end(struct keeper *keeper, int code, const struct carrel_error *err)
 {
     const struct buf *summary = &keeper->session.result->summary;
@@ -326,7 +326,7 @@ static void tell_end(struct keeper *keeper, int code, const struct carrel_error 
             keeper->clients[keeper->destroyer].sock, &answer, &text, text >= 0, MSG_DONTWAIT);
 }
 
-/* From now on the locks of its own hold the layers. */
+/* The keeper has locked its layers itself by now. */
 static void return_locks(struct keeper *keeper)
 {
     for (size_t i = 0; i < keeper->n_borrowed_locks; i++)
@@ -334,7 +334,7 @@ static void return_locks(struct keeper *keeper)
     keeper->n_borrowed_locks = 0;
 }
 
-/* Layers that nobody else has go with us. */
+/* Removes the layers that nothing else needs. */
 static void drop_layers(struct keeper *keeper)
 {
     struct ground *ground = ptr_steal(&keeper->session.ground);
@@ -347,8 +347,8 @@ static void drop_layers(struct keeper *keeper)
 }
 
 /*
- * Where only the record of the end is missing, as on a full disk, the sandbox has ended as it
- * was asked to: a note says the rest. Not with a workspace: what was to become of it did not.
+ * If only the record of the end is missing, as on a full disk, the sandbox has ended as
+ * requested, and a note says so. Not with a workspace: it was not harvested.
  */
 static int judge_failure(struct keeper *keeper, int r, struct carrel_error *why)
 {
@@ -372,7 +372,7 @@ static NO_INLINE void end(struct keeper *keeper, struct carrel_error *why)
         r = finish(keeper, &err);
         *why = err;
     }
-    if (r < 0) { /* what can still be done is done */
+    if (r < 0) { /* clean up as far as possible */
         r = judge_failure(keeper, r, why);
         if (keeper->session.box)
             (void)sandbox_stop(keeper->session.box, NULL, NULL);
@@ -407,7 +407,7 @@ static int make(struct keeper *keeper, struct carrel_error *err)
 {
     struct session *session = &keeper->session;
 
-    (void)malloc_trim(0); /* init gets a copy of what is there now, and there are many of us */
+    (void)malloc_trim(0); /* init gets a copy of this memory, and there are many keepers */
     session->must_stand = session->stays = true;
     int r = make_ground(keeper, err);
     if (r == 0)
@@ -428,7 +428,7 @@ static int make(struct keeper *keeper, struct carrel_error *err)
     return keeper_publish_record(keeper, err);
 }
 
-/* Two ends: ours, and the one for whoever asked for the sandbox. */
+/* One end stays here, the other one is for the creator. */
 static int open_receipt(struct keeper *keeper, int *theirs, struct carrel_error *err)
 {
     int ends[2];
@@ -440,7 +440,7 @@ static int open_receipt(struct keeper *keeper, int *theirs, struct carrel_error 
     return 0;
 }
 
-/* It stands, or why it does not: whoever asked hears it. */
+/* Makes the sandbox and reports to the creator: it is ready, or why not. */
 static NO_INLINE int begin(struct keeper *keeper, const char *id, int report)
 {
     struct keeper_ready ready = { 0 };

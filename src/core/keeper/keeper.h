@@ -1,11 +1,10 @@
 /*
  * keeper.h - the process that owns a living sandbox.
  *
- * There is one for each. It made the sandbox, holds its journal, its workspace and its place in
- * the registry, watches its disk, and does what clients ask for. It has one thread and one
- * loop; nothing that a client or a program does makes it wait for them. When it dies, however
- * that happens, init ends the sandbox; when the sandbox ends, it writes down why, removes what
- * is left and goes.
+ * There is one for each sandbox. It makes the sandbox, holds its journal, its workspace and its
+ * entry in the registry, polls its disk usage, and serves clients. It has one thread and one
+ * loop, and never blocks on a client or a program. When the keeper is killed, init ends the
+ * sandbox; when the sandbox ends, the keeper records why, removes what is left and exits.
  */
 #pragma once
 #include "base/clock.h"
@@ -22,40 +21,40 @@ struct carrel_run_options;
 struct keeper_message;
 struct registry_entry;
 
-#define KEEPER_MAX_MS (INT64_MAX / 1000000) /* as str_parse_duration(); it would overflow */
+#define KEEPER_MAX_MS (INT64_MAX / 1000000) /* as str_parse_duration(): more overflows */
 #define KEEPER_MAX_CLIENTS 512
 #define KEEPER_MAX_PROCESSES 1024     /* running, or ended and not yet attached to */
 #define KEEPER_MAX_ENDED 64           /* of the latter */
-#define KEEPER_MAX_HOLDERS 64         /* clients that were let go and have files */
+#define KEEPER_MAX_HOLDERS 64         /* disconnected clients that have files */
 #define KEEPER_KEPT_BYTES (64U << 10) /* of each stream of a detached process */
 
 struct keeper_client {
-    uint64_t number; /* they are numbered as they come */
+    uint64_t number; /* in the order of connections */
     int sock;        /* -1: free */
     int events;      /* where ends are reported; -1: it has not said hello */
-    bool has_file;   /* it was given a descriptor of the sandbox, and may have it still */
+    bool has_file;   /* it may have a descriptor of a file of the sandbox */
 };
 
 struct keeper_process {
     uint32_t number;   /* of this start, for clients and in the journal; 0: free */
     uint32_t id;       /* as the sandbox has it, while it runs */
-    int client;        /* who hears of its end; -1: nobody */
-    bool is_detached;  /* it stays when the client goes */
+    int client;        /* to which its end is reported; -1: none */
+    bool is_detached;  /* it continues when the client exits */
     bool is_over_disk; /* it was ended for the disk limit */
     bool is_ending;    /* it was told to end */
-    bool is_over_time; /* because its time was over */
+    bool is_over_time; /* for its timeout */
     bool has_ended;
     bool is_reported;
     int wait_status;
     uint64_t begun_ns;
     uint64_t ended_ns;
     uint64_t timeout_ms;
-    uint64_t deadline_ns; /* when we end it; somewhat later where its client should have */
-    uint64_t oom_before;  /* what the sandbox had counted when it was started */
+    uint64_t deadline_ns; /* when the keeper ends it; later where its client does so first */
+    uint64_t oom_before;  /* the sandbox's counter when it was started */
     uint64_t pids_before;
     uint64_t oom_kills; /* since then; USAGE_UNKNOWN until it has ended */
     uint64_t pids_refused;
-    struct process streams; /* ours, of a detached one */
+    struct process streams; /* of a detached process */
     struct capture kept[2];
     char *program;
 };
@@ -67,7 +66,7 @@ enum keeper_end {
     KEEPER_IDLE,
     KEEPER_SIGNALLED,
     KEEPER_LOST,
-    KEEPER_UNCLAIMED, /* whoever asked for it went before they could tell its id */
+    KEEPER_UNCLAIMED, /* the creator exited before it delivered the id */
 };
 
 struct keeper {
@@ -82,13 +81,13 @@ struct keeper {
     uint64_t idle_ms;              /* 0: none */
     uint64_t lease_end_ns;         /* CLOCK_BOOTTIME; 0: none */
     struct sandbox_limits changed; /* since it was made; 0: not */
-    bool is_apart; /* what it was asked for lies elsewhere than words and variables of exec */
+    bool is_apart; /* options do not point into argv and environ, which it overwrites */
     char created[CLOCK_STAMP];
-    uint64_t created_ns; /* by the clock of the lease, which does not rest with the machine */
+    uint64_t created_ns; /* CLOCK_BOOTTIME, as the lease */
     bool is_paused;
     uint64_t next_accept_ns; /* not before */
     uint64_t next_publish_ns;
-    uint64_t rest_ns; /* when memory is given back */
+    uint64_t rest_ns; /* when memory is trimmed */
     bool is_changed;  /* what the registry shows is out of date */
     enum keeper_end end;
     int destroyer; /* the client that waits for the end; -1: none */
@@ -97,13 +96,13 @@ struct keeper {
     bool is_full; /* the disk limit was reached: nothing is started until there is room */
     struct sandbox_usage before; /* of sandboxes that this one was made again after */
     uint32_t n_starts;
-    uint64_t n_came; /* clients, ever */
+    uint64_t n_came; /* clients that ever connected */
     struct keeper_client *clients;
     size_t n_clients; /* slots ever used */
     size_t client_room;
     int holders[KEEPER_MAX_HOLDERS]; /* pidfds */
     size_t n_holders;
-    bool is_held; /* by more than these: for good */
+    bool is_held; /* by processes that cannot be watched: for good */
     struct pollfd *watch;
     size_t watch_room;
     struct keeper_process *processes;
@@ -111,56 +110,56 @@ struct keeper {
     size_t process_room;
 };
 
-/* --- keeper_caller.c --- */
+/* --- caller.c --- */
 
-/* Nothing of the caller's stays but what the sandbox is made of. */
+/* Detaches from the caller: streams, command line, environment, directory, signals. */
 int keeper_leave_caller(struct keeper *keeper, struct carrel_error *err);
 
-/* --- keeper_serve.c --- */
+/* --- serve.c --- */
 
-/* Does what the client asks for, if it asked; one that is gone is let go. */
+/* Serves a request of the client, if there is one; drops it if it has disconnected. */
 void keeper_serve(struct keeper *keeper, size_t client);
-/* The limits that were changed: a sandbox that is made again, or forked, has them too. */
+/* Limits that were changed also apply to a sandbox that is made again, and to forks. */
 void keeper_fill_limits(const struct keeper *keeper, struct carrel_run_options *options);
 
-/* --- keeper_client.c --- */
+/* --- clients.c --- */
 
-/* Takes the one who has connected, if there is one. */
+/* Accepts a connection, if there is one. */
 void keeper_accept(struct keeper *keeper);
 void keeper_drop_client(struct keeper *keeper, size_t client);
 
-/* Whether somebody outside may have a file of the sandbox open. */
+/* Whether a client, or one that was, may have a file of the sandbox open. */
 bool keeper_is_open_outside(struct keeper *keeper);
 
-/* --- keeper_process.c --- */
+/* --- process.c --- */
 
 int keeper_start(struct keeper *keeper, size_t client, struct keeper_message *request,
         const int *fds, int n_fds, struct carrel_error *err);
 
-/* To the program and its group. -ESRCH: no such one is running. */
+/* To the program and its process group. -ESRCH: it is not running. */
 int keeper_signal(struct keeper *keeper, uint32_t number, int signal, struct carrel_error *err);
 
-/* The same, for good: what is left of it and its group after a while is killed. */
+/* SIGTERM, and after a grace period SIGKILL for what is left of its process group. */
 void keeper_terminate(struct keeper *keeper, uint32_t number);
 
 /* The one that clients know by this number; NULL: none. */
 struct keeper_process *keeper_find_process(struct keeper *keeper, uint32_t number);
 
-/* One has ended: it is written down, and told to its client. */
+/* A process has ended: it is recorded, and reported to its client. */
 int keeper_on_exit(
         struct keeper *keeper, const struct sandbox_event *event, struct carrel_error *err);
 
-/* Tells clients what they could not be told before. True: one still has no room. */
+/* Sends reports that found no room before. True: some still found none. */
 bool keeper_report(struct keeper *keeper);
 
-/* The client is gone: what it started and did not detach ends. */
+/* The client has disconnected: processes that it started and did not detach end. */
 void keeper_leave(struct keeper *keeper, size_t client);
 
-/* When the next one must end; CLOCK_NEVER: none. Ends those whose time is over. */
+/* The next timeout (CLOCK_NEVER: none), and ending the processes that are over theirs. */
 uint64_t keeper_next_deadline(const struct keeper *keeper);
 void keeper_enforce(struct keeper *keeper);
 
-/* The disk limit is reached: every program is ended, the sandbox and its files stay. */
+/* The disk limit is exceeded: every program is killed, the sandbox and its files stay. */
 void keeper_kill_programs(struct keeper *keeper);
 
 /* -ENOSPC: it was reached, and nobody has made room since. */
@@ -169,19 +168,19 @@ int keeper_check_room(struct keeper *keeper, struct carrel_error *err);
 unsigned keeper_count_running(const struct keeper *keeper);
 void keeper_process_free(struct keeper_process *process);
 
-/* --- keeper_detached.c --- */
+/* --- detached.c --- */
 
 int keeper_attach(struct keeper *keeper, size_t client, const struct keeper_message *request,
         struct carrel_error *err);
 
-/* Keeps what is in the pipes of a process that nobody is attached to: 0 stdout, 1 stderr. */
+/* Keeps the output of a process to which no client is attached: 0 stdout, 1 stderr. */
 void keeper_drain(struct keeper_process *process, int stream);
 
-/* Adds the streams to look at; returns how many. */
+/* Adds the streams to poll; returns how many. */
 size_t keeper_watch_streams(struct keeper *keeper, struct pollfd *watch, size_t max);
 void keeper_take_output(struct keeper *keeper, const struct pollfd *watch, size_t n);
 
-/* --- keeper_seal.c --- */
+/* --- seal.c --- */
 
 /* What a sandbox had written at one moment. */
 struct keeper_sealed {
@@ -198,23 +197,23 @@ DEFINE_AUTO(struct keeper_sealed, keeper_sealed_finish)
     }
 
 /*
- * What was written so far becomes layers that never change. Where nothing runs in the sandbox
- * it is made again over them, in a moment; else it is halted while copies are made.
+ * Makes sealed layers of the files written so far. If nothing runs in the sandbox, it is made
+ * again on top of them, in milliseconds; else it is paused while copies are made.
  */
 int keeper_seal(struct keeper *keeper, struct keeper_sealed *out, struct carrel_error *err);
 int keeper_snapshot(
         struct keeper *keeper, const char *name, bool *is_copied, struct carrel_error *err);
 
-/* --- keeper_fork.c --- */
+/* --- fork.c --- */
 
 /*
- * Starts `n` keepers of sandboxes like this one, on what was written so far. Returns a
- * socket from which their struct keeper_ready come, one for each.
+ * Starts keepers of sandboxes like this one, with the files written so far. Returns a socket
+ * that delivers one struct keeper_ready for each.
  */
 int keeper_fork(struct keeper *keeper, const struct keeper_message *request,
         const char *const *labels, struct carrel_error *err);
 
-/* --- keeper_text.c --- */
+/* --- text.c --- */
 
 struct buf;
 struct json;
@@ -222,23 +221,23 @@ void keeper_write_record(const struct keeper *keeper, struct buf *out);
 int keeper_write_processes(struct keeper *keeper, struct buf *out, struct carrel_error *err);
 void keeper_write_state(struct keeper *keeper, struct buf *out);
 
-/* What it used since it was created: what it says now, and what was before. */
+/* Adds the usage of the sandboxes that this one replaced. */
 void keeper_add_usage(const struct keeper *keeper, struct sandbox_usage *usage);
 
 /* --- keeper.c --- */
 
 /*
- * Makes the sandbox, lives as long as it does and ends with it. `stage` has its permit, `entry`
- * its place; `report` gets one struct keeper_ready with its id: it stands and can be found, or
- * why not. Returns the exit status of the process.
+ * Makes the sandbox and serves it until it ends. The session has its permit, `entry` is
+ * claimed; `report` gets one struct keeper_ready when the sandbox is ready and can be found by
+ * its id, or has failed. Returns the exit status of the process.
  */
 int keeper_main(struct keeper *keeper, const char *id, int report);
 
-/* What others can read of it without asking; again when that has changed. */
+/* Publishes the part of its record that the registry shows. */
 int keeper_publish_record(const struct keeper *keeper, struct carrel_error *err);
 
-/* CLOCK_BOOTTIME; 0: something runs in it, or it may be idle for ever. */
+/* CLOCK_BOOTTIME; 0: something runs in it, or it has no idle timeout. */
 uint64_t keeper_idle_since(const struct keeper *keeper);
 
-/* What the sandbox reports, if it does. */
+/* Handles an event of the sandbox, if there is one. */
 int keeper_take_event(struct keeper *keeper, struct carrel_error *err);

@@ -2,7 +2,7 @@
  * process.c - the processes that clients started.
  *
  * A process belongs to the client that started it, and ends with it, unless it was detached
- * (keeper_detached.c).
+ * (detached.c).
  */
 #include "base/clock.h"
 #include "base/err.h"
@@ -75,7 +75,7 @@ static void terminate(struct keeper *keeper, struct keeper_process *p)
         (void)sandbox_signal(keeper->session.box, p->id, SIGKILL, NULL);
 }
 
-/* Asked by the client that started it: its time is over, or the client was told to end. */
+/* Requested by the client that started it: for its timeout, or for a signal to the client. */
 void keeper_terminate(struct keeper *keeper, uint32_t number)
 {
     struct keeper_process *p = keeper_find_process(keeper, number);
@@ -97,7 +97,7 @@ static struct keeper_process *add_process(struct keeper *keeper)
     return &keeper->processes[keeper->n_processes++];
 }
 
-/* A place for one more; the one that ended first and that nobody asked for makes room. */
+/* A slot for one more. If all are used, that of the oldest ended process is taken. */
 static struct keeper_process *find_free(struct keeper *keeper)
 {
     struct keeper_process *oldest = NULL;
@@ -132,7 +132,7 @@ unsigned keeper_count_running(const struct keeper *keeper)
     return n;
 }
 
-/* All of them after each other; NULL: no memory. */
+/* The lists joined; NULL: out of memory. */
 static const char **join_lists(const char *const *const *parts, size_t n_parts)
 {
     size_t n = 0;
@@ -147,7 +147,7 @@ static const char **join_lists(const char *const *const *parts, size_t n_parts)
     return all;
 }
 
-/* The image's variables are no wish of anybody's: a policy is not asked about them. */
+/* The image's variables are not part of a request: the policy does not restrict them. */
 static int precede(
         struct permit *permit, const struct image_root *root, struct carrel_error *err)
 {
@@ -162,7 +162,7 @@ static int precede(
     return 0;
 }
 
-/* What the sandbox may, with what this program was asked for in it. */
+/* The options of the sandbox with those of this program. */
 static int permit_start(struct keeper *keeper, const struct keeper_message *request,
         const struct payload *payload, struct permit *permit, const char ***env,
         struct carrel_error *err)
@@ -214,7 +214,7 @@ static int answer_started(struct keeper *keeper, size_t client,
     return keeper_send(keeper->clients[client].sock, &answer, fds, n, MSG_DONTWAIT);
 }
 
-/* Reading must never block, whoever does it. */
+/* Reading must never block, in the keeper or in a client. */
 static int keep_streams(struct keeper_process *process, struct carrel_error *err)
 {
     const int fds[] = { process->streams.stdin_fd, process->streams.stdout_fd,
@@ -316,7 +316,7 @@ static int start(struct keeper *keeper, size_t client, const struct keeper_messa
         process->streams = PROCESS_INIT;
     }
     if (sent < 0)
-        keeper_drop_client(keeper, client); /* it would wait for ever */
+        keeper_drop_client(keeper, client); /* else it would wait for ever */
     keeper->is_changed = true;
     disk_watch_go_on(&keeper->session.watch);
     return 0;
@@ -391,7 +391,7 @@ static void send_report(struct keeper *keeper, struct keeper_process *p)
     if (p->client < 0)
         return;
     int r = keeper_send(keeper->clients[p->client].events, &message, NULL, 0, MSG_DONTWAIT);
-    p->is_reported = r != -EAGAIN; /* one that is gone need not hear of it */
+    p->is_reported = r != -EAGAIN; /* a client that has disconnected needs no report */
 }
 
 static bool is_done(const struct keeper_process *p)
@@ -421,8 +421,8 @@ static uint64_t since(uint64_t before, uint64_t now)
     return before == USAGE_UNKNOWN || now == USAGE_UNKNOWN ? USAGE_UNKNOWN : now - before;
 }
 
-/* The kernel's kills and refusals while it ran. Whose they were it does not say: those of two
- * programs at a time are told of both. */
+/* The kernel's kills and refusals while it ran. They are counted per sandbox: of two programs
+ * that ran at the same time both get them. */
 static void account(struct keeper *keeper, struct keeper_process *p)
 {
     struct sandbox_usage usage;
@@ -448,7 +448,7 @@ int keeper_on_exit(
     int r = recorder_exec_ended(&keeper->session.recorder, p->number, p->wait_status,
             (p->ended_ns - p->begun_ns) / NS_PER_MS, p->is_over_time, err);
     if (event->is_with_all) {
-        p->is_reported = true; /* its client sees that the sandbox has ended, which says more */
+        p->is_reported = true; /* its client sees that the sandbox has ended */
     } else if (p->client >= 0) {
         send_report(keeper, p);
         if (is_done(p))

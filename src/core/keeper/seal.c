@@ -1,10 +1,10 @@
 /*
- * seal.c - what a sandbox wrote becomes something that others can begin with.
+ * seal.c - seals the files of a sandbox, for snapshots and forks.
  *
- * An open file or a working directory keeps its process on the layer it was opened in, so a
- * layer can be put under another one only while nothing runs, and while no client has a file
- * that it could write to a sealed layer, or watches one. Then the sandbox is made again: same
- * id, same clients, a few milliseconds. Else the layer is copied.
+ * An open file or a working directory stays in the layer in which it was opened. So a layer can
+ * be sealed only while nothing runs, and while no client has a file open or watches one. Then
+ * the sandbox is made again: same id, same clients, a few milliseconds. Else the layer is
+ * copied.
  */
 #include "base/auto.h"
 #include "base/err.h"
@@ -21,9 +21,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define REPORT_MS 1000 /* a program's last process is gone: its report is on the way */
+#define REPORT_MS 1000 /* between the end of a program's last process and its report */
 
-/* A copy that nobody has made something of goes; one that others hold, or name, stays. */
+/* Removes a copy, unless another process has locked it. */
 static void drop(struct layer *copy)
 {
     if (copy->dir >= 0)
@@ -42,7 +42,7 @@ void keeper_sealed_finish(struct keeper_sealed sealed)
     drop(&sealed.worktree_copy);
 }
 
-/* After the sandbox was stopped; where this fails there is none any more. */
+/* After the sandbox was stopped; if this fails, the sandbox is lost. */
 static int remake(struct keeper *keeper, struct carrel_error *err)
 {
     struct session *session = &keeper->session;
@@ -103,7 +103,7 @@ static int name_sealed(struct keeper *keeper, const char *name, struct keeper_se
     return r < 0 ? r : record(keeper, name, base, err);
 }
 
-/* There is no sandbox any more, and what it wrote would go with its keeper. */
+/* The sandbox is lost; without a snapshot its files would be removed with its keeper. */
 static int save_lost(struct keeper *keeper)
 {
     struct keeper_sealed sealed = KEEPER_SEALED_INIT; /* without copies: nothing to finish */
@@ -114,7 +114,7 @@ static int save_lost(struct keeper *keeper)
     return r < 0 ? r : name_sealed(keeper, name, &sealed, NULL);
 }
 
-/* It cannot be made again. What it wrote is kept, and whoever asked is told where. */
+/* It cannot be made again. Its files are kept, and the error says where. */
 static int lose(struct keeper *keeper, bool is_sealed, const struct carrel_error *why,
         struct carrel_error *err)
 {
@@ -132,7 +132,7 @@ static int seal_all(struct keeper *keeper, bool *is_sealed, struct carrel_error 
 {
     struct worktree *worktree = keeper->session.worktree;
 
-    int r = worktree ? workspace_end_use(worktree->ws, false, err) : 0; /* the disk can wait */
+    int r = worktree ? workspace_end_use(worktree->ws, false, err) : 0; /* without a sync */
     if (r == 0)
         r = ground_seal(keeper->session.ground, err);
     *is_sealed = r == 0;
@@ -147,7 +147,7 @@ static int seal_and_remake(struct keeper *keeper, struct carrel_error *err)
     bool is_sealed = false;
 
     int r = sandbox_stop(keeper->session.box, &usage, err);
-    if (r < 0) { /* something of it hangs in the kernel: no second one beside it */
+    if (r < 0) { /* a process hangs in the kernel: no second sandbox beside it */
         keeper->end = KEEPER_LOST;
         return r;
     }
@@ -196,7 +196,7 @@ static int copy_halted(
     return r;
 }
 
-/* 1: there is none, as far as one look tells. */
+/* 1: there is none, as far as one look can tell. */
 static int has_no_process(struct keeper *keeper, struct carrel_error *err)
 {
     pid_t one;
@@ -206,9 +206,9 @@ static int has_no_process(struct keeper *keeper, struct carrel_error *err)
 }
 
 /*
- * 1: the layer can be sealed. A program whose end was not reported yet is waited for, since its
- * client would never hear of it from a sandbox that was made again. One look can miss a process
- * that gets another parent just then; it happens to each once, so there are two.
+ * 1: the layer can be sealed. A program whose end was not reported yet is waited for, since a
+ * sandbox that was made again would never report it. One look can miss a process that is just
+ * being reparented, which happens to each once; so there are two looks.
  */
 static int is_quiet(struct keeper *keeper, struct carrel_error *err)
 {
@@ -230,9 +230,9 @@ static int is_quiet(struct keeper *keeper, struct carrel_error *err)
 }
 
 /*
- * A program may have put something else where a sandbox needs a directory, if the root is its
- * own. None could be made of such files, neither this one again nor others: it is refused while
- * there still is one. What cannot be looked at is left to those who make them.
+ * If the root is an image, a program may have replaced a directory that a sandbox needs. No
+ * sandbox could be made of such files, so sealing is refused while this one still exists. A
+ * directory that cannot be looked at is left to the next sandbox to refuse.
  */
 static int check_root(struct keeper *keeper, struct carrel_error *err)
 {
@@ -245,7 +245,7 @@ static int check_root(struct keeper *keeper, struct carrel_error *err)
         request.path = needed[i];
         int r = sandbox_file(keeper->session.box, &request, &answer, NULL);
         bool is_wrong = r == -ENOTDIR || r == -ELOOP || (r == 0 && !S_ISDIR(answer.stat.mode));
-        if (r == -ENOENT) { /* a link to nowhere is something, too */
+        if (r == -ENOENT) { /* a dangling link is in the way, too */
             request.flags = FILE_NO_FOLLOW;
             is_wrong = sandbox_file(keeper->session.box, &request, &answer, NULL) == 0;
         }
@@ -274,7 +274,7 @@ int keeper_seal(struct keeper *keeper, struct keeper_sealed *out, struct carrel_
                            keeper->session.ground, quiet ? NULL : &out->copy, &out->base, err);
 }
 
-/* Before anything is made for it. */
+/* Before anything is sealed. */
 static int check_free(const char *state, const char *name, struct carrel_error *err)
 {
     AUTO(snapshot_finish) struct snapshot taken = { 0 };

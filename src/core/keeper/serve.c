@@ -1,9 +1,9 @@
 /*
- * serve.c - what a client can ask of a keeper.
+ * serve.c - the requests of clients.
  *
  * Each handler either answers itself and returns 0, or returns 0 after filling in the answer,
- * or fails with the words the client will read. Nothing waits for a client: one that does not
- * take its answer is let go.
+ * or fails with the error that the client gets. Nothing waits for a client: one that does not
+ * take its answer is disconnected.
  */
 #include "base/boot.h"
 #include "base/buf.h"
@@ -23,7 +23,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* A request, and what will be answered. */
+/* A request and its answer. */
 struct ask {
     size_t client;
     struct keeper_message *request;
@@ -34,7 +34,7 @@ struct ask {
     bool is_answered; /* or needs no answer */
 };
 
-/* Reports are sent without waiting, which only a socket promises. */
+/* Reports are sent with MSG_DONTWAIT, which needs a socket. */
 static bool is_packet_socket(int fd)
 {
     int domain = 0;
@@ -178,8 +178,8 @@ static int inspect(struct keeper *keeper, struct ask *ask, struct carrel_error *
     return give_text(ask, &text, err);
 }
 
-/* What others see of it, before the answer: whoever asked may look next. The rest comes with
- * the next round. */
+/* Publishes the state before the answer: the client may read it next. The rest follows in the
+ * next round of the loop. */
 static void show(const struct keeper *keeper)
 {
     struct registry_status status;
@@ -190,7 +190,7 @@ static void show(const struct keeper *keeper)
     status.lease_end_ns = keeper->lease_end_ns;
     status.idle_ms = keeper->idle_ms;
     status.idle_since_ns = keeper_idle_since(keeper);
-    (void)registry_set_status(keeper->entry, &status, NULL); /* that round tries again */
+    (void)registry_set_status(keeper->entry, &status, NULL); /* the next round tries again */
 }
 
 static int note(
@@ -264,7 +264,7 @@ void keeper_fill_limits(const struct keeper *keeper, struct carrel_run_options *
     fill_limits(keeper->changed.value, options);
 }
 
-/* What the policy allows for a sandbox when it is made, it allows later, and no more. */
+/* The policy allows the same limits as when the sandbox is made. */
 static int permit_limits(
         struct keeper *keeper, const struct keeper_message *request, struct carrel_error *err)
 {
@@ -312,7 +312,8 @@ static int update(struct keeper *keeper, struct ask *ask, struct carrel_error *e
     for (size_t i = 0; i < ARRAY_LEN(changeable); i++)
         if (which & LIMIT_BIT(changeable[i]))
             keeper->changed.value[changeable[i]] = limits.value[changeable[i]];
-    (void)keeper_publish_record(keeper, NULL); /* they hold, whatever the list shows */
+    (void)keeper_publish_record(
+            keeper, NULL); /* they apply, even if the list does not show them */
     return note(keeper, "limits_changed", detail.data, err);
 }
 
@@ -354,7 +355,7 @@ static int fork_it(struct keeper *keeper, struct ask *ask, struct carrel_error *
     return r < 0 ? r : 0;
 }
 
-/* Answered at the very end: see keeper.c. */
+/* Answered at the end, in keeper.c. */
 static int destroy(struct keeper *keeper, struct ask *ask, struct carrel_error *err)
 {
     (void)err;
@@ -416,7 +417,7 @@ void keeper_serve(struct keeper *keeper, size_t client)
         .answer_fd = -1,
     };
     int r = handle(keeper, &ask, &err);
-    keeper->is_changed |= keeper->idle_ms > 0; /* being idle begins anew */
+    keeper->is_changed |= keeper->idle_ms > 0; /* the idle time begins again */
     if (r < 0) {
         ask.answer = (struct keeper_message){ .kind = KEEPER_FAILED, .error = err };
         ask.answer.error.code = r;

@@ -1,8 +1,8 @@
 /*
- * sweep.c - entries and layers of the dead.
+ * sweep.c - removes entries and layers of sandboxes that died.
  *
  * Entries are taken away in many places, and layers belong to another folder: so the registry
- * remembers that somebody died until the layers were looked through.
+ * remembers that an owner died until the layers were looked through.
  */
 #include "core/keeper/sweep.h"
 #include "core/worktree/sweep_layers.h"

@@ -1,14 +1,15 @@
-/* sweep.h - what keepers that were killed have left. */
+/* sweep.h - removes what killed keepers left. */
 #pragma once
 
 struct carrel_error;
 struct registry;
 
-/* Takes it away: their entries, and the layers that they wrote to. */
+/* Their entries in the registry, and the layers that they wrote to. */
 int keeper_sweep(const struct registry *reg, struct carrel_error *err);
 
 /*
- * The layers alone: of those whose entry somebody took away, and of those that ended with the
- * machine. Costs next to nothing where nobody died. What cannot go now goes with a cleanup.
+ * The layers alone: of keepers whose entry was removed already, and of those that ended with
+ * the machine. Costs next to nothing where no keeper was killed. `carrel cleanup` removes what
+ * remains.
  */
 void keeper_sweep_layers(const struct registry *reg);

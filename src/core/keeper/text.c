@@ -23,7 +23,7 @@ static void write_labels(const struct keeper *keeper, struct json *json)
         char key[128];
         size_t len = strcspn(label, "=");
         if (len >= sizeof(key))
-            continue; /* refused when it was given */
+            continue; /* create refuses such a label */
         memcpy(key, label, len);
         key[len] = '\0';
         json_str(json, key, label[len] ? label + len + 1 : "");
@@ -31,7 +31,7 @@ static void write_labels(const struct keeper *keeper, struct json *json)
     json_end_object(json);
 }
 
-/* What is known of it from the beginning. */
+/* Facts that do not change. */
 static void write_facts(const struct keeper *keeper, struct json *json)
 {
     const struct session *session = &keeper->session;
@@ -74,7 +74,7 @@ static void write_ms(struct json *json, const char *key, uint64_t end_ns, uint64
         json_u64(json, key, end_ns > now_ns ? (end_ns - now_ns) / NS_PER_MS : 0);
 }
 
-/* A sandbox in which nothing ran yet does not know what it used. */
+/* The usage of a sandbox in which nothing ran yet is unknown. */
 static void sum(uint64_t *to, uint64_t more)
 {
     if (more != USAGE_UNKNOWN)
@@ -106,7 +106,7 @@ void keeper_write_state(struct keeper *keeper, struct buf *out)
     struct carrel_run_result *result = keeper->session.result;
 
     result->usage = USAGE_INIT;
-    (void)sandbox_usage(keeper->session.box, &result->usage, NULL); /* unknown then */
+    (void)sandbox_usage(keeper->session.box, &result->usage, NULL); /* else unknown */
     keeper_add_usage(keeper, &result->usage);
     json_object(&json, NULL);
     write_facts(keeper, &json);
@@ -155,7 +155,7 @@ static void write_process(
     json_end_object(json);
 }
 
-/* One that has ended, and whose output and status wait for somebody. */
+/* A process that has ended, and whose output and status were not fetched yet. */
 static void write_ended(const struct keeper_process *p, struct json *json)
 {
     json_object(json, NULL);

@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define READY_MS 10000 /* where there is no room: those before us were not heard, either */
+#define READY_MS 10000 /* for room in the socket: the receiver may be gone */
 
 int keeper_send(
         int sock, const struct keeper_message *message, const int *fds, size_t n_fds, int flags)
@@ -46,7 +46,7 @@ void keeper_send_ready(int report, const struct keeper_ready *ready, int receipt
     while (packet_send(report, ready, sizeof(*ready), &receipt, receipt >= 0, MSG_DONTWAIT) ==
                     -EAGAIN &&
             clock_ns() < deadline)
-        (void)poll(&room, 1, clock_poll_ms(deadline)); /* however it ends, we try again */
+        (void)poll(&room, 1, clock_poll_ms(deadline)); /* in any case it is sent again */
 }
 
 int keeper_receive_ready(int report, struct keeper_ready *ready, int *receipt)

@@ -1,5 +1,5 @@
 /*
- * wire.h - what clients and the keeper of a living sandbox say to each other.
+ * wire.h - the protocol between the keeper of a living sandbox and its clients.
  *
  * A client connects to the socket in the sandbox's entry of the registry, which only its user
  * can reach, and says hello with a second socket. On the first it asks and the keeper answers,
@@ -43,18 +43,18 @@ enum keeper_kind {
 #define KEEPER_NO_TIME UINT64_MAX /* RENEW: no lease, no idle time any more */
 
 /*
- * Both sides say it when they meet: a keeper lives on when carrel is replaced by another
- * version. The first two members of a message stay as they are. Count up with each change.
+ * Both sides send it first: a keeper continues when carrel is replaced by another version. The
+ * first two members of a message never change. Increase it with each change.
  */
 #define KEEPER_VERSION 4
 
 enum keeper_flag {
     KEEPER_STDIN = 1,    /* START: wants it; its answer: it is among the descriptors */
     KEEPER_TTY = 2,      /* one terminal instead of three streams */
-    KEEPER_DETACH = 4,   /* it stays when the client goes, and its output is kept */
+    KEEPER_DETACH = 4,   /* it continues when the client exits, and its output is kept */
     KEEPER_USER = 8,     /* uid and gid count */
     KEEPER_ENDED = 16,   /* ATTACH: the process has ended, `value` is its status */
-    KEEPER_ANSWER = 32,  /* SIGNAL: say whether there is such a process */
+    KEEPER_ANSWER = 32,  /* SIGNAL: answer whether there is such a process */
     KEEPER_HAS_DIR = 64, /* FILE */
     KEEPER_HAS_WATCH = 128,
     KEEPER_STDOUT = 256, /* ATTACH: these are among the descriptors */
@@ -64,7 +64,7 @@ enum keeper_flag {
     KEEPER_FULL = 8192,       /* EXITED: it was ended for the disk limit */
     KEEPER_LABELS = 4096,     /* FORK: the payload's, instead of the parent's */
     KEEPER_TERMINATE = 16384, /* SIGNAL: SIGKILL follows, also for what is left of its group */
-    KEEPER_TIMED_OUT = 32768, /* EXITED, ATTACH: its time was over, and so it was ended */
+    KEEPER_TIMED_OUT = 32768, /* EXITED, ATTACH: it was ended for its timeout */
 };
 
 /* What a client is told of the sandbox when it says hello. */
@@ -101,24 +101,22 @@ struct keeper_message {
 };
 
 /*
- * What a new keeper says when its sandbox stands, or cannot. With one that stands comes a
- * socket: a byte on it says that the id is where it was wanted. Its end without that says that
- * nobody will ever know the id; then the sandbox ends. It ends with whoever has it, also while
- * it is still on the way to them.
+ * The report of a new keeper: its sandbox is ready, or why it failed. With a ready one comes
+ * one end of a socket pair, the receipt. The creator writes a byte to it after it has delivered
+ * the id. If it is closed without that byte, also in a packet that was never received, the id
+ * was never delivered, and the keeper destroys the sandbox.
  */
 struct keeper_ready {
     char id[NAME_ID_MAX + 1];
-    struct carrel_error error;  /* code 0: it stands */
-    char note[RESULT_NOTE_MAX]; /* then: limits that are held by less than they should be */
+    struct carrel_error error;  /* code 0: it is ready */
+    char note[RESULT_NOTE_MAX]; /* limits that are only partially enforced */
 };
 #define KEEPER_READY_ROOM 2048 /* of a socket, for each */
 
-/* Says it, with `receipt` unless that is -1. Somebody who does not listen is not waited for
- * long.
- */
+/* Sends the report, with `receipt` unless that is -1. Waits ten seconds at most for room. */
 void keeper_send_ready(int report, const struct keeper_ready *ready, int receipt);
 
-/* Hears it; waits. *receipt becomes -1 where none came. -EPIPE: nobody is left to say it. */
+/* Waits for a report. *receipt is -1 where none came. -EPIPE: no keeper is left to send one. */
 int keeper_receive_ready(int report, struct keeper_ready *ready, int *receipt);
 
 /* As packet_send(): 0 or a negative errno; -EPIPE: the other side is gone. */
@@ -133,9 +131,9 @@ int keeper_send(int sock, const struct keeper_message *message, const int *fds, 
 int keeper_receive(int sock, struct keeper_message *message, int *fds, int flags);
 
 /*
- * The payload of a request: in it, or the first of its descriptors, of which there may be `max`
- * more; `fds` begins behind that. Copied, so that what was checked is what is done; to be
- * unmapped.
+ * The payload of a request: in the message, or in the first of its descriptors, of which there
+ * may be `max` more; `fds` begins behind that. It is copied, so the client cannot change it
+ * after it was checked; to be unmapped.
  */
 int keeper_payload_read(struct keeper_message *request, const int **fds, int *n_fds, int max,
         struct payload *out, struct carrel_error *err);

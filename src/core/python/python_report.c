@@ -220,7 +220,7 @@ static void add_error_line(const struct buf *error, struct buf *out)
     (void)take_text(member(object, "message"), out);
 }
 
-/* The last line of standard error that is not empty; on a terminal nobody knows which it is. */
+/* The last line of standard error that is not empty; on a terminal the two streams are one. */
 static void judge_failure(struct carrel_run_result *result, const char *what)
 {
     const struct buf *from =

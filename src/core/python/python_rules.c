@@ -76,7 +76,7 @@ void python_rules_write(
 
     json_str(json, "mode", mode_names[python_rules_mode(o, policy)]);
     json_array(json, "block");
-    /* Whoever lists what is allowed has thought of more than the list that is built in. */
+    /* An explicit list of allowed modules replaces the built-in one. */
     if (!has_allow || block->position.authority != POLICY_BUILT_IN)
         write_list(json, block->list);
     write_list(json, o->block_imports);

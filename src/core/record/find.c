@@ -1,4 +1,4 @@
-/* find.c - paths and names. */
+/* find.c - resolves paths and names of journals. */
 #include "core/record/find.h"
 #include "base/err.h"
 #include "base/fd.h"
@@ -99,7 +99,7 @@ static int open_file(const char *path, struct journal_ref *out, struct carrel_er
     return 0;
 }
 
-/* The only run whose id begins with `word`. Returns how many there are. */
+/* The only run whose id begins with `word`. Returns how many match. */
 static size_t find_beginning(const struct journal_runs *runs, const char *word,
         const struct journal_run **found, struct buf *names)
 {
@@ -115,7 +115,7 @@ static size_t find_beginning(const struct journal_runs *runs, const char *word,
     return n;
 }
 
-/* A run by its id, or by the beginning of just one. -ENOENT: none. */
+/* A run by its id, or by a unique prefix. -ENOENT: none. */
 static int find_run(const struct journals *journals, const char *id, const char *shown,
         struct journal_ref *out, struct carrel_error *err)
 {
@@ -171,7 +171,7 @@ int journals_verify(const struct journal_ref *ref, const struct journal_trust *t
     int r = journal_verify_run(ref->fd, ref->run, ref->entry, trust, out, err);
     if (r < 0 || out->state != JOURNAL_UNSEALED || !out->chain.is_sealed)
         return r;
-    /* A seal that the index did not have: maybe the run has ended since the index was read. */
+    /* A seal that is not in the index: perhaps the run has ended since the index was read. */
     r = journals_open(&later, err);
     if (r < 0)
         return r;
@@ -274,7 +274,7 @@ int journals_trust(const char *path, struct journal_trust *out, struct carrel_er
         return r < 0 ? r : 1;
     }
     if (public_path(own, &why) < 0)
-        return 0; /* no home, no key */
+        return 0; /* without a home there is no key */
     int r = journal_trust_load(own, out, &why);
     if (r == -ENOENT)
         return 0;

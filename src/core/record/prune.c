@@ -1,4 +1,4 @@
-/* prune.c - what of the runs is kept, and for how long. */
+/* prune.c - removes old runs. */
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/tree.h"
@@ -22,7 +22,7 @@ static int open_run(int runs, const char *key)
     return openat(runs, key, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-/* Work that may still land wants its journal. */
+/* Work that may still be delivered needs its journal. */
 static bool has_workspace(const char *state, const struct run_entry *entry)
 {
     const char *plus = strchr(entry->key, '+');
@@ -42,7 +42,9 @@ static bool is_no_room(int code)
     return code == -ENOSPC || code == -EDQUOT;
 }
 
-/* The index is told first, unless that needs the room that the run takes. */
+/*
+ * The index is written first, unless the disk is so full that the run must be removed for that.
+ */
 static int remove_run(int runs, const char *path, const char *key, struct carrel_error *err)
 {
     struct stat st;
@@ -139,5 +141,5 @@ void runs_sweep_when_due(const struct policy *policy)
         return;
     (void)runs_sweep(policy_get(policy, POLICY_ARTIFACTS_BYTES)->number,
             policy_get(policy, POLICY_ARTIFACTS_AGE)->number / 1000,
-            NULL); /* what could not be removed is tried again */
+            NULL); /* what could not be removed is tried again later */
 }

@@ -44,7 +44,7 @@ int recorder_line_add(struct recorder *recorder, struct carrel_error *err)
     return r < 0 ? err_wrap(err, r, "nothing is run unrecorded") : 0;
 }
 
-/* Names alone: values are secrets more often than not. */
+/* Names alone: values are often secrets. */
 static void write_env(struct json *json, const char *const *env)
 {
     size_t n = 0;
@@ -118,7 +118,7 @@ static int open_journal(struct recorder *recorder, const char *task, const char 
     return journal_open(&options, &recorder->journal, err);
 }
 
-/* Which way out there is: asked once a run, as there is no way or all of them. */
+/* The network access: recorded once per run, since it is all or nothing. */
 static int record_egress(
         struct recorder *recorder, const struct carrel_run_options *o, struct carrel_error *err)
 {
@@ -133,7 +133,7 @@ static int record_egress(
     return recorder_line_add(recorder, err);
 }
 
-/* Code is named by its hash: the journal says which it was, artifacts hold it. */
+/* Code is identified by its hash; artifacts contain it. */
 static void write_code(struct json *json, const struct artifact_code *code)
 {
     char hex[2 * SHA256_BYTES + 1];
@@ -269,7 +269,7 @@ int recorder_start(struct recorder *recorder, const char *program, struct carrel
     return recorder_line_add(recorder, err);
 }
 
-/* The limit that a reason speaks of; NULL: none. */
+/* The limit that a reason refers to; NULL: none. */
 static const char *limit_of(enum carrel_reason reason)
 {
     static const char *const limits[] = {
@@ -385,6 +385,9 @@ void recorder_abandon(struct recorder *recorder, const struct carrel_error *why)
         json_str(json, "message", why->message);
         (void)recorder_line_add(recorder, NULL);
     }
-    /* Also one that is full takes a seal; any other that failed stays unsealed, and is told. */
+    /*
+     * A journal that is full still accepts a seal; after any other failure it stays unsealed,
+     * which is reported.
+     */
     (void)recorder_seal(recorder, reason_name(CARREL_INFRASTRUCTURE), NULL);
 }

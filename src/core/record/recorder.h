@@ -1,9 +1,9 @@
 /*
- * recorder.h - what a run leaves for those who ask later: its journal.
+ * recorder.h - writes the journal of a run.
  *
- * Each function writes one record, before the step where it allows it and after where it tells
- * of it. A record that cannot be written is a failure of the run: nothing goes on unrecorded.
- * With the journal off they do nothing.
+ * Each function writes one record: before the step if it permits it, after it if it reports it.
+ * A record that cannot be written is a failure of the run: nothing continues unrecorded. With
+ * the journal off they do nothing.
  */
 #pragma once
 #include "base/auto.h"
@@ -32,19 +32,23 @@ void recorder_finish(struct recorder recorder);
 DEFINE_AUTO(struct recorder, recorder_finish)
 
 /*
- * Opens the journal and says what was asked for and under which policy. `code`: what is run, if
- * that is more than the permit's argv; else NULL.
+ * Opens the journal and records the request and its policy. `code`: what is run, if that is
+ * more than the permit's argv; else NULL.
  */
 int recorder_begin(struct recorder *recorder, const struct carrel_run_result *result,
         const struct permit *permit, const struct policy *policy,
         const struct artifact_code *code, struct carrel_error *err);
 
-/* Takes up the journal of a run that is over. Its size is bounded no more: that is against what
- * a run writes, and one that was stopped by it must not keep its user from the work. */
+/*
+ * Continues the journal of a run that has ended. Its size is no longer bounded: the bound is
+ * for what a run writes, and a run that was stopped by it must not keep its user from the work.
+ */
 int recorder_reopen(struct recorder *recorder, const char *task, const char *run,
         const struct policy *policy, struct carrel_error *err);
 
-/* What then becomes of its workspace, sealed again: `seal` covers all that led to it. */
+/*
+ * Records what happened to its workspace, and seals again: `seal` covers everything before it.
+ */
 int recorder_delivered(struct recorder *recorder, const char *event, const char *branch,
         const char *commit, struct carrel_error *err);
 
@@ -57,8 +61,8 @@ int recorder_sandbox(struct recorder *recorder, const struct carrel_run_result *
 int recorder_start(struct recorder *recorder, const char *program, struct carrel_error *err);
 
 /*
- * One of the programs of a sandbox that stays, counted from 1: before it starts, when it could
- * not, and when it has ended.
+ * One of the programs of a living sandbox, counted from 1: before it starts, if it could not,
+ * and when it has exited.
  */
 int recorder_exec(struct recorder *recorder, uint32_t number,
         const struct carrel_run_options *options, bool is_detached, struct carrel_error *err);
@@ -67,12 +71,14 @@ int recorder_exec_failed(
 int recorder_exec_ended(struct recorder *recorder, uint32_t number, int wait_status,
         uint64_t duration_ms, bool is_timeout, struct carrel_error *err);
 
-/* Something was done to a sandbox that stays: "paused", "lease_renewed" ...; `detail` is JSON
- * text of an object, or NULL. */
+/*
+ * An operation on a living sandbox: "paused", "lease_renewed" ...; `detail` is JSON text of an
+ * object, or NULL.
+ */
 int recorder_note(struct recorder *recorder, const char *event, const char *detail,
         struct carrel_error *err);
 
-/* The program is gone: which limit it met, and how it ended. */
+/* The program has exited: which limit it reached, and how it ended. */
 int recorder_end(struct recorder *recorder, const struct carrel_run_result *result,
         struct carrel_error *err);
 int recorder_outcome(
@@ -80,12 +86,12 @@ int recorder_outcome(
 int recorder_artifacts(struct recorder *recorder, const struct artifact *artifacts, size_t n,
         struct carrel_error *err);
 
-/* Seals what there is so far, for a commit that will carry the seal. */
+/* Seals the records so far, for a commit that will contain the seal. */
 int recorder_seal(struct recorder *recorder, const char *reason, struct carrel_error *err);
 
 /* The last record and the seal. */
 int recorder_close(struct recorder *recorder, const struct carrel_run_result *result,
         struct carrel_error *err);
 
-/* The same for a run that failed for `why`: as far as it can be written. */
+/* The same for a run that failed with `why`, as far as it can be written. */
 void recorder_abandon(struct recorder *recorder, const struct carrel_error *why);

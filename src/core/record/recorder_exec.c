@@ -1,4 +1,4 @@
-/* recorder_exec.c - the records of a sandbox that stays, and of the programs in it. */
+/* recorder_exec.c - the records of a living sandbox, and of the programs in it. */
 #include "base/err.h"
 #include "core/record/recorder.h"
 #include "core/record/recorder_line.h"

@@ -1,4 +1,4 @@
-/* recorder_line.h - one record of a run's journal, for those who write its kinds. */
+/* recorder_line.h - one record of a run's journal, for the files that write its kinds. */
 #pragma once
 #include "core/record/recorder.h"
 
@@ -6,6 +6,6 @@ struct json;
 
 #define EVIDENCE_ARGV_MAX (32U << 10) /* bytes of the command line; the hash covers all */
 
-/* NULL where nothing is to be recorded. */
+/* NULL if nothing is to be recorded. */
 struct json *recorder_line_begin(struct recorder *recorder, const char *event);
 int recorder_line_add(struct recorder *recorder, struct carrel_error *err);

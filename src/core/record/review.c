@@ -1,4 +1,4 @@
-/* review.c - further records of a run that is over. */
+/* review.c - further records of a run that has ended. */
 #include "core/record/review.h"
 #include "base/err.h"
 #include "core/record/find.h"
@@ -11,7 +11,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* 1: there is one, 0: the run was not recorded. One that was taken away is no run unrecorded.
+/*
+ * 1: there is one, 0: the run was not recorded. A journal that was removed does not make its
+ * run an unrecorded one.
  */
 static int has_journal(const struct workspace *ws, struct carrel_error *err)
 {
@@ -37,8 +39,10 @@ static int has_journal(const struct workspace *ws, struct carrel_error *err)
 int review_begin(const struct workspace *ws, const char *event, struct recorder *recorder,
         struct carrel_error *err)
 {
-    /* How a journal is written is not a repository's to say: its file is not looked for, and
-     * cannot hold the work of the run that made it. */
+    /*
+     * A repository must not decide how a journal is written: its policy file is not searched,
+     * and cannot block the work of the run that wrote it.
+     */
     const struct policy_request request = {
         .cwd = "/",
         .environment = (const char *const *)environ,

@@ -1,7 +1,7 @@
 /*
- * review.h - what people do with a workspace when its run is over, in the run's journal.
+ * review.h - records in the run's journal what people do with its workspace after the run.
  *
- * A run that was not recorded has no journal, and none is begun for it.
+ * A run that was not recorded has no journal, and none is created for it.
  */
 #pragma once
 
@@ -9,13 +9,13 @@ struct carrel_error;
 struct recorder;
 struct workspace;
 
-/* It is asked for: one record and a seal, `evidence->seal`, for a commit to name. */
+/* Before the step: one record and a seal, `recorder->seal`, for a commit to name. */
 int review_begin(const struct workspace *ws, const char *event, struct recorder *recorder,
         struct carrel_error *err);
 
-/* It was done: the same again. */
+/* After the step: the same again. */
 int review_end(const struct workspace *ws, const char *event, struct recorder *recorder,
         struct carrel_error *err);
 
-/* It will be discarded: the record comes first, or, where the disk is full, again after. */
+/* Before a discard: the record comes first or, if the disk is full, again afterwards. */
 int review_discard(const struct workspace *ws, struct carrel_error *err);

@@ -1,4 +1,4 @@
-/* runs.c - finding runs and telling what came of them. */
+/* runs.c - finds runs and reads their outcome. */
 #include "core/record/runs.h"
 #include "base/err.h"
 #include "base/fd.h"
@@ -72,14 +72,14 @@ static void take_end(struct json_value record, struct run_entry *entry)
         entry->status = (int64_t)status;
 }
 
-/* What a record says of the run as a whole. */
+/* Takes what a record tells about the run as a whole. */
 static void take_record(const char *line, size_t len, struct run_entry *entry)
 {
     struct json_value record;
     char event[32] = "";
 
     if (json_read_check(line, len, &record, NULL) < 0)
-        return; /* `carrel journal verify` says what is wrong */
+        return; /* `carrel journal verify` reports what is wrong */
     take_text(json_read_member(record, "event"), event, sizeof(event));
     entry->state = strcmp(event, "sealed") == 0 ? RUN_SEALED : RUN_UNSEALED;
     if (strcmp(event, "run_started") == 0 || strcmp(event, "run_resumed") == 0)
@@ -114,7 +114,7 @@ static int take_journal(int fd, struct run_entry *entry, struct carrel_error *er
     if (fstat(fd, &st) < 0)
         return err_set_errno(err, -errno, "journal");
     if (!S_ISREG(st.st_mode))
-        return 0; /* `carrel journal verify` says what is wrong */
+        return 0; /* `carrel journal verify` reports what is wrong */
     ssize_t head = pread(fd, text, 2U * TAIL_BYTES, 0);
     if (head < 0)
         return err_set_errno(err, -errno, "journal");
@@ -130,7 +130,7 @@ static int take_journal(int fd, struct run_entry *entry, struct carrel_error *er
     return 0;
 }
 
-/* 0, or 1 when there is no such run. */
+/* 0, or 1 if there is no such run. */
 static int read_run(
         int runs, const char *key, struct run_entry *entry, struct carrel_error *err)
 {

@@ -66,7 +66,7 @@ static bool has_workspace(const struct carrel_run_options *o)
     return false;
 }
 
-/* Who brings something to work on wants to be there. */
+/* A mounted work directory is the better place to start in. */
 static int merge_cwd(
         struct image_root *root, struct carrel_run_options *o, struct carrel_error *err)
 {

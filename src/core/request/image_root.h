@@ -19,7 +19,7 @@ struct image_root {
 
 /*
  * Opens the image that the options name and puts what it says into them: variables, working
- * directory, user. *out is NULL when they name none. It must live as long as the options.
+ * directory, user. It must live as long as the options.
  */
 int image_root_open(
         struct carrel_run_options *options, struct image_root **out, struct carrel_error *err);

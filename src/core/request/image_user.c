@@ -1,4 +1,4 @@
-/* image_user.c - passwd and group files that somebody else wrote. */
+/* image_user.c - reads untrusted passwd and group files. */
 #include "core/request/image_user.h"
 #include "base/auto.h"
 #include "base/buf.h"

@@ -1,4 +1,4 @@
-/* image_user.h - who "postgres:www" is, by the files of an image. */
+/* image_user.h - resolves "postgres:www" by the files of an image. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

@@ -52,7 +52,7 @@ static const char *amount_text(enum unit unit, uint64_t value, char text[static 
     return text;
 }
 
-/* A limit that somebody wrote is a demand; one that is built in stays 0: the default. */
+/* A limit that was written down is a demand; a built-in one stays 0: the default. */
 static int permit_amounts(
         struct carrel_run_options *o, const struct policy *policy, struct carrel_error *err)
 {

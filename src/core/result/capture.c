@@ -1,4 +1,4 @@
-/* capture.c - head, tail and file. */
+/* capture.c - a head, a ring for the tail, and a file; see capture.h. */
 #include "core/result/capture.h"
 #include "base/fd.h"
 #include "base/utf8.h"

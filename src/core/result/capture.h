@@ -1,8 +1,8 @@
 /*
- * capture.h - what is kept of a stream that may never end.
+ * capture.h - what is kept of a run's output, which may never end.
  *
- * Head and tail stay in memory, within a fixed budget. When the stream is longer than that, the
- * whole of it, up to a cap, goes to a file.
+ * Head and tail of each stream stay in memory, within a fixed budget. If a stream is longer
+ * than that, the whole of it, up to a cap, is written to a file in the run's directory.
  */
 #pragma once
 #include "base/buf.h"
@@ -32,7 +32,7 @@ void capture_finish(struct capture *capture);
 
 void capture_add(struct capture *capture, const char *data, size_t len);
 
-/* The stream had so much besides that nobody will show to us. */
+/* The stream had that many more bytes, which the sender dropped. */
 void capture_skip(struct capture *capture, uint64_t bytes);
 
 /* Bytes of the stream in all. */

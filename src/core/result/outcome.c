@@ -1,4 +1,4 @@
-/* outcome.c - the end of a run with a workspace. */
+/* outcome.c - what became of a workspace, as JSON and as text. */
 #include "core/result/outcome.h"
 #include "base/err.h"
 #include "base/str.h"

@@ -51,7 +51,7 @@ static enum carrel_reason find_reason(const struct carrel_run_result *r)
 {
     if (r->reason == CARREL_TIMEOUT || r->reason == CARREL_CANCELLED ||
             r->reason == CARREL_DISK_LIMIT)
-        return r->reason; /* it was we who ended it */
+        return r->reason; /* carrel ended it */
     if (has_failed(r)) {
         if (is_known_and_positive(r->usage.oom_kills))
             return CARREL_MEMORY_LIMIT;

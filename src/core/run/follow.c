@@ -36,7 +36,7 @@ static void begin_end(struct follow *f, enum carrel_reason reason)
     f->deadline_ns = clock_ns() + GRACE_MS * NS_PER_MS;
 }
 
-/* The program's terminal becomes as large as the caller's. A wrong size harms nobody. */
+/* The program's terminal becomes as large as the caller's. A wrong size is harmless. */
 static void pass_size(const struct follow *f)
 {
     struct winsize size;
@@ -124,7 +124,7 @@ void follow_begin(struct follow *f)
 
     pump_init(&f->pumps[0], o->stdin_fd, f->process->stdin_fd, NULL);
     if (o->has_tty && o->stdin_fd < 0 && !f->is_visitor)
-        end_typing(&f->pumps[0]); /* nobody types: not to be waited for */
+        end_typing(&f->pumps[0]); /* no typing to wait for */
     f->sinks[0] = pump_open_sink(o->stdout_fd);
     f->sinks[1] = pump_open_sink(o->stderr_fd);
     pump_init(&f->pumps[1], f->process->stdout_fd, f->sinks[0] < 0 ? o->stdout_fd : f->sinks[0],

@@ -22,7 +22,7 @@ struct follow {
     bool is_visitor;      /* the program is not ours to end: a signal to us ends the visit */
     bool may_linger;      /* others may hold its streams when it has ended */
     /* what came of it */
-    enum carrel_reason reason; /* when it was we who ended it */
+    enum carrel_reason reason; /* when carrel ended it */
     bool has_status;
     int wait_status;
     int cancel_signal;

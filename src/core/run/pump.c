@@ -75,7 +75,8 @@ static enum pump_state fill(struct pump *p)
     return PUMP_GOES_ON;
 }
 
-/* Nobody wants the rest: a closed pipe, socket, descriptor, or a terminal that hung up. */
+/* There is no reader any more: a closed pipe, socket, descriptor, or a terminal that hung up.
+ */
 static bool has_left(int code)
 {
     return code == EPIPE || code == ECONNRESET || code == EBADF || code == EIO;

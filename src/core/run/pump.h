@@ -16,7 +16,8 @@ struct pump {
     int to;                  /* -1: only captured */
     struct capture *capture; /* NULL: only passed on */
     size_t begin, end;       /* what of `bytes` waits to be written */
-    int error; /* why `to` is -1, a negative errno; 0: whoever read has left, or all is well */
+    int error; /* why `to` is -1, a negative errno; 0: the reader has closed it, or all is well
+                */
     char bytes[64U << 10];
 };
 

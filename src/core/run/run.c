@@ -133,7 +133,8 @@ static int finish(struct run *run, uint64_t began_ns, struct carrel_error *err)
     struct carrel_run_result *result = run->session.result;
     const struct follow *follow = &run->follow;
 
-    /* A workspace must be in nobody's hands; else the kernel may tidy up beside the rest. */
+    /* A workspace must not be in use afterwards; without one the kernel may clean up in
+     * parallel. */
     int r = run->session.worktree ? sandbox_stop(run->session.box, &result->usage, err)
                                   : sandbox_end(run->session.box, &result->usage, err);
     if (r < 0)

@@ -1,5 +1,5 @@
 /*
- * session.c - from options to a sandbox that stands, with every step on record.
+ * stage.c - from options to a sandbox that stands, with every step on record.
  *
  * What was asked for is permitted, the run gets its name, its workspace and its sandbox; the
  * journal says so before anything is made for it.
@@ -97,11 +97,7 @@ int session_begin_evidence(struct session *session, struct carrel_error *err)
             session->request->policy, session->request->code, err);
 }
 
-/*
- * Whoever needs the sandbox before the program, or another one without it, must wait for it; so
- * must who watches a disk: processor time is given out from the program's first moment on, and
- * making the sandbox takes some.
- */
+/* A caller that needs the sandbox before the program, or may need another one, waits for it. */
 static bool must_stand(const struct session *session)
 {
     const char *const *fallback = session->permit.fallback;

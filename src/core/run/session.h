@@ -1,6 +1,6 @@
 /*
- * session.h - where a program of a run will be: a sandbox, a workspace if one was asked for, and
- * a journal that knows of both. A run has it for one program; a keeper for many.
+ * session.h - where a program of a run will be: a sandbox, a workspace if one was asked for,
+ * and a journal that knows of both. A run has it for one program; a keeper for many.
  */
 #pragma once
 #include "core/disk/disk_watch.h"
@@ -51,7 +51,7 @@ int session_make(struct session *session, struct carrel_error *err);
 
 /*
  * The sandbox again, as it was asked for, after it was stopped: on the same workspace, and on
- * the ground as it is now.
+ * the layers as they are now.
  */
 int session_remake(struct session *session, struct carrel_error *err);
 

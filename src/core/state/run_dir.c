@@ -1,4 +1,4 @@
-/* run_dir.c - walking and thinning out the directory of a run. */
+/* run_dir.c - walks and thins out the directory of a run. */
 #include "core/state/run_dir.h"
 #include "base/err.h"
 #include "base/fd.h"
@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BARE_AGE_S (24 * 60 * 60) /* a run without records may be in progress before */
+#define BARE_AGE_S (24 * 60 * 60) /* a younger run without records may be in progress */
 
 int run_dir_open_all(int *fd, struct carrel_error *err)
 {
@@ -95,7 +95,7 @@ int run_dir_hold(int dir)
     AUTO(fd_close)
     int fd = openat(dir, "journal.jsonl", O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
-    /* One that has no record yet may belong to a run that is just about to lock it. */
+    /* A directory without a record may belong to a run that is about to lock it. */
     bool is_begun = fd >= 0 && fstat(fd, &st) == 0 && st.st_size > 0;
     if (!is_begun && (fstat(dir, &st) < 0 || time(NULL) - st.st_mtim.tv_sec < BARE_AGE_S))
         return -1;

@@ -7,7 +7,7 @@
 
 struct carrel_error;
 
-/* STATE/runs; *fd is -1 when nothing was ever kept. */
+/* STATE/runs; *fd is -1 if nothing was ever kept. */
 int run_dir_open_all(int *fd, struct carrel_error *err);
 
 /* A stream over a duplicate of `dir`; NULL with errno. */
@@ -22,10 +22,10 @@ void run_dir_each(
 uint64_t run_dir_bytes(int dir);
 
 /*
- * Holds the run as it would hold itself: nothing of it is being written, and nobody can take it
- * up while the descriptor is open. -1: it is in progress.
+ * Locks the run as the run itself would: nothing of it is being written, and it cannot be
+ * continued while the descriptor is open. -1: it is in progress.
  */
 int run_dir_hold(int dir);
 
-/* Removes what is kept beside the journal. True: there was something. */
+/* Removes everything except the journal. True: there was something. */
 bool run_dir_drop_artifacts(int dir);

@@ -1,4 +1,4 @@
-/* fallback.c - a private git dir in one directory; with WORKSPACE_COPY all files, too. */
+/* fallback.c - a whole checkout and a private git dir in one directory. */
 #include "core/worktree/fallback.h"
 #include "base/auto.h"
 #include "base/err.h"

@@ -1,4 +1,4 @@
-/* fallback.h - workspaces without the kernel's overlay: their git dir and their files. */
+/* fallback.h - workspaces without the kernel's overlay: a git dir and a checkout. */
 #pragma once
 
 struct carrel_error;

@@ -172,7 +172,6 @@ static int open_base(const struct worktree_request *q, const struct workspace *f
         struct worktree *worktree, struct carrel_error *err)
 {
     int r = permit_workspace(q->policy, from, err);
-
     if (r == 0)
         r = workspace_repo(from, &worktree->repo, err);
     return r < 0 ? r

@@ -1,8 +1,8 @@
 /*
  * fork.h - workspaces on layers: what one wrote becomes the base of others.
  *
- * A fork is a workspace of the same commit, with its own ids and branch, that lies on the
- * sealed layers of another one; that one goes on with empty directories on top of them.
+ * A fork is a workspace of the same commit, with ids and a branch of its own, that lies on the
+ * sealed layers of another workspace; that one continues with empty directories on top of them.
  */
 #pragma once
 #include "core/worktree/worktree.h"
@@ -36,8 +36,7 @@ int restack_origin(const struct workspace *ws, const struct layer *copy,
         struct restack_origin *out, struct carrel_error *err);
 
 /*
- * Makes the workspace of `request` as a fork; place->state is set. The layers are held
- * meanwhile: -ENOENT when one is gone.
+ * Makes the workspace of `request` as a fork; worktree->state is set. -ENOENT: a layer is gone.
  */
 int worktree_fork(const struct worktree_request *request, const struct restack_origin *origin,
         struct worktree *place, struct carrel_error *err);

@@ -1,4 +1,4 @@
-/* from_snapshot.h - a snapshot as what a new sandbox begins with. */
+/* from_snapshot.h - a new sandbox that begins with the files of a snapshot. */
 #pragma once
 #include "base/auto.h"
 #include "core/worktree/fork.h"
@@ -19,8 +19,8 @@ void from_snapshot_free(struct from_snapshot *beginning); /* NULL is fine */
 DEFINE_AUTO(struct from_snapshot *, from_snapshot_free)
 
 /*
- * Finds the snapshot and puts into the options what it was made on: an image, a workspace. They
- * may ask for nothing else (-EINVAL). It must live as long as the options.
+ * Finds the snapshot and puts into the options what it was made on: an image, a workspace.
+ * -EINVAL: they ask for another one. *out must live as long as the options.
  */
 int from_snapshot_find(const char *name, struct carrel_run_options *options,
         struct from_snapshot **out, struct carrel_error *err);

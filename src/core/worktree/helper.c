@@ -126,7 +126,7 @@ int helper_read_line(struct helper *helper, char *line, size_t size, struct carr
         int r = await(helper, helper->process.stdout_fd, err);
         if (r < 0)
             return r;
-        /* Byte by byte: what follows the line is for somebody else to read. */
+        /* Byte by byte: what follows the line is for another reader. */
         ssize_t n = read(helper->process.stdout_fd, line + used, 1);
         if (n <= 0)
             return err_set(err, -EIO, "git in the sandbox ended without an answer");

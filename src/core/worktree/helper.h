@@ -1,5 +1,5 @@
 /*
- * helper.h - a small program of ours in a sandbox of its own, with a workspace in it.
+ * inner.h - a small program of ours in a sandbox of its own, with a workspace in it.
  *
  * Git on what a run wrote is git under that run's configuration: it belongs into a sandbox,
  * and a fresh one, where nothing the run started can be.
@@ -49,7 +49,7 @@ int helper_start(const struct helper_spec *spec, unsigned timeout_ms, struct hel
         struct carrel_error *err);
 
 /*
- * The directory that is watched is watched while one of these waits, and only then: -EDQUOT.
+ * The limit of the directory is enforced while one of these waits, and only then: -EDQUOT.
  * The first reads one line of output, without its newline; it must end within the deadline and
  * `size`.
  */

@@ -1,5 +1,5 @@
 /*
- * helper_space.h - a directory of ours that overlays write to: upper and work for a tree, gitupper and
+ * space.h - a directory of ours that overlays write to: upper and work for a tree, gitupper and
  * gitwork for a git dir, and an empty one that can lie below.
  */
 #pragma once
@@ -14,4 +14,5 @@ int helper_space_make(int dir, const char *name, struct carrel_error *err);
 struct sandbox_overlay helper_space_overlay(const char *const *lower, const char *space);
 
 /* The same as a sandbox sees it. */
-struct sandbox_mount helper_space_mount(const struct sandbox_overlay *overlay, const char *target);
+struct sandbox_mount helper_space_mount(
+        const struct sandbox_overlay *overlay, const char *target);

@@ -1,5 +1,5 @@
 /*
- * include.h - files of the user's that git does not track and a run needs all the same, such as
+ * carry.h - files of the user's that git does not track and a run needs all the same, such as
  * .env: by name or not at all.
  *
  * They are the user's, often secrets, and must not come back as a result. git inside is told to

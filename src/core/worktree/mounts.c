@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Text that lives as long as the workplace. NULL when memory is gone. */
+/* Text that lives as long as the worktree. NULL: out of memory. */
 static char *text(struct worktree *worktree, const char *fmt, ...)
         __attribute__((format(printf, 2, 3)));
 static char *text(struct worktree *worktree, const char *fmt, ...)
@@ -235,8 +235,7 @@ int worktree_remount(struct worktree *worktree, struct carrel_error *err)
     return worktree_make_mounts(worktree, err);
 }
 
-/* Lets git ask us what changed: see monitor.h. It knows of one upper directory and no layers.
- */
+/* Lets git ask what changed, see monitor.h, which knows one upper directory and no layers. */
 int worktree_mount_monitor(
         struct worktree *worktree, const char *program, struct carrel_error *err)
 {

@@ -49,7 +49,7 @@ static const char **draft_lower(const struct checkout_draft *draft, char *top, s
  * And with a monitor that answers "look at everything": git notes for each file that it did,
  * and will ask before it looks again. Twice, a second apart: a directory that changed in this
  * second is not trusted. What comes out was written by git alone, on committed content, with
- * nobody else in the sandbox.
+ * no other process in the sandbox.
  */
 static int settle(const struct worktree_request *q, const struct repo *repo,
         struct checkout_draft *draft, int dir, struct carrel_error *err)

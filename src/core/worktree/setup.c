@@ -1,8 +1,8 @@
 /*
- * setup.c - what a setup command makes (dependencies, builds), made once and laid under
- * every later run.
+ * setup.c - what a setup command makes (dependencies, builds), made once and laid under every
+ * later run.
  *
- *   <state>/layers/<key>/upper
+ *   <state>/setups/<key>/upper     see workspace/cache/expiry.h
  *
  * The key is over the command, the files that decide its result, as they are in the commit, and
  * what else of the run's options reaches it: root or image, network, user. It runs in a sandbox

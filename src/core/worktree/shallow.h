@@ -1,7 +1,7 @@
 /*
- * shallow.h - a repository with one commit: what a run sees that must not see other branches.
+ * shallow.h - a repository with one commit, for a run that must not see other branches.
  *
- *   <state>/cuts/<repo key>/<commit>/     an object directory with one pack
+ *   <state>/cuts/<repo key>/<commit>/objects/     one pack; see workspace/cache/expiry.h
  */
 #pragma once
 #include <stddef.h>

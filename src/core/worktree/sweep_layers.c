@@ -1,4 +1,4 @@
-/* sweep_layers.c - asks everyone who may name a layer. */
+/* sweep_layers.c - tells the sweep of the layers which ones workspaces name. */
 #include "core/worktree/sweep_layers.h"
 #include "core/state/state.h"
 #include "core/worktree/fork.h"

@@ -1,4 +1,4 @@
-/* worktree.c - making and reopening a run's place to work. */
+/* worktree.c - making and reopening the worktree of a run. */
 #include "core/worktree/worktree.h"
 #include "base/err.h"
 #include "core/request/permit_paths.h"
@@ -125,7 +125,7 @@ static int renew(struct workspace *ws, struct carrel_error *err)
 }
 
 /* The cache may have lost it, when the machine stopped for one: then it is filled again, for
- * whoever only looks, too. */
+ * readers, too. */
 static int find_checkout(struct worktree *worktree, struct carrel_error *err)
 {
     const struct carrel_workspace_options options = { 0 };
@@ -220,7 +220,7 @@ static int finish_fork(struct worktree *worktree, int code, struct carrel_error 
     return r;
 }
 
-/* Seals the workspace that the options name, which nobody may be using, and forks it. */
+/* Seals the workspace that the options name, which must not be in use, and forks it. */
 static int open_named_fork(
         const struct worktree_request *q, struct worktree *worktree, struct carrel_error *err)
 {

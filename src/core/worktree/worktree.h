@@ -36,7 +36,7 @@ struct worktree {
 void worktree_free(struct worktree *worktree);
 DEFINE_AUTO(struct worktree *, worktree_free)
 
-/* Discards its workspace, whatever of it is mounted. See workspace_discard(). */
+/* See workspace_discard(). */
 int worktree_discard(struct worktree *worktree, struct carrel_error *err);
 
 /* What a workspace is made for. */
@@ -63,14 +63,14 @@ int worktree_open(const struct worktree_request *request, struct worktree **out,
 int worktree_make_mounts(struct worktree *worktree, struct carrel_error *err);
 void workplace_forget_mounts(struct worktree *worktree);
 
-/* The same, made again after its layers have changed. */
+/* The same again, without these answers: the layers have changed. */
 int worktree_remount(struct worktree *worktree, struct carrel_error *err);
 
 /* Lets git ask `program` what changed, where that can tell; see monitor.h. */
 int worktree_mount_monitor(
         struct worktree *worktree, const char *program, struct carrel_error *err);
 
-/* --- workplace.c --- */
+/* --- worktree.c --- */
 
 /* The ids of the workspace that `name` ("R" or "T/R") means. */
 int worktree_find_ids(const char *name, char task[static NAME_ID_MAX + 1],
