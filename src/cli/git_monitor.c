@@ -1,4 +1,5 @@
-/* git_monitor.c - git's question, put to workspace/cache/monitor.h about this run's own workspace. */
+/* git_monitor.c - git's question, put to workspace/cache/monitor.h about this run's own
+ * workspace. */
 #include "cli/git_monitor.h"
 #include "base/buf.h"
 #include "base/clock.h"

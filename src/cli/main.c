@@ -133,7 +133,7 @@ static int cmd_help(int argc, char **argv)
     return 0;
 }
 
-/* Else the next file we open would become what a program's output goes to. */
+/* Opens missing standard streams: the next file opened must not become one of them. */
 static void fill_streams(void)
 {
     for (int fd = 0; fd <= 2; fd++)
@@ -144,9 +144,9 @@ static void fill_streams(void)
 int main(int argc, char **argv)
 {
     fill_streams();
-    /* A reader that left is an answer (EPIPE), not our end: the sandbox must be ended first. */
+    /* EPIPE instead of the signal: carrel must live on to end the sandbox. */
     (void)signal(SIGPIPE, SIG_IGN);
-    /* So is a file that may not grow (EFBIG): a journal that is full must be told of. */
+    /* EFBIG instead of the signal: a journal that cannot grow must be reported. */
     (void)signal(SIGXFSZ, SIG_IGN);
     if (argc > 0 && git_monitor_is_meant(argv[0]))
         return git_monitor(argc, argv);

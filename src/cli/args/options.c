@@ -1,4 +1,4 @@
-/* options.c - one way to read options. */
+/* options.c - parses and prints options by their table. */
 #include "cli/args/options.h"
 #include "base/auto.h"
 #include "base/err.h"
@@ -85,7 +85,7 @@ int options_parse_mixed(const struct option_row *rows, size_t n, int argc, char 
     int n_words = 0;
     int at = 0;
 
-    /* Options up to a word, from there on again, and so on: argv[at] is always behind us. */
+    /* Each round parses options from argv[at + 1] on, up to the next word. */
     while (at < argc) {
         int r = options_parse(rows, n, argc - at, argv + at, target, err);
         if (r < 0)

@@ -1,4 +1,4 @@
-/* subcommands.c - the same answers for every command with subcommands. */
+/* subcommands.c - finds, parses, explains and runs a subcommand. */
 #include "cli/args/subcommands.h"
 #include "base/err.h"
 #include "base/str.h"

@@ -1,4 +1,5 @@
-/* subcommands.h - commands that are a table of subcommands: policy, journal, workspace. */
+/* subcommands.h - commands that are a table of subcommands: image, journal, policy, runs and
+ * workspace. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

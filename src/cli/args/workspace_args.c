@@ -38,7 +38,6 @@ static int take_message(void *t, const char *v, struct carrel_error *err)
     return 0;
 }
 
-/* As other times, and days: workspaces live that long. */
 static int take_older_than(void *t, const char *v, struct carrel_error *err)
 {
     const uint64_t day_s = 24 * 3600;

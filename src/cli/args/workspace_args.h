@@ -14,7 +14,7 @@ enum workspace_option {
     OPTION_UNCOMMITTED,
     OPTION_COLOR,
     OPTION_MESSAGE,
-    OPTION_M, /* -m: what fingers type for it */
+    OPTION_M, /* -m */
     OPTION_SQUASH,
     OPTION_MERGE,
     OPTION_FORCE,

@@ -98,7 +98,7 @@ static int create(struct sandbox_args *args)
 
 /*
  * The keeper needs what was said as long as the sandbox lives, and values of variables may be
- * secrets. Where exec put them everybody can read them, so they are overwritten there.
+ * secrets. Where exec put them every process can read them, so they are overwritten there.
  */
 static int copy_words(int argc, char **argv, char ***out, struct carrel_error *err)
 {
@@ -137,7 +137,7 @@ static int create_from_words(void *arg)
     return status;
 }
 
-/* The keeper lives on the stack of who makes it, and gives up that of exec. */
+/* The keeper runs on the stack of its caller and gives up the one of exec. */
 int cmd_create(int argc, char **argv)
 {
     struct words given = { argc, argv };

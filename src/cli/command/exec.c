@@ -77,7 +77,7 @@ static int detach(struct sandbox_args *args, struct living *sandbox)
     uint32_t process;
     char note[CLIENT_NOTE_MAX];
 
-    o->stdin_fd = args->run.has_stdin ? STDIN_FILENO : -1; /* kept open for who attaches */
+    o->stdin_fd = args->run.has_stdin ? STDIN_FILENO : -1; /* kept open for an attach */
     o->rows = 24;
     o->cols = 80;
     if (client_detach(sandbox, o, &process, &err) < 0)
@@ -109,7 +109,7 @@ static int execute(struct sandbox_args *args)
                              : run_program_by(&args->run, run_it, &verb);
 }
 
-/* There is no result yet, nor output: what is said about them is for who attaches. */
+/* There is no result yet, nor output: attach reports them. */
 static int check_detached(const struct sandbox_args *args, struct carrel_error *err)
 {
     const char *option = args->run.output      ? "--output"

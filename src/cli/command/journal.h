@@ -1,6 +1,4 @@
-/*
- * journal.h - the subcommands of `carrel journal`; the table in cmd_journal.c lists them.
- */
+/* journal.h - the subcommands of `carrel journal`; the table in journal.c lists them. */
 #pragma once
 #include "core/record/find.h"
 #include <stdbool.h>

@@ -52,7 +52,7 @@ static int copy_bytes(int fd, uint64_t limit, FILE *out, struct carrel_error *er
         if (n == 0)
             break;
         if (n > 0 && fwrite(chunk, 1, (size_t)n, out) < (size_t)n)
-            break; /* whoever flushes finds out */
+            break; /* the flush reports it */
         at += n > 0 ? (uint64_t)n : 0;
     }
     return 0;

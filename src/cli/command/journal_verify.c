@@ -148,7 +148,8 @@ static void write_index(struct json *json, const struct journal_verdict *verdict
     json_u64(json, "recovered", verdict->n_recovered);
 }
 
-/* An index has no seal, so the words are others. Torn at its end is a fault: nobody writes now.
+/* An index has no seal, so the words are others. Torn at its end is a fault: no process writes
+ * it now.
  */
 static void tell_index(struct tally *tally, const struct journal_verdict *verdict)
 {

@@ -107,8 +107,8 @@ static void add_places(
         add_place(out, "", &value->position);
     else
         buf_add_str(out, "-");
-    if (maximum->is_set &&
-            (!value->position.name || strcmp(value->position.name, maximum->position.name) != 0))
+    if (maximum->is_set && (!value->position.name ||
+                                   strcmp(value->position.name, maximum->position.name) != 0))
         add_place(out, "; maximum: ", &maximum->position);
 }
 
@@ -225,7 +225,7 @@ static int write_template(const char *path, struct carrel_error *err)
         return err_set_errno(err, -errno, "create '%s'", path);
     int r = fd_write_all(fd, text, strlen(text));
     if (r < 0) {
-        (void)unlink(path); /* half of it would be a policy that nobody wrote */
+        (void)unlink(path); /* half a template could be another policy */
         return err_set_errno(err, r, "write '%s'", path);
     }
     return 0;

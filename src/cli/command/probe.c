@@ -1,5 +1,5 @@
 /*
- * probe.c - carrel probe: one attempt of the self-test, from within a sandbox.
+ * cmd_probe.c - carrel probe: one attempt of the self-test, from within a sandbox.
  *
  * The self-test mounts carrel's own executable into the sandbox and runs this command there,
  * for what a shell cannot do. It prints one line: "done", or the name of the error. Every
@@ -290,7 +290,7 @@ static int try_linger(const char *word)
     for (int sig = 1; sig < NSIG; sig++)
         (void)signal(sig, SIG_IGN); /* fails only for those that cannot be ignored */
     (void)signal(SIGALRM, SIG_DFL);
-    (void)alarm(60); /* where nobody ends it */
+    (void)alarm(60); /* if no other process ends it */
     for (;;)
         (void)pause();
 }

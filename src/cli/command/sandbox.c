@@ -1,4 +1,4 @@
-/* sandbox.c - one command for each thing that can be done to a sandbox that stays. */
+/* sandbox.c - the commands on one living sandbox. */
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/str.h"

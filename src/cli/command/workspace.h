@@ -1,6 +1,6 @@
 /*
  * workspace.h - the subcommands of `carrel workspace`. Each calls one function of
- * core/harvest/verbs.h and prints what came of it; the table in cmd_workspace.c lists them.
+ * core/harvest/verbs.h and prints what came of it; the table in workspace.c lists them.
  */
 #pragma once
 #include "workspace/workspace.h"

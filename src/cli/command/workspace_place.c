@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* What the user types is meant from here. */
+/* A path as typed is relative to the current directory. */
 static int find_place(const char *given, char path[static PATH_MAX], struct carrel_error *err)
 {
     char cwd[PATH_MAX];

@@ -13,6 +13,6 @@ enum paint {
 
 /*
  * Adds `text`, which git wrote without colours, as harmless_add() does. Where git itself
- * paints, nobody can tell its colours from those that a run put into a file or a message.
+ * paints, its colours cannot be told from those that a run put into a file or a message.
  */
 void paint_add(struct buf *out, enum paint paint, const char *text, size_t len);

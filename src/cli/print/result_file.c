@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 
 /*
- * Without waiting for who reads a pipe: the signals that would end the wait are blocked, and
- * the program has ended. Once it is open, nothing is lost.
+ * Without waiting for the reader of a pipe: the signals that would end the wait are blocked,
+ * and the program has ended. Once it is open, nothing is lost.
  */
 static int write_to(const char *path, const void *data, size_t len, struct carrel_error *err)
 {

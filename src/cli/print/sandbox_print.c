@@ -23,7 +23,7 @@ static const char *text(struct json_value object, const char *key, char *out, si
     return str_escape(decoded.data ? decoded.data : "", decoded.len, out, size);
 }
 
-/* "-": it is not one that somebody started by name. */
+/* "-": it was not started by name. */
 static const char *process_of(struct json_value object, char out[static 16])
 {
     uint64_t process = number(object, "process");
