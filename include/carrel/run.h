@@ -99,7 +99,8 @@ enum carrel_ids {
  * What to run. Start from CARREL_RUN_OPTIONS_INIT and set argv; everything else has a default,
  * from the policy or built in, and nothing here may pass a maximum of a policy (-EPERM).
  * A limit of 0 is the default value, held as well as this machine can; a limit that is given is
- * held for the whole sandbox or the run is refused, unless `best_effort` names it.
+ * held for the whole sandbox or the run is refused, unless `best_effort` names it. The disk
+ * limit of a workspace is polled, and can be exceeded by what is written between two looks.
  */
 struct carrel_run_options {
     size_t size;             /* of this struct, filled in by the INIT macro */

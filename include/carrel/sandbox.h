@@ -23,7 +23,7 @@ struct carrel_sandbox_options {
     const char *const *labels;            /* "K=V", NULL-terminated; NULL: none */
     const char *from;                     /* a snapshot to begin with; NULL: none */
     uint64_t lease_ms; /* it ends by itself; 0: after an hour, CARREL_NEVER: not */
-    uint64_t idle_ms;  /* and when nobody used it for so long; 0: not */
+    uint64_t idle_ms;  /* and when it was not used for so long; 0: not */
 };
 
 #define CARREL_SANDBOX_OPTIONS_INIT                                                            \
