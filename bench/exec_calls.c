@@ -3,9 +3,9 @@
  *
  *     exec_calls [ROUNDS]
  *
- * In each round both run once, in an order that changes. A bare spawn is posix_spawn to
- * waitpid; a call is carrel_sandbox_exec() to its result, journal included. Prints median and
- * p99 of both in microseconds, and the ratio of the medians.
+ * In each round both run once, in alternating order. A bare spawn is posix_spawn to waitpid; a
+ * call is carrel_sandbox_exec() to its result, including the journal. Prints median and p99 of
+ * both in microseconds, and the ratio of the medians.
  */
 #include <carrel/carrel.h>
 #include <fcntl.h>
@@ -90,7 +90,7 @@ int main(int argc, char **argv)
             double began = now_us();
             if ((which ? exec_living(sandbox) : spawn_bare()) != 0)
                 goto destroy_sandbox;
-            if (i >= 20) /* the first ones are for the caches */
+            if (i >= 20) /* the first rounds warm the caches */
                 samples[which][i - 20] = now_us() - began;
         }
     }
@@ -102,7 +102,7 @@ int main(int argc, char **argv)
     status = 0;
 
 destroy_sandbox:
-    (void)carrel_sandbox_destroy(sandbox, NULL); /* its lease would end it */
+    (void)carrel_sandbox_destroy(sandbox, NULL); /* if it fails, the lease ends the sandbox */
     carrel_sandbox_free(sandbox);
     free(samples[0]);
     free(samples[1]);

@@ -1,23 +1,23 @@
 /*
- * start.c - what starting a command costs, several commands in turn.
+ * start.c - measures the cost of starting commands, several commands in turn.
  *
  *     start latency [-r ROUNDS] [-w WARMUP] ::: NAME[@N] PROGRAM [ARG...] [::: ...]
  *     start rate -j IN_FLIGHT [-r ROUNDS] [-t SLICE_MS] ::: NAME[@N] PROGRAM [ARG...] [::: ...]
  *
  * latency: from before posix_spawn to after wait4, one command at a time. In each round every
- * command runs once, in an order that changes from round to round: what the machine does
- * meanwhile, and what the kernel still cleans up after the one before, hits all of them alike.
- * Some commands return before the sandbox is gone. What they leave is ours to reap, too, as we
- * are a subreaper: the second figure is the time until nothing is left.
+ * command runs once, in an order that changes from round to round, so that other load and the
+ * kernel's cleanup after the previous command affect all of them alike. Some commands return
+ * before the sandbox is gone. This program is a subreaper and reaps what they leave: the second
+ * figure is the time until no process is left.
  *
  * rate: keeps IN_FLIGHT of one command running for SLICE_MS, then the same for the next one,
  * ROUNDS times. A slice ends when its last process is reaped.
  *
- * NAME@N takes part in every Nth round only: for commands that are slow. "{n}" in an argument
- * becomes a number that no other start of this program gets. Output goes to /dev/null.
+ * NAME@N, for a slow command, takes part in every Nth round only. "{n}" in an argument becomes
+ * a number that is unique among all starts. Output goes to /dev/null.
  *
  * Prints one line per command, separated by tabs:
- *     latency: name, median, p99, least; median until nothing is left; processor time (all in
+ *     latency: name, median, p99, least; median until no process is left; CPU time (all in
  *              microseconds); number of starts
  *     rate:    name, median of the slices' rates (per second), least, most, number of starts
  */
@@ -36,7 +36,7 @@
 #include <unistd.h>
 
 #define MAX_COMMANDS 32
-#define SETTLE_MS 100 /* between slices: namespaces are freed by a kernel thread, later */
+#define SETTLE_MS 100 /* between slices: a kernel thread frees namespaces later */
 
 extern char **environ;
 
@@ -45,7 +45,7 @@ struct command {
     char **argv;
     unsigned every; /* takes part in every Nth round */
     double *samples;
-    double *gone; /* until nothing is left */
+    double *gone; /* until no process is left */
     size_t n_samples;
     double cpu_us; /* of all its processes */
     unsigned long n_starts;
@@ -112,7 +112,7 @@ static pid_t spawn(struct bench *bench, struct command *command)
     return pid;
 }
 
-/* A command that fails would be measured for the wrong thing. */
+/* The time of a failed command means nothing. */
 static void check(const struct command *command, int status)
 {
     char why[64];
@@ -189,7 +189,7 @@ static void measure_rate(struct bench *bench, struct command *command)
     (void)nanosleep(&settle, NULL);
 }
 
-/* The same orders in every run of the benchmark. */
+/* The same sequence of orders in every run of the benchmark. */
 static void shuffle(size_t *order, size_t n)
 {
     static uint64_t state = 88172645463325252U;

@@ -1,10 +1,11 @@
 /*
- * workspace_calls.c - times the library's own part of a workspace: making one, and the commit
- * of what changed in it.
+ * workspace_calls.c - measures the library's part of a workspace: making one, and committing
+ * what changed in it.
  *
- * usage: workspace_calls REPO ROUNDS FILE...      FILEs are paths in the commit; they get
- * changed prints: "create <microseconds>", "commit <microseconds>" and "disk <bytes>", once a
- * round
+ * usage: workspace_calls REPO ROUNDS FILE...      FILEs are paths in the commit
+ *
+ * In each round the files are changed, and "create <microseconds>", "commit <microseconds>" and
+ * "disk <bytes>" are printed.
  */
 #include "base/clock.h"
 #include "base/fd.h"
@@ -27,7 +28,7 @@ static int fail(const char *what)
     return 1;
 }
 
-/* What a run that edits the file leaves in the upper directory. */
+/* Writes what a run that edits the file would leave in the upper directory. */
 static int change(const struct workspace *ws, const char *file, int round)
 {
     char path[4096];
@@ -78,7 +79,7 @@ static int measure(struct runtime *runtime, const char *repo, char *const *files
         return fail("commit");
     printf("commit %" PRIu64 "\n", (clock_ns() - began) / 1000);
     harvest_finish(&harvest);
-    return 0; /* nothing is removed: see bench/workspace */
+    return 0; /* the workspace is not removed: see bench/workspace */
 }
 
 int main(int argc, char **argv)

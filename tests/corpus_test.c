@@ -1,8 +1,8 @@
 /*
- * corpus_test.c - every file of a corpus goes through its fuzz target as an ordinary test.
+ * corpus_test.c - runs every file of a corpus through its fuzz target as an ordinary test.
  *
- * Compiled once per target, with CORPUS_DIR set. What the fuzzer once found is kept as a file
- * there, so it is tried again by every build, with and without sanitizers.
+ * Compiled once per target, with CORPUS_DIR set. What the fuzzer once found is kept there as a
+ * file, so every build tries it again, with and without sanitizers.
  */
 #include "fuzz.h"
 #include "harness.h"
@@ -21,7 +21,7 @@ static void feed(int dir, const char *name)
     fprintf(stderr, "with %s/%s\n", CORPUS_DIR, name); /* shown if the target fails */
     CHECK(fd >= 0);
     CHECK(fstat(fd, &st) == 0);
-    /* Exactly as large as the file: the sanitizer sees a read of one byte too many. */
+    /* Exactly as large as the file: the sanitizer detects a read past its end. */
     uint8_t *data = malloc((size_t)st.st_size);
     CHECK(data || st.st_size == 0);
     CHECK_EQ(read(fd, data, (size_t)st.st_size), st.st_size);

@@ -1,6 +1,6 @@
 /*
- * file_box.h - a directory that plays a sandbox for tests of the file verbs: it is the root of
- * all paths inside. To be included by one test, after which it has all of this to itself.
+ * file_box.h - a directory that plays a sandbox for tests of file operations: it is the root of
+ * all paths inside. For inclusion by a single test.
  */
 #pragma once
 #include "base/err.h"
@@ -53,7 +53,7 @@ static void begin(void)
     (void)umask(022);
 }
 
-/* Runs a line of shell with $I and $O for the two directories; returns what it printed. */
+/* Runs a line of shell with $I and $O for the two directories; returns its output. */
 static const char *sh(const char *line)
 {
     static char text[4096];

@@ -1,10 +1,11 @@
 /*
- * file_storm.c - asks for a file of a living sandbox again and again, in every way, while
- * somebody inside changes what the path means. tests/escape/24-swap-storm.sh starts it.
+ * file_storm.c - accesses a file of a living sandbox repeatedly, in every way, while a program
+ * inside changes what the path means. tests/escape/24-swap-storm.sh starts it.
  *
  * usage: file_storm SANDBOX PATH CALLS
- * PATH names a directory that holds `file` whenever it is one. Prints what was read that is not
- * "inside\n", and in the end how many calls were made and how many of them reached something.
+ *
+ * PATH names a directory that has `file` whenever it is one. Prints what was read that is not
+ * "inside\n", and at the end how many calls were made and how many of them succeeded.
  */
 #include "base/auto.h"
 #include "base/err.h"

@@ -18,16 +18,16 @@ enum { EXIT_SKIPPED = 77, TEST_SECONDS = 60, DIRS_MAX = 64 };
 static struct test *first;
 static struct test **last = &first;
 
-/* What the parent and the test's processes share: this cannot travel in a status. */
+/* Shared by the parent and the test's processes: it does not fit into an exit status. */
 struct shared {
     char reason[256];
-    atomic_uint n_dirs; /* may be more than there is room for */
+    atomic_uint n_dirs; /* may exceed the size of the array */
     char dirs[DIRS_MAX][128];
 };
 static struct shared *shared;
 
 static volatile sig_atomic_t is_ended;
-static volatile pid_t running; /* the process of the present test, or 0 */
+static volatile pid_t running; /* the process of the current test, or 0 */
 
 void test_register(struct test *test)
 {
@@ -79,7 +79,7 @@ static void remove_dir(char *path)
         (void)waitpid(pid, NULL, 0);
 }
 
-/* Most tests have done so themselves. */
+/* Most tests have removed theirs. */
 static void remove_dirs(void)
 {
     unsigned n = atomic_exchange(&shared->n_dirs, 0);
@@ -92,7 +92,7 @@ static void remove_dirs(void)
     }
 }
 
-/* Whoever ends us ends the test, and what it has made goes as ever. */
+/* If we are killed, the test is killed too, and its directories are removed. */
 static void on_end(int signal)
 {
     (void)signal;
@@ -102,7 +102,8 @@ static void on_end(int signal)
 }
 
 static const int ends[] = { SIGTERM, SIGINT, SIGHUP };
-static struct sigaction inherited[3]; /* what a test gets: what we were started with */
+static struct sigaction
+        inherited[3]; /* the dispositions that a test gets: those we were started with */
 
 static void catch_ends(void)
 {
@@ -144,7 +145,7 @@ void test_check_eq(
                 decimal(expected, should));
 }
 
-/* As a C literal, so that what differs can be seen. */
+/* As a C literal, so that the difference is visible. */
 static void show(const char *label, const void *data, size_t len)
 {
     const unsigned char *at = data;
@@ -190,7 +191,7 @@ static void sentence(const char *name)
         putchar(*name == '_' ? ' ' : *name);
 }
 
-/* The test's own output is shown only when it failed, as TAP comments. */
+/* The test's own output is shown only if it failed, as TAP comments. */
 static void print_output(int output)
 {
     FILE *file = fdopen(output, "r");
@@ -216,7 +217,7 @@ _Noreturn static void run_in_child(const struct test *test, int output)
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
     forget_ends();
-    (void)setpgid(0, 0); /* so that whatever it leaves behind can be ended with it */
+    (void)setpgid(0, 0); /* so that its leftovers can be killed with it */
     if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(output, STDOUT_FILENO) < 0 ||
             dup2(output, STDERR_FILENO) < 0)
         _exit(EXIT_FAILURE);
@@ -244,7 +245,7 @@ static int run(const struct test *test, int number)
         printf("\n#   cannot start a process: %s\n", strerror(errno));
         return 0;
     }
-    (void)setpgid(pid, pid); /* here, too: whoever is first */
+    (void)setpgid(pid, pid); /* here, too: either may be first */
     running = pid;
     if (is_ended)
         (void)kill(-pid, SIGKILL);

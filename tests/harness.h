@@ -7,10 +7,10 @@
  *         CHECK_STR(err.message, "unknown limit 'memroy'");
  *     }
  *
- * A test registers itself; harness.c brings main() and prints TAP. Each test runs in a process
- * of its own, so a crash, a leak or a changed working directory belongs to that test alone.
- * A check that fails ends its test at once. Inside a process that the test itself has forked,
- * a failing check ends only that process, with status 1: the test must look at the status.
+ * A test registers itself; harness.c has main() and prints TAP. Each test runs in its own
+ * process, so a crash, a leak or a changed working directory affects only that test. A failing
+ * check ends its test at once. In a process that the test itself has forked, a failing check
+ * ends only that process, with status 1: the test must check the status.
  */
 #pragma once
 #include <stddef.h>
@@ -28,8 +28,8 @@ _Noreturn void test_fail(const char *file, int line, const char *fmt, ...)
 _Noreturn void test_skip(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * mkdtemp for tests. What is still there when the test has ended, in whatever way, goes then: a
- * check that fails or a limit of time does not let a test clean up. Returns `path`, or NULL.
+ * mkdtemp for tests. What still exists when the test has ended, in any way, is removed then:
+ * after a failed check or a timeout a test cannot clean up. Returns `path`, or NULL.
  */
 char *test_mkdtemp(char *path);
 
@@ -41,7 +41,7 @@ void test_check_str(
 void test_check_mem(const char *file, int line, const char *expr, const void *actual,
         size_t actual_len, const void *expected, size_t expected_len);
 
-/* With sanitizers, which see the same in a part of what is all alike. */
+/* With sanitizers, for which a part of many similar cases is enough. */
 #ifndef __has_feature /* clang's way to say what gcc says with __SANITIZE_ADDRESS__ */
 #define __has_feature(x) 0
 #endif

@@ -1,4 +1,4 @@
-/* harness_sample.c - one test of each kind of end; tests/unit/harness_test reads the output. */
+/* harness_sample.c - one test for each way to end; tests/unit/harness_test reads the output. */
 #include "harness.h"
 #include <signal.h>
 #include <stdint.h>
@@ -43,7 +43,7 @@ TEST(a_crash_is_one_failure)
     (void)raise(SIGKILL);
 }
 
-/* A directory in SAMPLE_DIR, with something in it. */
+/* A directory in SAMPLE_DIR, with content. */
 static void make_dir(void)
 {
     char path[128];
@@ -72,7 +72,7 @@ TEST(a_skip_says_why)
     SKIP("needs %s", "the moon");
 }
 
-/* Only when asked for by name: it does not end by itself. */
+/* Only when requested by name: it does not end by itself. */
 TEST(an_endless_test_leaves_no_directory_when_the_harness_is_ended)
 {
     if (!getenv("SAMPLE_DIR"))

@@ -3,8 +3,8 @@
  *
  * usage: journal_sample RUNS RUN [STEP...]
  *   seal       seals it
- *   wait       says "waiting" and goes on when standard input ends
- *   die        ends itself with SIGKILL
+ *   wait       prints "waiting" and continues when standard input ends
+ *   die        kills itself with SIGKILL
  *   key=FILE   signs with that key; before all others
  *   anything   one record with that text
  */

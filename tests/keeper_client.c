@@ -1,19 +1,19 @@
 /*
- * keeper_client.c - a client that does not keep to the rules. tests/cli/keeper.bats looks at
- * what becomes of the keeper.
+ * keeper_client.c - a client that violates the protocol. tests/cli/keeper.bats checks the
+ * keeper.
  *
  * usage: keeper_client SOCKET CASE [ARG...]
- *   payloads     what is no payload, each beside a request that needs one
- *   changing N   asks N times with a payload that another thread changes and cuts off meanwhile
- *   garbage      what is no message, or not one that may come now; descriptors nobody asked for
- *   requests     messages that are whole, and ask for what there is not
- *   silent N     N connections that say nothing; prints "ready", and goes when its input ends
- *   unread       asks and never takes an answer, until it is let go
- *   forks N      asks for N forks and reads nothing of them, as `silent`
- *   half         gets a file, closes one direction and goes on writing, as `silent`
- *   peer         connects, and prints how that ended
+ *   payloads     invalid payloads, each beside a request that needs one
+ *   changing N   sends N requests with a payload that another thread changes and truncates
+ * meanwhile garbage      invalid messages, messages out of order, unexpected descriptors
+ *   requests     valid messages about things that do not exist
+ *   silent N     N connections that send nothing; prints "ready", and exits when its input ends
+ *   unread       sends requests and never reads an answer, until it is disconnected
+ *   forks N      asks for N forks and reads no answer, as `silent`
+ *   half         gets a file, closes one direction and continues to write, as `silent`
+ *   peer         connects, and prints the result
  *
- * Ends with 0 when each case had the answer that it must have. Others are printed.
+ * Exits with 0 if each case had the expected answer. Others are printed.
  */
 #include "base/auto.h"
 #include "base/err.h"
@@ -55,7 +55,7 @@ static int dial(void)
     return sock;
 }
 
-/* Sends whatever it is, with any number of descriptors. */
+/* Sends any data, with any number of descriptors. */
 static void say(int sock, const void *data, size_t len, const int *fds, size_t n_fds)
 {
     static char control[CMSG_SPACE(253 * sizeof(int))] __attribute__((aligned(8)));
@@ -75,7 +75,7 @@ static void say(int sock, const void *data, size_t len, const int *fds, size_t n
         die("sendmsg");
 }
 
-/* What comes back: "done", a message, or "hung up". */
+/* The answer: "done", a message, or "hung up". */
 static const char *hear(int sock)
 {
     static struct keeper_message answer;
@@ -114,7 +114,7 @@ static void greet(int sock)
     fd_close(events[1]);
 }
 
-/* A memory file of so many bytes, all of them zero. */
+/* A memory file of this size, all zero. */
 static int memory(off_t size)
 {
     int fd = memfd_create("client", MFD_CLOEXEC);
@@ -139,7 +139,7 @@ static void ask_with(int sock, const char *what, int fd, const char *answer)
     fd_close(fd);
 }
 
-/* In the message itself: too short, too long, with lists or text that go past the end. */
+/* In the message itself: too short, too long, with lists or text past the end. */
 static void near_payloads(int sock, enum keeper_kind kind, const int fds[static 4])
 {
     static const struct payload_near wrong[] = { { .len = 1 }, { .len = 15 }, { .len = 31 },
@@ -229,7 +229,7 @@ static void changing(long n)
     AUTO(fd_close) int fd = payload_make("/tmp", words, words, &err);
     if (fd < 0 || pthread_create(&thread, NULL, change, &fd) != 0)
         die("payload");
-    for (long i = 0; i < n; i++) { /* it is whole, cut or strange: it is answered */
+    for (long i = 0; i < n; i++) { /* whole, truncated or changed: it must be answered */
         say(sock, &request, sizeof(request), &fd, 1);
         if (strcmp(hear(sock), "hung up") == 0) {
             printf("hung up at %ld\n", i);
@@ -243,7 +243,7 @@ static void changing(long n)
 
 /* --- what is no message --- */
 
-/* On a connection of its own, which is then of no use any more. */
+/* On a connection of its own, which cannot be used afterwards. */
 static void hangs_up(const char *what, const void *data, size_t len, size_t n_fds)
 {
     AUTO(fd_close) int sock = dial();
@@ -298,7 +298,7 @@ static void garbage(void)
     static const char once[] = "a hello comes once, with one socket";
 
     no_messages();
-    /* Before the hello, and other hellos. */
+    /* Before the hello, and invalid hellos. */
     is_told(sock, &message, 0, "hello without a socket", once);
     is_told(sock, &message, 2, "hello with two", once);
     is_told(sock, &message, 1, "hello with a file", once);
@@ -431,7 +431,7 @@ static void silent(long n)
         (void)setrlimit(RLIMIT_NOFILE, &files);
     }
     for (long i = 0; i < n; i++)
-        (void)dial(); /* closed by our end */
+        (void)dial(); /* closed when we exit */
     await_end();
 }
 
@@ -448,7 +448,7 @@ static void unread(void)
         die("send");
 }
 
-/* They are heard of by nobody, and claimed by nobody. */
+/* Their answers are not read, and they are not claimed. */
 static void forks(long n)
 {
     struct keeper_message message = { .kind = KEEPER_FORK, .value = (int32_t)n };

@@ -3,10 +3,10 @@
  *
  * usage: kill_at GENERATION N PROGRAM [ARG...]
  *
- * GENERATION 0 is the program itself, 1 what it forks, 2 what that forks. The first process of
- * that generation is killed as it enters its Nth call; everybody else goes on. N of 0 kills
- * nobody and prints on descriptor 9, when the program has ended, how many calls there were.
- * Ends when the program does, with its status, or with 99 when nobody came to the Nth call.
+ * GENERATION 0 is the program itself, 1 its children, 2 their children. The first process of
+ * that generation is killed as it enters its Nth call; all others continue. N of 0 kills none
+ * and prints on descriptor 9, when the program has exited, how many calls there were. Exits
+ * when the program does, with its status, or with 99 if no process reached the Nth call.
  */
 #include <errno.h>
 #include <signal.h>
@@ -35,7 +35,7 @@ static struct traced *find(pid_t pid)
     return NULL;
 }
 
-#define UNKNOWN (-1) /* its first stop was seen before its parent told of it */
+#define UNKNOWN (-1) /* its first stop was seen before its parent's event */
 
 static struct traced *add(pid_t pid, int generation)
 {
@@ -83,7 +83,7 @@ static pid_t begin(char **argv)
 
 struct target {
     int generation;
-    long nth; /* 0: nobody is killed */
+    long nth; /* 0: none is killed */
     long n_calls;
     pid_t pid; /* the first of its generation; 0: none yet */
     bool is_dead;
@@ -121,7 +121,7 @@ static void on_stop(pid_t pid, int status, struct target *target)
         on_call(one, target);
         go_on(pid, 0);
     } else if (event || (signal == SIGSTOP && !one->is_inside)) {
-        go_on(pid, 0); /* the latter is how one that is forked begins */
+        go_on(pid, 0); /* the latter is the first stop of a forked process */
     } else {
         go_on(pid, signal);
     }
@@ -151,7 +151,7 @@ int main(int argc, char **argv)
             *one = (struct traced){ 0 };
         if (pid == program) {
             result = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-            break; /* the others go on without us */
+            break; /* the others continue without us */
         }
     }
     (void)dprintf(9, "%ld\n", target.n_calls);

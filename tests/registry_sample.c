@@ -1,6 +1,6 @@
 /*
- * registry_sample.c - an owner without a sandbox: claims, publishes, says so, and lives until
- * its standard input ends. What tests of the command line list.
+ * registry_sample.c - an owner without a sandbox: claims, publishes, reports that, and lives
+ * until its standard input ends. For tests of listing.
  *
  * usage: registry_sample ID NAME MAX_LIVING RECORD    NAME may be "", MAX_LIVING 0
  */

@@ -1,4 +1,4 @@
-/* kill_fixture.h - for tests: kill -9 at a chosen step of what a process does. */
+/* kill_fixture.h - for tests: kill -9 of a process at a chosen system call. */
 #pragma once
 #include "harness.h"
 #include <signal.h>
@@ -33,7 +33,7 @@ static inline bool kill_is_change(unsigned long long number)
     }
 }
 
-/* Every call at all. */
+/* Every call. */
 static inline bool kill_is_call(unsigned long long number)
 {
     (void)number;
@@ -41,8 +41,8 @@ static inline bool kill_is_call(unsigned long long number)
 }
 
 /*
- * Calls `work` in a process of its own and kills that before the nth call that counts. Programs
- * that it starts are not counted. False: it came to its end before; `work` must return 0 then.
+ * Calls `work` in a child process and kills it before the nth call that counts. Programs that
+ * it starts are not counted. False: it finished before; `work` must return 0 then.
  */
 static inline bool kill_before_the(bool (*counts)(unsigned long long number),
         int (*work)(void *context), void *context, int nth)

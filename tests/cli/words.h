@@ -5,7 +5,7 @@
 
 #define WORDS_MAX 64
 
-/* Words are split at spaces; that is all these tests need. They live until the next call. */
+/* Words are split at spaces. They are valid until the next call. */
 static inline int split_words(const char *line, char *words[static WORDS_MAX])
 {
     static char copy[512];

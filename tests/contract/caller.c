@@ -1,4 +1,4 @@
-/* caller.c - being a library: the caller is not disturbed, and its end is the end. */
+/* caller.c - a library: it does not disturb its caller, and ends with it. */
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/packet.h"
@@ -44,7 +44,7 @@ CONTRACT(the_callers_own_children_and_signals_are_left_alone)
     CHECK_EQ(sigaction(SIGCHLD, &action, NULL), 0);
     AUTO(sandbox_free) struct sandbox *box = make_sandbox();
     AUTO(outcome_finish) struct outcome got = run_shell(box, "exit 0");
-    CHECK_EQ(waitpid(-1, NULL, WNOHANG), -1); /* no child that a caller could see */
+    CHECK_EQ(waitpid(-1, NULL, WNOHANG), -1); /* no child that is visible to the caller */
     CHECK_EQ(errno, ECHILD);
     CHECK_EQ(sandbox_stop(box, NULL, &err), 0);
     CHECK_EQ(child_signals, 0);
@@ -67,15 +67,14 @@ CONTRACT(a_sandbox_outlives_the_thread_that_made_it)
     CHECK_STR(got.out.data, "alive\n");
 }
 
-/* The caller, in a process of its own: starts something lasting, shows its output, is killed.
- */
+/* The caller, in a child process: starts something lasting, shows its output, is killed. */
 _Noreturn static void be_killed(int sock)
 {
     struct sandbox *box = make_sandbox();
     const char *line = "(setsid sleep 1000 &); echo ready; sleep 1000";
     struct process process = start_shell(box, line);
 
-    if (fork() == 0) { /* somebody who inherits everything must not keep the sandbox alive */
+    if (fork() == 0) { /* a process that inherits everything must not keep the sandbox alive */
         (void)alarm(30);
         for (;;)
             (void)pause();
@@ -100,10 +99,10 @@ CONTRACT(everything_ends_when_the_caller_is_killed)
     read_until(out, &text, "ready");
     CHECK_EQ(kill(pid, SIGKILL), 0);
     CHECK_EQ(waitpid(pid, NULL, 0), pid);
-    read_to_end(out, &text); /* the last process that held it is gone */
+    read_to_end(out, &text); /* the last process that held it has exited */
     fd_close(out);
 
-    /* Files go last, and nobody is left to tell when. */
+    /* Files are removed last, and no event tells when. */
     const uint64_t deadline = clock_ns() + UINT64_C(10) * 1000000000;
     struct stat st;
     do {

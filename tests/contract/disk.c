@@ -1,6 +1,6 @@
 /*
- * disk.c - private places that outlive a sandbox, and roots that can be written to. A root may
- * have been filled by somebody who means us ill.
+ * disk.c - private directories that outlive a sandbox, and writable roots. A root may have
+ * hostile content.
  */
 #include "base/fd.h"
 #include "base/tree.h"
@@ -66,7 +66,7 @@ static bool holds(const char *dir, const char *name, const char *text)
     return fd_read_file(AT_FDCWD, path, got, sizeof(got)) >= 0 && strcmp(got, text) == 0;
 }
 
-/* A directory to write to, and `n` layers below it. */
+/* A writable directory, and `n` layers below it. */
 static void disk_begin(struct disk *disk, size_t n)
 {
     (void)snprintf(disk->top, sizeof(disk->top), "%s/disk", getenv("TMPDIR"));
@@ -129,7 +129,7 @@ static struct sandbox *disk_box(struct disk *disk)
     return box;
 }
 
-/* The owner's word that all is well: see struct sandbox_overlay. */
+/* As the owner must after an orderly end: see struct sandbox_overlay. */
 static void disk_renew(const struct disk *disk)
 {
     AUTO(fd_close) int space = open(disk->space, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -143,7 +143,7 @@ static void stop(struct sandbox *box)
     CHECK_EQ(sandbox_stop(box, &(struct sandbox_usage){ 0 }, &err), 0);
 }
 
-/* The output of a shell line that says nothing on stderr. */
+/* The output of a shell line that prints nothing on stderr. */
 static void expect(struct sandbox *box, const char *line, const char *output)
 {
     AUTO(outcome_finish) struct outcome got = run_shell(box, line);
@@ -222,7 +222,7 @@ CONTRACT(a_mount_finds_its_place_on_disk)
     disk_end(&disk);
 }
 
-/* Of a program that could write to the layers, or of one that made them. */
+/* Created by a program that could write to the layers, or that made them. */
 CONTRACT(a_place_on_disk_that_is_a_link_is_refused)
 {
     struct disk disk;
@@ -241,7 +241,7 @@ CONTRACT(a_place_on_disk_that_is_a_link_is_refused)
         SKIP("%s", err.message);
     }
     CHECK(r < 0);
-    CHECK_EQ(rmdir(outside), 0); /* nothing was made in it */
+    CHECK_EQ(rmdir(outside), 0); /* nothing was created in it */
     disk_end(&disk);
 }
 
@@ -291,7 +291,7 @@ CONTRACT(a_root_on_disk_is_gone_on_with)
     disk_end(&disk);
 }
 
-/* What each root does where something must be mounted, and what becomes of it. */
+/* A hostile root with a link where something must be mounted, and the expected result. */
 static void try_hostile(const char *name, const char *link, bool is_refused)
 {
     struct disk disk;
@@ -337,7 +337,7 @@ CONTRACT(a_link_in_a_root_leads_nowhere_but_into_it)
     static const char *const places[] = { "tmp", "home", "workspace" };
 
     for (size_t i = 0; i < ARRAY_LEN(places); i++) {
-        try_hostile(places[i], NULL, true); /* there is no such thing in the root */
+        try_hostile(places[i], NULL, true); /* it does not exist in the root */
         try_hostile(places[i], "/var", true);
         try_hostile(places[i], places[i], true); /* itself */
     }
@@ -389,12 +389,12 @@ CONTRACT(one_root_is_enough)
     disk_end(&disk);
 }
 
-/* What a program sees of all its places, one line for each file. */
+/* What a program sees in all its private directories, one line for each file. */
 static void look(struct sandbox *box, struct buf *out)
 {
     AUTO(outcome_finish)
     struct outcome got = run_shell(box,
-            /* how large a directory is, is its file system's business */
+            /* the size of a directory depends on its file system */
             "cd / && find tmp home/agent workspace \\( -type d -printf '%p %y %m %T@\\n' \\) "
             "-o "
             "-printf '%p %y %m %s %l %T@\\n' | sort &&"
@@ -404,7 +404,7 @@ static void look(struct sandbox *box, struct buf *out)
     buf_add(out, got.out.data, got.out.len);
 }
 
-/* The stack as a `space`: `top` is written to. */
+/* The stack as a `space`: `top` is writable. */
 static void use_stack(
         struct disk *disk, const struct layer *stack, size_t n, const struct layer *top)
 {

@@ -1,4 +1,4 @@
-/* events.c - several programs in one sandbox, and the events that tell of their end. */
+/* events.c - several programs in one sandbox, and the events of their exit. */
 #include "base/fd.h"
 #include "harness.h"
 #include "place.h"
@@ -68,7 +68,7 @@ CONTRACT(the_event_descriptor_is_readable_exactly_when_an_event_is_there)
     CHECK_EQ(event.kind, EVENT_NONE);
 }
 
-/* An answer and an event may cross on the way: the event must not get lost from sight. */
+/* An answer and an event may cross: the event must not be lost. */
 CONTRACT(an_event_stays_visible_while_other_calls_are_made)
 {
     const char *const argv[] = { "cat", NULL };

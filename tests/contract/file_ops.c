@@ -1,4 +1,4 @@
-/* file_ops.c - what can be done to files of a sandbox from outside, one request at a time. */
+/* file_ops.c - operations on files of a sandbox from outside, one request at a time. */
 #include "base/clock.h"
 #include "base/fd.h"
 #include "harness.h"
@@ -70,7 +70,7 @@ CONTRACT(names_are_made_moved_and_removed_from_outside)
     CHECK_EQ(ask(box, FILE_REMOVE_DIR, "a/b", NULL), -ENOTEMPTY);
     CHECK_EQ(ask(box, FILE_REMOVE_DIR, "a/third", NULL), -ENOTDIR);
     CHECK_EQ(ask(box, FILE_REMOVE, "a/link/file", NULL), 0);
-    CHECK_EQ(ask(box, FILE_REMOVE, "a/link", NULL), 0); /* the link, not what it leads to */
+    CHECK_EQ(ask(box, FILE_REMOVE, "a/link", NULL), 0); /* the link, not its target */
     CHECK_EQ(ask(box, FILE_REMOVE_DIR, "a/b", NULL), 0);
     check_shell(box, "ls a", "third\n");
     CHECK(ask(box, FILE_REMOVE_DIR, "/", NULL) < 0);
@@ -120,7 +120,7 @@ CONTRACT(what_a_file_is_comes_back_as_the_program_sees_it)
     CHECK(S_ISLNK(answer.stat.mode));
     CHECK_EQ(ask(box, FILE_STAT, "lost", NULL), -ENOENT);
     CHECK_EQ(ask_flags(box, FILE_STAT, -1, "lost", FILE_NO_FOLLOW), 0);
-    CHECK_EQ(ask(box, FILE_STAT, "fifo", NULL), 0); /* it is looked at, not opened */
+    CHECK_EQ(ask(box, FILE_STAT, "fifo", NULL), 0); /* stat does not open it */
     CHECK(S_ISFIFO(answer.stat.mode));
     CHECK_EQ(ask(box, FILE_STAT, "file/below", NULL), -ENOTDIR);
 
@@ -180,7 +180,8 @@ CONTRACT(requests_that_make_no_sense_are_refused)
     CHECK_EQ(sandbox_file(box, &request, &answer, &err), -EINVAL); /* no descriptor */
     AUTO(fd_close) int other = open("/dev/null", O_RDONLY | O_CLOEXEC);
     request.watch = other;
-    CHECK_EQ(sandbox_file(box, &request, &answer, &err), -EINVAL); /* not of that kind */
+    CHECK_EQ(sandbox_file(box, &request, &answer, &err),
+            -EINVAL); /* not an inotify descriptor */
 }
 
 CONTRACT(names_in_messages_do_not_speak_to_a_terminal)
@@ -192,8 +193,10 @@ CONTRACT(names_in_messages_do_not_speak_to_a_terminal)
     CHECK(!strchr(err.message, '\033'));
 }
 
-/* Every way to name something through a link that the kernel makes up: cases like
- * /proc/self/root are as good as the descriptor of a stranger. */
+/*
+ * Every way to use a magic link: /proc/self/root and the like are as powerful as a foreign
+ * descriptor.
+ */
 CONTRACT(magic_links_are_refused_by_every_operation)
 {
     AUTO(sandbox_free) struct sandbox *box = make_sandbox();
@@ -271,7 +274,7 @@ CONTRACT(paths_below_a_directory_that_was_opened_follow_no_link)
     request.other = "moved";
     CHECK_EQ(sandbox_file(box, &request, &answer, &err), 0);
 
-    /* The directory is that one, wherever it is called what now. */
+    /* The descriptor is the same directory, whatever its name is now. */
     check_shell(box, "mv top gone; mkdir top", "");
     CHECK_EQ(ask_flags(box, FILE_STAT, top, "moved", 0), 0);
     check_shell(box, "cat gone/moved other/file", "in\nother\n");
@@ -302,7 +305,7 @@ CONTRACT(changes_inside_are_seen_through_a_watch)
     request.path = "link";
     request.flags = FILE_NO_FOLLOW;
     CHECK_EQ(sandbox_file(box, &request, &answer, &err), 0);
-    CHECK_EQ(answer.watch, 2); /* the link itself, which nobody changes */
+    CHECK_EQ(answer.watch, 2); /* the link itself, which does not change */
     request.path = "none";
     CHECK_EQ(sandbox_file(box, &request, &answer, &err), -ENOENT);
     request.path = "/proc/self/root/tmp";
@@ -346,19 +349,20 @@ CONTRACT(files_are_reached_as_the_user_that_was_asked_for_or_not_at_all)
         request.path = "own/theirs";
         CHECK_EQ(sandbox_file(box, &request, &answer, &err), -EACCES);
         request.path = "shared/nobodys";
-        request.uid = 1000000; /* beyond what a sandbox has */
+        request.uid = 1000000; /* beyond the ids of a sandbox */
         CHECK_EQ(sandbox_file(box, &request, &answer, &err), -EPERM);
         CHECK_EQ(ask(box, FILE_STAT, "shared/nobodys", NULL), -ENOENT);
     } else {
         CHECK_EQ(r, -EPERM);
     }
-    check_shell(box, "mkdir shared/again && echo fine", "fine\n"); /* and we are back */
+    check_shell(box, "mkdir shared/again && echo fine",
+            "fine\n"); /* and our own ids are in force again */
     CHECK_EQ(ask(box, FILE_MAKE_DIR, "own/again", NULL), 0);
 }
 
 /*
- * A program that swaps a directory for a link as fast as it can, while every operation goes
- * through it. The link leads to a file of the host; the same path inside holds another one.
+ * A program swaps a directory for a link as fast as it can, while every operation uses it. The
+ * link leads to a file of the host; the same path inside has another one.
  */
 CONTRACT(a_storm_of_swaps_never_leads_outside)
 {
@@ -397,5 +401,5 @@ CONTRACT(a_storm_of_swaps_never_leads_outside)
     CHECK_EQ(sandbox_stop(box, NULL, &err), 0);
     CHECK_EQ(stat(secret, &st), 0);
     CHECK_EQ(st.st_nlink, 2);
-    CHECK_EQ(rmdir(secret), 0); /* nothing was ever made in it */
+    CHECK_EQ(rmdir(secret), 0); /* nothing was ever created in it */
 }

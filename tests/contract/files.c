@@ -35,8 +35,10 @@ CONTRACT(a_file_that_is_opened_from_outside_is_the_programs_file)
     CHECK_EQ(sandbox_open_file(box, "made", O_RDONLY | O_PATH, 0, &err), -EINVAL);
 }
 
-/* Whoever hands something over, and wants to hear of it, keeps a descriptor: no path is used
- * again, and what the program wrote is there when the sandbox is not. */
+/*
+ * A caller that passes a file and reads it later keeps a descriptor: the path is not used
+ * again, and what the program wrote outlives the sandbox.
+ */
 CONTRACT(a_file_in_the_home_can_be_handed_over_and_read_after_the_end)
 {
     AUTO(sandbox_free) struct sandbox *box = make_sandbox();
@@ -65,7 +67,7 @@ CONTRACT(a_file_in_the_home_can_be_handed_over_and_read_after_the_end)
     CHECK_STR(text, "answer\n");
 }
 
-/* A file of the host that no path of a sandbox may lead to. */
+/* A file of the host that no path of a sandbox may reach. */
 static void make_secret(char path[static 256])
 {
     (void)snprintf(path, 256, "%s/secret-XXXXXX", getenv("TMPDIR"));

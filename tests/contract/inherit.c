@@ -1,4 +1,4 @@
-/* inherit.c - what a program must not get from its caller. */
+/* inherit.c - what a program must not inherit from its caller. */
 #include "harness.h"
 #include "place.h"
 #include <fcntl.h>
@@ -13,7 +13,7 @@ CONTRACT(no_descriptor_of_the_caller_is_passed_on)
 
     CHECK_EQ(leak, 57);
     CHECK_EQ(fcntl(leak, F_GETFD), 0);
-    /* A shell may keep its own descriptor 10 for a script; here it has none. */
+    /* A shell may keep its own descriptor 10 for a script; there is none here. */
     CHECK_STR(got.out.data, "0\n1\n2\n");
 }
 

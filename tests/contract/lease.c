@@ -1,8 +1,8 @@
 /*
  * lease.c - a sandbox that ends by itself.
  *
- * Nothing here measures time: a lease that lies in the past ends at once, one that lies an hour
- * ahead does not end while a test runs, and what happens in between is waited for.
+ * Nothing here measures time: a lease in the past ends at once, one an hour ahead does not
+ * expire during a test, and everything in between is waited for.
  */
 #include "base/fd.h"
 #include "harness.h"
@@ -23,7 +23,7 @@ static uint64_t boottime(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* False: the subject refuses leases, in the words in which it refuses anything. */
+/* False: the subject refuses leases, with the usual message. */
 static bool set_lease(struct sandbox *box, uint64_t end_ns, uint64_t idle_ms)
 {
     int r = sandbox_set_lease(box, end_ns, idle_ms, &err);
@@ -42,7 +42,7 @@ static struct process start_sleep(struct sandbox *box)
     return start_shell(box, "(trap '' TERM; setsid sleep 1000) & echo ready; exec sleep 1000");
 }
 
-/* Every process is gone by the time it is said, and it is said again when asked again. */
+/* When it is reported every process has exited, and the report can be read again. */
 static void check_gone(struct sandbox *box, enum gone_why why)
 {
     struct sandbox_event event = await_event(box);
@@ -95,7 +95,7 @@ CONTRACT(a_renewed_lease_counts_and_none_is_none)
     AUTO(outcome_finish) struct outcome second = run_shell(box, "echo lives");
     CHECK_STR(second.out.data, "lives\n");
     CHECK(set_lease(box, boottime() + 2 * HOUR_NS, 0));
-    CHECK(set_lease(box, boottime() + 10000000, 0)); /* earlier than the timer is set for */
+    CHECK(set_lease(box, boottime() + 10000000, 0)); /* earlier than the timer is armed for */
     check_gone(box, GONE_LEASE);
 }
 
@@ -107,7 +107,7 @@ CONTRACT(an_idle_sandbox_ends)
         check_gone(box, GONE_IDLE);
 }
 
-/* What the program left behind does not count: only what was started from here does. */
+/* Processes that the program left do not count: only those that were started from here. */
 CONTRACT(a_sandbox_is_not_idle_while_a_started_program_runs_but_is_when_it_has_ended)
 {
     const char *const argv[] = { "sh", "-c",
@@ -123,7 +123,7 @@ CONTRACT(a_sandbox_is_not_idle_while_a_started_program_runs_but_is_when_it_has_e
         process_close(process);
         return;
     }
-    read_until(process.stdout_fd, &out, "done"); /* it has outlived the idle time by far */
+    read_until(process.stdout_fd, &out, "done"); /* it has run much longer than the idle time */
     fd_close(fd_steal(&process.stdin_fd));
     AUTO(outcome_finish) struct outcome got = finish(box, &process);
     CHECK(WIFEXITED(got.status));
@@ -154,7 +154,7 @@ CONTRACT(times_out_of_range_are_refused)
     CHECK_EQ(sandbox_set_lease(box, 0, UINT64_MAX, &err), r);
 }
 
-/* Reports that nobody takes must not keep it alive, nor make it spin: its programs are gone. */
+/* Unread reports must neither keep it alive nor make it spin: its programs have exited. */
 CONTRACT(a_lease_ends_programs_though_nobody_reads_events)
 {
     const char *const argv[] = { "true", NULL };

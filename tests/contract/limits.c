@@ -1,4 +1,4 @@
-/* limits.c - limits are held or refused. */
+/* limits.c - limits are enforced or refused. */
 #include "harness.h"
 #include "place.h"
 #include <errno.h>
@@ -93,7 +93,9 @@ CONTRACT(the_files_limit_holds)
     CHECK_STR(got.out.data, "200\nfixed\n");
 }
 
-/* Held for the whole or for each process: a single one that takes too much is stopped by both.
+/*
+ * Enforced for the whole or for each process: a single one that takes too much is stopped by
+ * both.
  */
 CONTRACT(the_memory_limit_stops_a_single_program)
 {

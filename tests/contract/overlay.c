@@ -1,4 +1,4 @@
-/* overlay.c - copy-on-write trees: what a program changes is in the upper directory alone. */
+/* overlay.c - copy-on-write trees: only the upper directory has a program's changes. */
 #include "base/fd.h"
 #include "base/tree.h"
 #include "harness.h"
@@ -121,7 +121,7 @@ CONTRACT(what_a_program_changes_is_in_the_upper_directory_alone)
     (void)snprintf(path, sizeof(path), "%s/upper/gone", layers.space);
     CHECK_EQ(lstat(path, &st), 0);
     CHECK(S_ISCHR(st.st_mode) && st.st_rdev == 0);
-    CHECK_EQ(st.st_uid, geteuid()); /* on the disk everything belongs to who called */
+    CHECK_EQ(st.st_uid, geteuid()); /* on disk everything belongs to the caller */
     (void)snprintf(path, sizeof(path), "%s/upper/d/link", layers.space);
     CHECK_EQ(lstat(path, &st), 0);
     CHECK_EQ(st.st_uid, geteuid());
@@ -139,7 +139,7 @@ CONTRACT(the_next_sandbox_goes_on_in_the_same_upper_directory)
     struct outcome made = run_shell(first, "echo -n one >made; rm kept");
     sandbox_free(first);
     AUTO(fd_close) int space = open(layers.space, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    CHECK_EQ(tree_remove(space, "work", &err), 0); /* the owner's word that all is well */
+    CHECK_EQ(tree_remove(space, "work", &err), 0); /* as the owner must after an orderly end */
     CHECK_EQ(mkdirat(space, "work", 0755), 0);
     AUTO(sandbox_free) struct sandbox *box = NULL;
     spec.mounts = &layers.mount;

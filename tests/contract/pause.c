@@ -1,4 +1,4 @@
-/* pause.c - a sandbox that stands still, and what must work meanwhile. */
+/* pause.c - a paused sandbox, and what must work meanwhile. */
 #include "base/clock.h"
 #include "base/fd.h"
 #include "harness.h"
@@ -16,7 +16,7 @@
 #define MANY 256
 #define PATIENCE_NS (UINT64_C(20) * 1000000000)
 
-/* False: the subject refuses, in the words in which it refuses anything. */
+/* False: the subject refuses, with the usual message. */
 static bool pause_box(struct sandbox *box)
 {
     int r = sandbox_pause(box, &err);
@@ -33,7 +33,7 @@ static bool pause_box(struct sandbox *box)
     return true;
 }
 
-/* Processor time of everything in it, and how many there are. */
+/* CPU time of all processes, and their number. */
 static uint64_t measure(struct sandbox *box, int *n)
 {
     static struct sandbox_process all[MANY];
@@ -47,7 +47,7 @@ static uint64_t measure(struct sandbox *box, int *n)
     return sum;
 }
 
-/* Whoever runs uses time while we do; there are more of them than there are processors. */
+/* A running process uses CPU time while we do; there are more of them than processors. */
 static void check_still(struct sandbox *box)
 {
     int n_before;
@@ -94,7 +94,7 @@ CONTRACT(a_paused_sandbox_stands_still_and_goes_on)
     check_still(box);
     CHECK_EQ(try_start(box, argv, NULL), -EAGAIN);
     CHECK(strstr(err.message, "paused"));
-    CHECK_EQ(sandbox_pause(box, &err), 0); /* it is */
+    CHECK_EQ(sandbox_pause(box, &err), 0); /* already paused */
     check_still(box);
     CHECK_EQ(sandbox_resume(box, &err), 0);
     CHECK(!box->paused_by);
@@ -121,7 +121,10 @@ CONTRACT(an_empty_sandbox_can_be_paused_and_files_be_opened_meanwhile)
     CHECK_STR(second.out.data, "text\n");
 }
 
-/* Each link of a chain forks the next and ends: whoever is caught must not have a successor. */
+/*
+ * Each process of a chain forks the next and exits: one that is stopped must not have a
+ * successor.
+ */
 CONTRACT(what_keeps_forking_is_caught)
 {
     AUTO(sandbox_free) struct sandbox *box = make_sandbox();
@@ -165,7 +168,7 @@ CONTRACT(a_signal_to_a_paused_program_arrives_when_it_goes_on)
     CHECK_EQ(WEXITSTATUS(got.status), 5);
 }
 
-/* Directories of the groups that a process is in, as far as they are a sandbox's own. */
+/* Directories of the cgroups of a process, as far as they belong to the sandbox. */
 struct groups {
     char path[16][256];
     size_t n;
@@ -195,7 +198,7 @@ static void find_groups(pid_t pid, struct groups *groups)
         add_group(groups, names + 1, group);
         char *below = strchr(strstr(group, "/carrel/") + strlen("/carrel/"), '/');
         if (!below)
-            continue; /* else the one above it is the sandbox's, too */
+            continue; /* else its parent belongs to the sandbox, too */
         *below = '\0';
         add_group(groups, names + 1, group);
     }
@@ -228,7 +231,7 @@ CONTRACT(a_paused_sandbox_can_be_stopped_and_leaves_no_group)
     CHECK_EQ(sandbox_stop(box, NULL, &err), 0);
     CHECK(!box->paused_by);
     CHECK_EQ(count_left(&groups), 0);
-    read_to_end(process.stdout_fd, &out); /* nobody holds the other side */
+    read_to_end(process.stdout_fd, &out); /* no process holds the other end */
 }
 
 CONTRACT(a_paused_sandbox_that_is_only_freed_leaves_nothing_either)
@@ -259,7 +262,7 @@ CONTRACT(a_lease_runs_out_while_paused)
     CHECK_EQ(sandbox_stop(box, NULL, &err), 0);
 }
 
-/* In a child: paused for good, or again and again; then the child is killed. */
+/* In a child: paused permanently, or repeatedly; then the child is killed. */
 static void own_and_pause(int told, bool is_restless)
 {
     struct sandbox *box = make_sandbox();
@@ -280,7 +283,7 @@ static void own_and_pause(int told, bool is_restless)
         (void)poll(NULL, 0, -1);
 }
 
-/* Nothing waits for a process that is not ours but this. */
+/* There is no other way to wait for a process that is not our child. */
 static void await_gone(const pid_t *pids, int n)
 {
     const uint64_t deadline = clock_ns() + PATIENCE_NS;
@@ -318,12 +321,12 @@ static void kill_owner(bool is_restless, int wait_ms)
                 (ssize_t)((size_t)n * sizeof(*pids)));
     for (int i = 0; i < n && i < 1; i++)
         find_groups(pids[i], &groups);
-    (void)poll(NULL, 0, wait_ms); /* no event to wait for: any moment will do */
+    (void)poll(NULL, 0, wait_ms); /* no event to wait for: any moment is fine */
     CHECK_EQ(kill(child, SIGKILL), 0);
     CHECK_EQ(waitpid(child, NULL, 0), child);
     fd_close(told[0]);
     await_gone(pids, n);
-    /* Until the last of it has ended it is not stale; whoever sweeps then finds it. */
+    /* It is not stale before its last process has exited; then a sweep finds it. */
     const uint64_t deadline = clock_ns() + PATIENCE_NS;
     while (count_left(&groups) > 0) {
         CHECK(runtime_sweep(subject, &err) >= 0);
@@ -334,7 +337,7 @@ static void kill_owner(bool is_restless, int wait_ms)
 CONTRACT(nothing_is_left_of_a_paused_sandbox_whose_owner_is_killed)
 {
     if (runtime_isolation(subject) == ISOLATION_NONE)
-        return; /* it cannot be paused, as tested above; what is left of it process_test says */
+        return; /* it cannot be paused, as tested above; process_test covers the rest */
     kill_owner(false, 0);
 }
 

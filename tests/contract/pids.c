@@ -1,4 +1,4 @@
-/* pids.c - the processes of a sandbox, as the host numbers them. */
+/* pids.c - the processes of a sandbox, by their pids on the host. */
 #include "base/fd.h"
 #include "harness.h"
 #include "place.h"
@@ -26,7 +26,7 @@ static int count(struct sandbox *box, const char *name)
         CHECK(pids[i] > 1 && pids[i] != getpid());
         (void)snprintf(path, sizeof(path), "/proc/%d/comm", (int)pids[i]);
         if (fd_read_file(AT_FDCWD, path, comm, sizeof(comm)) <= 0)
-            continue; /* it has just ended */
+            continue; /* it has just exited */
         comm[strcspn(comm, "\n")] = '\0';
         CHECK(strncmp(comm, "carrel", 6) != 0 && strcmp(comm, "contract_suite") != 0);
         found += strcmp(comm, name) == 0;
@@ -38,8 +38,7 @@ CONTRACT(processes_are_listed_wherever_they_went)
 {
     AUTO(sandbox_free) struct sandbox *box = make_sandbox();
     AUTO(buf_finish) struct buf out = BUF_INIT(4096);
-    /* A child, one that lost its parent, one in a session of its own; each says that it is up.
-     */
+    /* A child, an orphan, and one in its own session; each reports that it runs. */
     const char *const argv[] = { "sh", "-c",
         "exec 3<&0; (echo up; read line <&3) & sh -c '(echo up; read line <&3) & :';"
         "setsid sh -c 'echo up; read line <&3' & echo up; read line",

@@ -133,7 +133,7 @@ struct sandbox_event await_event(struct sandbox *box)
     return event;
 }
 
-/* One read; whether there may be more. The end of a terminal reads as EIO. */
+/* One read; returns whether there may be more. The end of a terminal reads as EIO. */
 static bool read_some(int fd, struct buf *buf)
 {
     char data[65536];
@@ -166,7 +166,7 @@ void read_until(int fd, struct buf *buf, const char *text)
     }
 }
 
-/* Both streams at once: a program may fill one while nobody reads the other. */
+/* Both streams at once: a program may fill one while only the other is read. */
 struct outcome finish(struct sandbox *box, struct process *process)
 {
     struct outcome outcome = { .out = BUF_INIT(64U << 20), .err = BUF_INIT(64U << 20) };
@@ -190,7 +190,7 @@ struct outcome finish(struct sandbox *box, struct process *process)
     outcome.status = event.wait_status;
     process_close(*process);
     *process = PROCESS_INIT;
-    buf_add(&outcome.out, "", 0); /* so that data is a string even if nothing came */
+    buf_add(&outcome.out, "", 0); /* so that data is a string even if nothing was read */
     buf_add(&outcome.err, "", 0);
     return outcome;
 }

@@ -1,9 +1,9 @@
 /*
- * place.h - a sandbox to try things in, and what came out of a program.
+ * place.h - a sandbox for tests, and the output of its programs.
  *
- * The files beside this one say what every runtime promises, and try it on each of them through
- * the port. What is not checked here is not the contract. A runtime may refuse what it cannot
- * do, with -ENOTSUP and its name; it may not do less under the same name.
+ * The files beside this one state what every runtime promises, and test it on each of them
+ * through the port. What is not checked here is not the contract. A runtime may refuse what it
+ * cannot do, with -ENOTSUP and its name; it may not do less under the same name.
  */
 #pragma once
 #include "base/buf.h"
@@ -11,8 +11,8 @@
 #include "runtime/runtime.h"
 
 /*
- * CONTRACT(sentence) is TEST(sentence), once for every runtime; `subject` names the one that is
- * being tried. This list is the only place here that knows which there are.
+ * CONTRACT(sentence) is TEST(sentence), once for every runtime; `subject` names the current
+ * one. Only this list names the runtimes.
  */
 #define FOR_EACH_RUNTIME(X, sentence)                                                          \
     X(local, sentence)                                                                         \
@@ -38,15 +38,16 @@
 
 extern struct carrel_error err; /* every call's last argument */
 extern struct runtime *subject;
-extern const char *const plain_env[]; /* a PATH and nothing else */
+extern const char *const plain_env[]; /* only a PATH */
 
-/* Gives the test a temporary directory of its own, as TMPDIR. Skips where the runtime is not.
+/*
+ * Gives the test a temporary directory of its own, as TMPDIR. Skips if the runtime is missing.
  */
 void place_begin(const char *runtime);
 /* Checks that the runtime left nothing in it. */
 void place_end(void);
 
-/* Limits that any machine can stand, none of them demanded. */
+/* Limits that any machine can satisfy, none of them demanded. */
 struct sandbox_spec plain_spec(void);
 struct sandbox *make_sandbox(void);
 int create(const struct sandbox_spec *spec, struct sandbox **out);

@@ -1,4 +1,4 @@
-/* ps.c - what is known of each process in a sandbox. */
+/* ps.c - the details of each process in a sandbox. */
 #include "base/fd.h"
 #include "harness.h"
 #include "place.h"
@@ -20,7 +20,7 @@ static int list(struct sandbox *box)
     return n;
 }
 
-/* The one with this number inside, which must be there. */
+/* The process with this pid inside, which must exist. */
 static const struct sandbox_process *find(int n, long pid)
 {
     for (int i = 0; i < n; i++)
@@ -77,7 +77,7 @@ CONTRACT(ids_belong_to_those_that_were_started_and_go_with_them)
     spec.has_stdin = true;
     struct process first = start(box, &spec);
     AUTO(process_close) struct process second = start(box, &spec);
-    /* An orphan has the same parent, and is none of them. */
+    /* An orphan has the same parent, and is not one of them. */
     AUTO(outcome_finish)
     struct outcome orphan = run_shell(box, "(setsid sleep 1000 >/dev/null 2>&1 &)");
     read_until(first.stdout_fd, &out, "ready");
@@ -101,7 +101,7 @@ CONTRACT(ids_belong_to_those_that_were_started_and_go_with_them)
     CHECK_EQ(sandbox_ps(box, all, MANY, &err), -ESHUTDOWN);
 }
 
-/* A name may hold what the files of /proc are made of. */
+/* A name may contain the syntax of /proc's files. */
 CONTRACT(a_program_cannot_lie_about_more_than_its_name)
 {
     const char *const argv[] = { "sh", "-c",

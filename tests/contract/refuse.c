@@ -1,4 +1,4 @@
-/* refuse.c - what a runtime cannot do, it refuses. */
+/* refuse.c - a runtime refuses what it cannot do. */
 #include "base/fd.h"
 #include "harness.h"
 #include "place.h"
@@ -56,7 +56,7 @@ CONTRACT(a_protection_that_is_missing_is_a_refusal_that_leaves_nothing)
     struct sandbox *box = NULL;
     const int before = count_descriptors();
 
-    spec.require = UINT64_C(1) << 63; /* nobody has this one */
+    spec.require = UINT64_C(1) << 63; /* no runtime has this one */
     CHECK_EQ(create(&spec, &box), -ENOTSUP);
     CHECK(!box);
     CHECK(strstr(err.message, runtime_name(subject)));

@@ -1,4 +1,4 @@
-/* start.c - starting programs: streams, arguments, directories, and what does not start. */
+/* start.c - starting programs: streams, arguments, directories, and failures. */
 #include "base/fd.h"
 #include "harness.h"
 #include "place.h"
@@ -168,7 +168,7 @@ CONTRACT(a_working_directory_that_is_none_is_told_apart)
     AUTO(outcome_finish) struct outcome shut = run_shell(box, "mkdir shut && chmod 0 shut");
     char path[4200];
     (void)snprintf(path, sizeof(path), "%s/shut", box->workspace);
-    int r = try_start(box, argv, path); /* some users may enter it all the same */
+    int r = try_start(box, argv, path); /* some users may enter it anyway */
     CHECK(r == 0 || r == -ENOTDIR);
 }
 
@@ -188,7 +188,7 @@ CONTRACT(a_program_that_is_not_there_is_told_apart)
     CHECK_EQ(try_start(box, empty, NULL), -ENOENT);
     CHECK_EQ(try_start(box, none, NULL), -EINVAL);
 
-    CHECK(!is_readable(box->event_fd)); /* what did not start does not end */
+    CHECK(!is_readable(box->event_fd)); /* a failed start has no exit event */
     AUTO(outcome_finish) struct outcome after = run_shell(box, "echo fine");
     CHECK_STR(after.out.data, "fine\n");
 }

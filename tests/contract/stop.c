@@ -1,4 +1,4 @@
-/* stop.c - signals, the end of a sandbox, and the figures it leaves. */
+/* stop.c - signals, the end of a sandbox, and its final usage. */
 #include "base/clock.h"
 #include "harness.h"
 #include "place.h"
@@ -17,13 +17,13 @@ CONTRACT(a_signal_reaches_the_program_and_its_group)
 
     read_until(process.stdout_fd, &ready, "ready");
     CHECK_EQ(sandbox_signal(box, process.id, SIGTERM, &err), 0);
-    /* The end of the stream means that the sleeping child is gone too: it held it open. */
+    /* The end of the stream means that the sleeping child has exited too: it held it open. */
     AUTO(outcome_finish) struct outcome got = finish(box, &process);
     CHECK(WIFSIGNALED(got.status));
     CHECK_EQ(WTERMSIG(got.status), SIGTERM);
 }
 
-/* The leader dies of the first signal; the others of its group do not hear that. */
+/* The leader dies of the first signal; the others of its group ignore it. */
 CONTRACT(what_is_left_of_a_group_is_killed_after_its_grace)
 {
     AUTO(sandbox_free) struct sandbox *box = make_sandbox();
@@ -78,7 +78,7 @@ CONTRACT(a_signal_to_a_program_that_has_ended_is_no_error)
     CHECK_STR(after.out.data, "fine\n");
 }
 
-/* Own sessions, lost parents, ignored signals, the pipes held open: nothing of it may help. */
+/* Own sessions, lost parents, ignored signals, open pipes: none of them may help. */
 CONTRACT(stop_ends_what_has_detached_itself)
 {
     AUTO(sandbox_free) struct sandbox *box = make_sandbox();
@@ -100,14 +100,14 @@ CONTRACT(stop_ends_what_has_detached_itself)
     const uint64_t before = clock_ns();
     CHECK_EQ(sandbox_stop(box, &usage, &err), 0);
     CHECK(clock_ns() - before < UINT64_C(5) * 1000000000);
-    CHECK(is_readable(process.stdout_fd)); /* its end, now: every holder is gone */
+    CHECK(is_readable(process.stdout_fd)); /* its end: every holder has exited */
     read_to_end(process.stdout_fd, &out);
     read_to_end(process.stderr_fd, &out);
 }
 
 /*
- * A chain whose every link forks the next and ends, each in a session of its own. It is long,
- * not endless: a runtime that fails here must not take the machine with it.
+ * Each process of a chain forks the next and exits, in a session of its own. The chain is long
+ * but finite: a runtime that fails here must not break the machine.
  */
 CONTRACT(stop_ends_what_keeps_forking_and_ending)
 {
@@ -153,7 +153,7 @@ CONTRACT(after_the_end_nothing_runs_or_starts_and_stop_waits_for_the_rest)
     read_until(process.stdout_fd, &out, "last");
     CHECK_EQ(sandbox_end(box, &usage, &err), 0);
     CHECK(usage.cpu_ms != USAGE_UNKNOWN);
-    CHECK(is_readable(process.stdout_fd)); /* its end: every holder is gone */
+    CHECK(is_readable(process.stdout_fd)); /* its end: every holder has exited */
     read_to_end(process.stdout_fd, &out);
     CHECK_EQ(try_start(box, argv, NULL), -ESHUTDOWN);
     CHECK_EQ(sandbox_signal(box, process.id, SIGTERM, &err), -ESHUTDOWN);
@@ -164,7 +164,7 @@ CONTRACT(after_the_end_nothing_runs_or_starts_and_stop_waits_for_the_rest)
     CHECK_EQ(usage.cpu_ms, USAGE_UNKNOWN);
 }
 
-/* It may end in the very moment in which the caller loses patience. */
+/* It may exit in the moment in which the caller stops it. */
 CONTRACT(the_figures_of_a_sandbox_that_has_just_ended_by_itself_are_known)
 {
     const char *const argv[] = { "sh", "-c",
@@ -231,7 +231,7 @@ CONTRACT(the_figures_of_a_busy_program_are_plausible)
     CHECK(!usage.is_disk_full);
 }
 
-/* A runtime may begin as a copy of its caller, however large that is. */
+/* A runtime may start as a copy of its caller, however large that is. */
 CONTRACT(the_memory_of_the_caller_is_not_the_programs)
 {
     const size_t size = 100U << 20;

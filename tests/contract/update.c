@@ -1,4 +1,4 @@
-/* update.c - limits of a sandbox that lives. */
+/* update.c - changing the limits of a living sandbox. */
 #include "harness.h"
 #include "place.h"
 #include <errno.h>
@@ -14,8 +14,7 @@ static int update(struct sandbox *box, enum limit limit, uint64_t value)
     return sandbox_update(box, &limits, LIMIT_BIT(limit), &err);
 }
 
-/* Where a cgroup does not hold the limit, changing it is refused, and says whose fault it is.
- */
+/* If a cgroup does not enforce the limit, a change is refused with the reason. */
 static bool can_update(struct sandbox *box, enum limit limit, uint64_t value)
 {
     int r = update(box, limit, value);
@@ -29,7 +28,7 @@ static bool can_update(struct sandbox *box, enum limit limit, uint64_t value)
     return false;
 }
 
-/* Takes so many megabytes in one program, if it is let. */
+/* Takes so many megabytes in one program, if it can. */
 static int take(struct sandbox *box, unsigned megabytes)
 {
     char line[128];
@@ -63,7 +62,7 @@ CONTRACT(memory_that_is_in_use_is_not_taken_away)
     struct sandbox_limits limits = {
         .value = { [LIMIT_MEMORY] = 16U << 20, [LIMIT_PIDS] = 3, [LIMIT_CPU] = 100 },
     };
-    /* It has read everything before it writes, and cannot write before somebody reads. */
+    /* It has read everything before it writes, and cannot write before we read. */
     const char *const argv[] = { "dd", "if=/dev/zero", "bs=41943040", "count=1", NULL };
     const struct process_spec spec = plain_process(argv);
 
@@ -78,7 +77,7 @@ CONTRACT(memory_that_is_in_use_is_not_taken_away)
             -EBUSY);
     CHECK(strstr(err.message, "in use"));
     AUTO(outcome_finish) struct outcome many = run_shell(box, six_processes);
-    CHECK_EQ(many.status, 0); /* none of it is in force, and nobody was killed */
+    CHECK_EQ(many.status, 0); /* none of it is in force, and no process was killed */
     AUTO(outcome_finish) struct outcome got = finish(box, &process);
     CHECK_EQ(got.status, 0);
     CHECK_EQ(got.out.len, 41943040);
@@ -88,7 +87,7 @@ CONTRACT(what_fails_halfway_is_undone)
 {
     AUTO(sandbox_free) struct sandbox *box = make_sandbox();
     struct sandbox_limits limits = {
-        /* The last cannot be: the kernel gives no less than a hundredth of a processor. */
+        /* The last is impossible: the kernel's minimum is a hundredth of a processor. */
         .value = { [LIMIT_MEMORY] = 32U << 20, [LIMIT_PIDS] = 3, [LIMIT_CPU] = 1 },
     };
 

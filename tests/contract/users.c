@@ -1,4 +1,4 @@
-/* users.c - a program under another id than the sandbox's ordinary one. */
+/* users.c - programs under other ids than the sandbox's ordinary one. */
 #include "base/fd.h"
 #include "harness.h"
 #include "place.h"
@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* The program's answer, or -errno of a start that was refused. */
+/* The program's answer, or -errno of a refused start. */
 static int ask_as(struct sandbox *box, uid_t uid, gid_t gid, const char *line, struct buf *out)
 {
     const char *const argv[] = { "sh", "-c", line, NULL };
@@ -27,7 +27,7 @@ static int ask_as(struct sandbox *box, uid_t uid, gid_t gid, const char *line, s
     return r;
 }
 
-/* Can the subject do it at all here? Where not, the refusal must say so by one of its codes. */
+/* Whether the subject can do it here. If not, the refusal must have one of its codes. */
 static bool has_users(struct sandbox *box, struct buf *out)
 {
     int r = ask_as(box, 4242, 4343, "true", out);
@@ -47,7 +47,7 @@ CONTRACT(a_program_runs_under_the_id_that_was_asked_for_or_is_refused)
 
     if (!has_users(box, &out)) {
         AUTO(outcome_finish) struct outcome still = run_shell(box, "echo works");
-        CHECK_STR(still.out.data, "works\n"); /* a refusal leaves the sandbox as it was */
+        CHECK_STR(still.out.data, "works\n"); /* a refusal does not change the sandbox */
         return;
     }
     CHECK_EQ(ask_as(box, 4242, 4343, "id -u; id -g; id -G", &out), 0);
@@ -90,7 +90,7 @@ CONTRACT(permissions_of_files_count_for_the_program_that_has_the_id)
     AUTO(outcome_finish)
     struct outcome theirs = run_shell(box, "stat -c %u:%g /tmp/mine; cat /tmp/mine");
     CHECK_STR(theirs.out.data, "4242:4343\n");
-    /* 0 of the sandbox is no more than any other: no capability comes with it. */
+    /* Uid 0 of the sandbox has no more rights than others: no capability comes with it. */
     CHECK(ask_as(box, 0, 0, "cat /tmp/ours", &out) != 0);
     CHECK(ask_as(box, 0, 0, "touch /etc/mine", &out) != 0);
     CHECK(ask_as(box, 0, 0, "touch /usr/mine", &out) != 0);
@@ -122,7 +122,7 @@ CONTRACT(a_sandbox_whose_user_is_0_can_start_others_too)
 
     spec.has_user = true;
     if (create(&spec, &box) < 0)
-        return; /* what the ordinary user's sandbox says to that is checked above */
+        return; /* the ordinary user's sandbox is checked above */
     if (!has_users(box, &out))
         return;
     CHECK_EQ(ask_as(box, 4242, 4343, "id -u; id -g", &out), 0);
@@ -147,10 +147,10 @@ CONTRACT(signals_and_the_end_reach_programs_of_other_users)
     CHECK_EQ(sandbox_signal(box, first.id, 15, &err), 0);
     CHECK_EQ(await_event(box).wait_status, 15);
     CHECK_EQ(sandbox_stop(box, NULL, &err), 0);
-    CHECK(is_readable(second.stdout_fd)); /* its end: nobody holds the other side */
+    CHECK(is_readable(second.stdout_fd)); /* its end: no process holds the other side */
 }
 
-/* The caller's files stay its programs' own, whoever else there is. */
+/* The caller's files belong to its programs, whatever other users there are. */
 CONTRACT(with_subordinate_ids_there_are_other_users_or_it_is_refused)
 {
     AUTO(sandbox_free) struct sandbox *box = NULL;

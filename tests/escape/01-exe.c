@@ -1,6 +1,6 @@
 /*
- * Writes to the program that runs us, through /proc/PID/exe: the file on the host, whatever
- * the mount namespace shows. Opening it is enough: once its process is gone the descriptor can
+ * Writes to the program that runs us, through /proc/PID/exe: the file on the host, whatever the
+ * mount namespace shows. Opening it is enough: once its process has exited the descriptor can
  * be reopened for writing, and the next start of the tool runs the attacker's code
  * (CVE-2019-5736).
  */
@@ -47,7 +47,7 @@ static void attack(char **args)
         failed("overwrite-exe", errno, by_proc);
     } else {
         int writable = reopen_for_writing(fd, pid);
-        /* Only busy: then the next moment decides, and it is the attacker's. */
+        /* Only busy: the attacker succeeds a moment later. */
         if (writable < 0 && errno == ETXTBSY)
             succeeded("overwrite-exe", "only ETXTBSY");
         else if (writable < 0)
@@ -55,7 +55,7 @@ static void attack(char **args)
         else
             attempt("overwrite-exe", write(writable, "evil", 4), by_proc);
     }
-    /* Our own file lies in a read-only mount; no process runs it under another name. */
+    /* Our own file is in a read-only mount; no process runs it under another name. */
     attempt("chmod-self", chmod("/proc/self/exe", 0755), by_proc);
 }
 

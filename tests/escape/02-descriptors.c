@@ -28,7 +28,7 @@ static const char *kind(mode_t mode)
     return "other";
 }
 
-/* Asked of every number, not of /proc: a list can be masked, a descriptor cannot. */
+/* Tries every number instead of /proc: a list can be masked, a descriptor cannot. */
 static void attack(char **args)
 {
     struct stat st;

@@ -37,7 +37,7 @@ static long attach(const void *arg)
     long r = ptrace(PTRACE_ATTACH, t->pid, NULL, NULL);
     if (r == 0)
         waitpid(t->pid, NULL, __WALL);
-    return r; /* our end detaches it again */
+    return r; /* our exit detaches it again */
 }
 
 static long copy(const struct target *t, bool is_write)
@@ -123,13 +123,13 @@ static void attack(char **args)
     struct target target = { (pid_t)number(args[0]), number(args[1]), (int)number(args[2]) };
 
     attack_one("", &target);
-    if (args[3]) /* bare: only the victim, the other processes are not ours to touch */
+    if (args[3]) /* bare: only the victim; we must not touch other processes */
         return;
     DIR *dir = opendir("/proc");
     for (struct dirent *e; dir && (e = readdir(dir));) {
         char label[32];
         target.pid = isdigit((unsigned char)e->d_name[0]) ? atoi(e->d_name) : 0;
-        target.address = (uintptr_t)secret; /* any mapped address will do */
+        target.address = (uintptr_t)secret; /* any mapped address */
         if (target.pid == 0 || target.pid == getpid())
             continue;
         snprintf(label, sizeof(label), "-pid%d", target.pid);

@@ -1,4 +1,4 @@
-/* Reads and writes what /proc and /sys say about, and do to, the whole machine. */
+/* Reads and writes what /proc and /sys reveal about, and do to, the whole machine. */
 #include "attack.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +31,7 @@ static void read_one(const char *what, const char *path)
     close(fd);
 }
 
-/* Only opened: nothing is written, but the permission to write is what the attack needs. */
+/* Only opened: nothing is written, but write access is what the attack needs. */
 static void open_for_writing(const char *what, const char *path)
 {
     int fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -43,7 +43,7 @@ static void open_for_writing(const char *what, const char *path)
         close(fd);
 }
 
-/* Addresses read as zero are a list of names, and no help. */
+/* A list of names whose addresses are all zero is no help. */
 static void kernel_addresses(void)
 {
     FILE *file = fopen("/proc/kallsyms", "re");
@@ -68,7 +68,7 @@ static void read_process(const char *what, const char *pid, const char *name)
     read_one(what, path);
 }
 
-/* attack [PID]: instead of 1, which bare is not ours to read. */
+/* attack [PID]: instead of 1, which we must not read outside of a sandbox. */
 static void attack(char **args)
 {
     const char *pid = args[0] ? args[0] : "1";

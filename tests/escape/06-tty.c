@@ -1,7 +1,7 @@
 /*
- * Types into the terminal of whoever started us: TIOCSTI puts characters into its input queue,
- * and the shell reads them once we are gone. The kernel looks at the low 32 bits of the command
- * only, so a filter that compares all 64 can be walked around (CVE-2019-10063).
+ * Types into the caller's terminal: TIOCSTI puts characters into its input queue, and the shell
+ * reads them after our exit. The kernel uses only the low 32 bits of the command, so a filter
+ * that compares all 64 can be bypassed (CVE-2019-10063).
  */
 #include "attack.h"
 #include <errno.h>
@@ -58,7 +58,7 @@ static void control(char **args)
     works("own-terminal", open("/dev/tty", O_RDWR | O_CLOEXEC) >= 0);
 }
 
-/* Everything that sits in the input queue of the terminal now. */
+/* The content of the terminal's input queue. */
 static size_t count_input(int slave)
 {
     struct termios raw;
@@ -87,7 +87,9 @@ static void become_foreground(int slave, char **args)
     cannot("%s: %s", args[0], strerror(errno));
 }
 
-/* On the host: runs a program on a fresh terminal, shows its output, then looks who typed. */
+/*
+ * On the host: runs a program on a new terminal, shows its output, then checks the input queue.
+ */
 static void host(char **args)
 {
     int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
@@ -107,7 +109,7 @@ static void host(char **args)
     int status = 0;
     bool is_over = false;
     struct pollfd readable = { .fd = master, .events = POLLIN };
-    /* One more look after the end: what was written last is still in the terminal. */
+    /* One more read after the exit: the last output is still in the terminal. */
     for (;;) {
         char bytes[4096];
         if (poll(&readable, 1, is_over ? 0 : 50) > 0) {

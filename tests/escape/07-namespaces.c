@@ -1,4 +1,7 @@
-/* Makes or enters namespaces: each new one brings capabilities, and kernel code, into reach. */
+/*
+ * Creates or enters namespaces: each new one gives capabilities, and access to more kernel
+ * code.
+ */
 #include "attack.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -59,7 +62,7 @@ static long call_clone3(const void *arg)
     return reap(syscall(SYS_clone3, &args, sizeof(args)));
 }
 
-/* The flag above the 32 bits that clone() looks at must not hide one of those below. */
+/* A flag above the 32 bits that clone() uses must not hide one below. */
 static long call_clone_high(const void *arg)
 {
     const struct ns *ns = arg;
@@ -117,7 +120,10 @@ static pid_t make_child(void)
     return pid;
 }
 
-/* attack [own-child]: bare, instead of init, whose namespaces are not ours to enter. */
+/*
+ * attack [own-child]: outside of a sandbox, instead of init, whose namespaces we must not
+ * enter.
+ */
 static void attack(char **args)
 {
     if (args[0] && strcmp(args[0], "own-child") == 0) {
@@ -131,7 +137,7 @@ static void attack(char **args)
             if (kinds[k].flag == CLONE_NEWTIME && is_plain_clone)
                 continue; /* there the bit belongs to the exit signal */
             snprintf(what, sizeof(what), "%s-%s", ways[w].name, kinds[k].name);
-            /* EINVAL, EUSERS: entering the user namespace that we are in already. */
+            /* EINVAL, EUSERS: entering our own user namespace. */
             attempt_in_child(what, ways[w].fn, &kinds[k], REASONS(EINVAL),
                     REASONS(EPERM, ENOSYS, EACCES, ENOENT));
         }

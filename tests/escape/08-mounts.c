@@ -1,4 +1,4 @@
-/* Changes the tree of mounts: lifts masks, makes read-only things writable, moves the root. */
+/* Changes the mount tree: removes masks, makes read-only mounts writable, moves the root. */
 #include "attack.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -48,7 +48,7 @@ static long make_shared(const void *arg)
     return mount(NULL, "/", NULL, MS_PRIVATE | MS_REC, NULL);
 }
 
-/* What lies on top of something below /proc is a mask. */
+/* A mount on something below /proc is a mask. */
 static long lift_mask(const void *arg)
 {
     char line[1024], target[512];
@@ -150,7 +150,7 @@ static void attack(char **args)
     if (!args[0] && mkdir(place, 0700) < 0)
         cannot("%s: %s", place, strerror(errno));
     for (size_t i = 0; i < ARRAY_LEN(tries); i++)
-        /* EINVAL, EBUSY, EBADF: allowed, only the arguments did not suit. */
+        /* EINVAL, EBUSY, EBADF: allowed, only the arguments were wrong. */
         attempt_in_child(
                 tries[i].what, tries[i].fn, NULL, REASONS(EINVAL, EBUSY, EBADF), BY_FILTER);
 }

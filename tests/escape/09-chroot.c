@@ -1,6 +1,6 @@
 /*
  * Leaves a root directory by changing it again: a directory descriptor from before the second
- * chroot lies outside, and from there `..` goes up to the real root.
+ * chroot is outside, and from there `..` leads up to the real root.
  */
 #include "attack.h"
 #include <errno.h>
@@ -29,7 +29,7 @@ static void climb(int saved)
 static void attack(char **args)
 {
     const char *sentinel = args[0];
-    if (args[1]) { /* bare: this is what a sandbox made of chroot alone is worth */
+    if (args[1]) { /* bare: what a sandbox made of chroot alone is worth */
         if (chroot(args[1]) < 0 || chdir("/") < 0) {
             failed("chroot-in-chroot", errno, REASONS(EPERM));
             return;

@@ -1,6 +1,6 @@
 /*
  * Makes denied calls by the numbers of another ABI: 32-bit through int 0x80, and x32 with bit
- * 30 set. A filter that compares numbers without looking at the architecture lets them pass.
+ * 30 set. A filter that compares numbers without checking the architecture lets them pass.
  */
 #include "attack.h"
 #include <errno.h>
@@ -17,7 +17,7 @@ struct call {
     long a, b;
 };
 
-/* Harmless where they succeed: in a child that ends at once. */
+/* Harmless if they succeed: in a child that exits at once. */
 static const struct call calls32[] = {
     { "i386-getpid", 20, 0, 0 },
     { "i386-unshare-uts", 310, CLONE_NEWUTS, 0 },

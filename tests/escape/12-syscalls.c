@@ -1,6 +1,6 @@
 /*
  * Calls that reach deep into the kernel, or that act on the whole machine. Each is made in a
- * form that does nothing: where the kernel complains about the arguments instead of the caller,
+ * form that does nothing: if the kernel complains about the arguments instead of the caller,
  * the attack is real.
  */
 #include "attack.h"
@@ -98,7 +98,7 @@ static long do_open_by_handle(const void *arg)
     int mount_id;
     (void)arg;
     if (syscall(SYS_name_to_handle_at, AT_FDCWD, "/usr", &h.head, &mount_id, 0) < 0)
-        h.head.handle_bytes = 8; /* a guess is all that the attack needs (shocker.c) */
+        h.head.handle_bytes = 8; /* the attack only needs a guess (shocker.c) */
     return syscall(SYS_open_by_handle_at, open("/", O_RDONLY | O_CLOEXEC), &h.head, O_RDONLY);
 }
 
@@ -189,11 +189,11 @@ static long do_vhangup(const void *arg)
 {
     (void)arg;
     if (setsid() < 0)
-        return -1; /* without a terminal of our own there is nothing to hang up */
+        return -1; /* without our own terminal there is nothing to hang up */
     return syscall(SYS_vhangup);
 }
 
-/* Gives pages of ours to a pipe, then changes them: the reader sees what was never written. */
+/* Gives our pages to a pipe, then changes them: the reader sees what was never written. */
 static long do_vmsplice(const void *arg)
 {
     static char page[4096] __attribute__((aligned(4096)));
@@ -227,7 +227,7 @@ static long do_modify_ldt(const void *arg)
 static const struct {
     const char *what;
     attempt_fn *fn;
-    int reached[4]; /* errors of a call that was let through */
+    int reached[4]; /* errors of a call that was allowed */
 } tries[] = {
     { "bpf", do_bpf, { 0 } },
     { "perf_event_open", do_perf, { 0 } },

@@ -1,4 +1,6 @@
-/* Asks for socket families that show packets, reach the host, or open seldom-read kernel code.
+/*
+ * Asks for socket families that show packets, reach the host, or open rarely reviewed kernel
+ * code.
  */
 #include "attack.h"
 #include <arpa/inet.h>
@@ -53,7 +55,7 @@ static long call_socket(const void *arg)
     return socket(f->domain, f->type | SOCK_CLOEXEC, f->protocol);
 }
 
-/* The domain is an int: a filter that compares 64 bits can be passed by one above them. */
+/* The domain is an int: a filter that compares 64 bits can be bypassed by a bit above. */
 static long call_socket_high(const void *arg)
 {
     const struct family *f = arg;

@@ -33,7 +33,7 @@ static unsigned long long status_field(const char *name, int base)
     return value;
 }
 
-/* What the executed copy says about itself: probe UID. */
+/* What the executed copy reports about itself: probe UID. */
 static void probe(char **args)
 {
     bool has_gained = geteuid() != (uid_t)number(args[0]) || status_field("CapEff", 16) != 0;
@@ -115,7 +115,7 @@ static long by_openat(const void *arg)
     return syscall(SYS_openat, AT_FDCWD, made, O_CREAT | O_WRONLY, 04755);
 }
 
-/* The mode is behind a pointer, where no filter looks. */
+/* The mode is behind a pointer, which no filter can read. */
 static long by_openat2(const void *arg)
 {
     struct open_how how = { .flags = O_CREAT | O_WRONLY, .mode = 04755 };
@@ -141,7 +141,9 @@ static long by_mknod(const void *arg)
     return mknod(made, S_IFREG | 04755, 0);
 }
 
-/* Group inheritance: 2755 on a directory is common, on a program it is a way to a group. */
+/*
+ * 2755 on a directory is common (group inheritance); on a program it gives access to a group.
+ */
 static long by_set_gid(const void *arg)
 {
     (void)arg;
@@ -162,7 +164,7 @@ static const struct {
     { "make-set-gid", by_set_gid },
 };
 
-/* Done is what is there afterwards: a call that drops the bit has refused it, too. */
+/* Checks the result on disk: a call that drops the bit has refused it, too. */
 static long make_set_uid(const void *arg)
 {
     attempt_fn *const *fn = arg;
@@ -175,7 +177,8 @@ static long make_set_uid(const void *arg)
     return r;
 }
 
-/* attack DIR: DIR holds set-uid (root, 4755) and file-caps (cap_setuid=ep), made on the host.
+/*
+ * attack DIR: DIR has set-uid (root, 4755) and file-caps (cap_setuid=ep), created on the host.
  */
 static void attack(char **args)
 {
@@ -213,7 +216,7 @@ static void control(char **args)
     works("set-other-mode", run_copy("/tmp/copy") == SAME);
 }
 
-/* On the host, as root: gives `file` the capability to become anybody. */
+/* On the host, as root: gives `file` the capability to become any user. */
 static void bless(char **args)
 {
     struct vfs_cap_data caps = { .magic_etc = VFS_CAP_REVISION_2 | VFS_CAP_FLAGS_EFFECTIVE };

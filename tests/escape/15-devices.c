@@ -1,4 +1,4 @@
-/* Reaches disks and memory as devices: by making a node, or by finding one. */
+/* Reaches disks and memory as devices: by creating a node, or by finding one. */
 #include "attack.h"
 #include <dirent.h>
 #include <errno.h>

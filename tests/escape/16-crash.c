@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Done is what holds afterwards: a filter may also say yes and change nothing. */
+/* Checks the state afterwards: a filter may also report success and change nothing. */
 static long judge(long result, int why)
 {
     struct rlimit now;
@@ -35,7 +35,7 @@ static long raise_limit(const void *arg)
     return judge(r, errno);
 }
 
-/* Lowering a limit needs no right at all: only the filter can refuse it. */
+/* Lowering a limit needs no privilege: only the filter can refuse it. */
 static long wake_handler(const void *arg)
 {
     const struct rlimit none = { 0, 1 };
@@ -101,7 +101,7 @@ static void attack(char **args)
         succeeded("core-handler", "soft limit %lu: a piped handler would start",
                 (unsigned long)limit.rlim_cur);
     const unsigned long plain = RLIMIT_CORE;
-    const unsigned long high = RLIMIT_CORE | (1UL << 32); /* the kernel takes 32 bits */
+    const unsigned long high = RLIMIT_CORE | (1UL << 32); /* the kernel uses 32 bits */
     attempt_in_child("wake-core-handler", wake_handler, &plain, NULL, REASONS(EPERM));
     attempt_in_child("wake-core-handler-bit32", wake_handler, &high, NULL, REASONS(EPERM));
 #ifdef SYS_setrlimit

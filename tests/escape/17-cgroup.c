@@ -17,7 +17,7 @@ struct place {
     size_t n;
 };
 
-/* Every mounted hierarchy, and where one would be expected. */
+/* Every mounted hierarchy, and the usual mount points. */
 static void find_hierarchies(struct place *place)
 {
     char line[1024], target[256], type[64];
@@ -94,7 +94,7 @@ static void name_of_cgroup(void)
         refused("cgroup-path", "only /");
 }
 
-/* attack [GROUP]: the name of a group of somebody else, in every hierarchy that has it. */
+/* attack [GROUP]: the name of another sandbox's group, in every hierarchy that has it. */
 static void attack(char **args)
 {
     struct place place = { .n = 0 };

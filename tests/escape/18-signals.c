@@ -1,4 +1,4 @@
-/* Signals everything it may: all processes of its user, and one of the host by number. */
+/* Signals everything it may: all processes of its user, and one of the host by pid. */
 #include "attack.h"
 #include <errno.h>
 #include <signal.h>
@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 /*
- * attack PID [all]: the driver watches whether PID lives on. `all` is for where nobody else can
- * be hit: in the sandbox, or under a user id that nobody else has.
+ * attack PID [all]: the driver checks whether PID survives. `all` is only for where no other
+ * process can be hit: in the sandbox, or under a user id without other processes.
  */
 static void attack(char **args)
 {
@@ -22,8 +22,7 @@ static void attack(char **args)
         return;
     if (geteuid() == 0)
         cannot("signal all as root");
-    /* Not judged by its result: it may reach processes of the sandbox, and they are fair game.
-     */
+    /* Its result is not checked: it may reach processes of the sandbox, which is allowed. */
     (void)kill(-1, SIGKILL);
     printf("ASKED kill-all\n");
     fflush(stdout);

@@ -1,4 +1,4 @@
-/* Meets others through names that are not files: System V and POSIX IPC, abstract sockets. */
+/* Reaches others through names that are not files: System V and POSIX IPC, abstract sockets. */
 #include "attack.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -55,7 +55,7 @@ static void attack(char **args)
     look("abstract-socket", connect(fd, (struct sockaddr *)&n.abstract, n.abstract_len));
 }
 
-/* POSIX queues are no part of the promise: their file system is out of Landlock's sight. */
+/* POSIX queues are not part of the promise: Landlock does not cover their file system. */
 static void make_all(const struct names *n)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -69,7 +69,7 @@ static void make_all(const struct names *n)
                     listen(fd, 8) == 0);
 }
 
-/* Creates under the same names and finds them again: inside, all of it is ordinary. */
+/* Creates under the same names and finds them again: inside this is allowed. */
 static void control(char **args)
 {
     struct names n;
@@ -81,7 +81,7 @@ static void control(char **args)
     works("find-socket", connect(fd, (struct sockaddr *)&n.abstract, n.abstract_len) == 0);
 }
 
-/* Holds everything until it is killed; `remove` takes the rest away. */
+/* Holds everything until it is killed; `remove` removes the rest. */
 static void hold(char **args)
 {
     struct names n;

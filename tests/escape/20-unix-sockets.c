@@ -1,4 +1,4 @@
-/* Talks to the servers of the host: whoever reaches Docker's socket is root. */
+/* Connects to servers of the host: access to Docker's socket means root. */
 #include "attack.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -41,7 +41,7 @@ static int connect_to(const char *name, int type)
     return connect(fd, (struct sockaddr *)&addr, size) < 0 ? -1 : fd;
 }
 
-/* A descriptor from outside is a hole that no namespace closes. */
+/* A descriptor from outside bypasses every namespace. */
 static int receive_fd(int sock)
 {
     char byte;
@@ -80,7 +80,7 @@ static void send_fd(int sock, int fd)
     (void)sendmsg(sock, &msg, MSG_NOSIGNAL);
 }
 
-/* attack NAME...: sockets of the host, by the path that they have there, or @abstract. */
+/* attack NAME...: sockets of the host, by their path there, or @abstract. */
 static void attack(char **args)
 {
     for (; *args; args++) {
@@ -137,7 +137,7 @@ static void control(char **args)
     }
 }
 
-/* On the host: hands its root directory to everyone who connects. */
+/* On the host: sends its root directory to every client. */
 static void serve(char **args)
 {
     int root = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

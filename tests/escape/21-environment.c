@@ -1,4 +1,4 @@
-/* Reads what the caller's environment holds: keys to steal, and settings that run code. */
+/* Reads the caller's environment: secrets, and settings that run code. */
 #include "attack.h"
 #include <errno.h>
 #include <stdlib.h>

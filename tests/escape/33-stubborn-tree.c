@@ -1,4 +1,4 @@
-/* Leaves a tree that does not want to be removed. */
+/* Leaves a tree that is hard to remove. */
 #include "attack.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -45,7 +45,7 @@ static void plant(char **args)
     make("-rf");
     make("new\nline");
     touch("\377\033[31m");
-    /* The whole path is longer than any call takes, so one step at a time. */
+    /* The whole path is longer than any call accepts, so one step at a time. */
     size_t i = 0;
     while (i < depth && mkdir("d", 0700) == 0 && chdir("d") == 0)
         i++;
@@ -55,7 +55,7 @@ static void plant(char **args)
     printf("PLANTED %zu deep\n", i);
 }
 
-/* freeze: the same where the right to do it is there. */
+/* freeze: the same with attributes, if permitted. */
 static void freeze(char **args)
 {
     (void)args;

@@ -1,4 +1,4 @@
-/* Takes every process number there is. */
+/* Takes every pid. */
 #include "attack.h"
 #include <errno.h>
 #include <pthread.h>
@@ -18,7 +18,7 @@ static void judge(const char *what, size_t n, size_t cap, int why)
         failed(what, why, NULL);
 }
 
-/* They end with their parent, so a test that is killed leaves nothing. */
+/* They are killed with their parent, so a killed test leaves nothing. */
 static size_t fork_up_to(size_t cap, int *why)
 {
     pid_t *pids = calloc(cap, sizeof(*pids));
@@ -76,7 +76,7 @@ static size_t threads_up_to(size_t cap, int *why)
     return n;
 }
 
-/* attack CAP: stops at CAP by itself, so that it can be shown where nothing else stops it. */
+/* attack CAP: stops at CAP by itself, so that it can be shown without a sandbox. */
 static void attack(char **args)
 {
     size_t cap = number(args[0]);
@@ -100,7 +100,7 @@ static void *breed(void *arg)
     return arg;
 }
 
-/* Without end and from all sides; only for where something else ends it. */
+/* Unlimited; only where something else stops it. */
 static void wild(char **args)
 {
     (void)args;

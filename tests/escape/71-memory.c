@@ -1,5 +1,4 @@
-/* Takes memory of every kind: its own, files that are memory, and the kernel's on its behalf.
- */
+/* Takes memory of every kind: its own, files in memory, and the kernel's on its behalf. */
 #include "attack.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +15,7 @@
 
 enum { MIB = 1 << 20 };
 
-/* Each takes `mib` more and keeps it. Returns what it got, in MiB; errno says why less. */
+/* Each takes `mib` more and keeps it. Returns what it got, in MiB; errno tells why less. */
 typedef size_t take_fn(size_t mib);
 
 static size_t map(size_t mib, int flags)
@@ -60,7 +59,7 @@ static size_t take_tmpfs(size_t mib)
     int fd = mkstemp(path);
     if (fd < 0)
         cannot("%s: %s", path, strerror(errno));
-    (void)unlink(path); /* held by the descriptor: gone with us */
+    (void)unlink(path); /* held by the descriptor: freed on exit */
     return fill(fd, mib);
 }
 
@@ -70,7 +69,7 @@ static size_t take_memfd(size_t mib)
     return fd < 0 ? 0 : fill(fd, mib);
 }
 
-/* A pipe of one MiB each; what is in it belongs to the kernel. */
+/* A pipe of one MiB each; its content is kernel memory. */
 static size_t take_pipes(size_t mib)
 {
     for (size_t i = 0; i < mib; i++) {
@@ -99,7 +98,7 @@ static size_t take_sockets(size_t mib)
     return mib;
 }
 
-/* Loopback: what nobody reads waits in the kernel. One that takes no more ends it. */
+/* Loopback: unread data waits in the kernel. Stops when a socket is full. */
 static size_t take_tcp(size_t mib)
 {
     static char chunk[65536];
@@ -127,8 +126,8 @@ static size_t take_tcp(size_t mib)
 }
 
 /*
- * Each refusal by the kernel repeats the whole request, and waits until somebody reads it. The
- * kernel says itself how much it keeps for such a socket.
+ * Each error of the kernel repeats the whole request, and stays queued until it is read. The
+ * kernel reports how much it keeps for such a socket.
  */
 static size_t take_netlink(size_t mib)
 {
@@ -136,7 +135,7 @@ static size_t take_netlink(size_t mib)
     const struct nlmsghdr header = { .nlmsg_len = sizeof(request),
         .nlmsg_type = UINT16_MAX,
         .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK };
-    const int most = 4 * MIB; /* the kernel takes what it allows of it, twice */
+    const int most = 4 * MIB; /* the kernel grants its maximum, twice */
     size_t bytes = 0;
     memcpy(request, &header, sizeof(header));
     while (bytes < mib * MIB) {

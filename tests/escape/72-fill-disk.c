@@ -1,4 +1,4 @@
-/* Fills the writable space: by bytes, and by files that hold none. */
+/* Fills the writable space: by bytes, and by empty files. */
 #include "attack.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -57,7 +57,7 @@ static void judge(const char *what, size_t n, size_t cap, int why)
         failed(what, why, NULL);
 }
 
-/* attack DIR MIB FILES [OTHER...]: OTHER are places that must not add to the budget. */
+/* attack DIR MIB FILES [OTHER...]: OTHER are directories that must not add to the budget. */
 static void attack(char **args)
 {
     size_t mib = number(args[1]), files = number(args[2]);
@@ -82,7 +82,7 @@ static void attack(char **args)
     (void)unlinkat(dir, "big", 0);
 }
 
-/* Once over the limit, the space can be had again by removing something. */
+/* After the limit was reached, removing something makes space again. */
 static void control(char **args)
 {
     static const char *const places[] = { "/tmp", "/run", "/var/tmp", "/workspace",
@@ -98,7 +98,7 @@ static void control(char **args)
     }
 }
 
-/* Fills up, says so, and stays: for the driver to look at everybody else. */
+/* Fills up, reports it, and stays: the driver then checks everything else. */
 static void hold(char **args)
 {
     int why = 0;

@@ -1,7 +1,7 @@
 /*
- * Takes all of what the kernel counts per user or per machine: descriptors, descriptors in
- * flight, terminals, inotify instances and watches. Where the count is shared with the host's
- * user, a sandbox can starve it.
+ * Exhausts what the kernel counts per user or per machine: descriptors, descriptors in flight,
+ * terminals, inotify instances and watches. If the count is shared with the host's user, a
+ * sandbox can starve it.
  */
 #include "attack.h"
 #include <errno.h>
@@ -60,7 +60,7 @@ static size_t take_terminals(size_t max)
     return max;
 }
 
-/* Sent and never received: such a descriptor is in nobody's table. */
+/* Sent and never received: such a descriptor is in no process's table. */
 static int send_one(int sock, int fd)
 {
     char byte = 'x';
@@ -150,7 +150,7 @@ static void attack(char **args)
         refused(kind->name, "%s after %zu", errno_name(why), n);
 }
 
-/* hold KIND MAX: takes them, says so, and keeps them until it is ended. */
+/* hold KIND MAX: takes them, reports it, and keeps them until it is killed. */
 static void hold(char **args)
 {
     const struct kind *kind = find(args[0]);

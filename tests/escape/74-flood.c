@@ -1,4 +1,6 @@
-/* Writes without end: lines, one line, or bytes that are no text; on stdout, stderr or both. */
+/*
+ * Writes without end: lines, one line, or bytes that are not text; on stdout, stderr or both.
+ */
 #include "attack.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -23,10 +25,10 @@ static void attack(char **args)
     for (;;)
         for (int fd = 1; fd <= 2; fd++)
             if (write(fd, chunk, sizeof(chunk)) < 0)
-                return; /* nobody reads any more */
+                return; /* the reader has closed the stream */
 }
 
-/* Little enough to be kept whole. */
+/* Small enough to be kept whole. */
 static void control(char **args)
 {
     (void)args;
@@ -45,8 +47,8 @@ static bool has_ended(pid_t pid, int seconds)
 }
 
 /*
- * On the host: both streams of a program are one small pipe. The reader takes a little now and
- * then, which tells both streams that there is room, and then nothing any more.
+ * On the host: both streams of a program are one small pipe. The reader reads a little now and
+ * then, so that both streams become writable, and then stops.
  */
 static void stall(char **args)
 {

@@ -1,6 +1,6 @@
 /*
- * Will not go: ignores every signal that can be ignored, leaves its session twice, keeps the
- * pipes open and takes another name.
+ * Resists its end: ignores every signal that can be ignored, leaves its session twice, keeps
+ * the pipes open and changes its name.
  */
 #include "attack.h"
 #include <signal.h>

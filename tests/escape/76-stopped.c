@@ -7,7 +7,7 @@
 
 static void on_term(int sig)
 {
-    (void)sig; /* would end it politely; it never runs while the process is stopped */
+    (void)sig; /* would exit; it never runs while the process is stopped */
     _exit(0);
 }
 
@@ -20,8 +20,7 @@ static int never_exec(void *arg)
     return 0;
 }
 
-/* As vfork() does it: the parent cannot be reached by anything but SIGKILL until the child has
- * gone. */
+/* As vfork() does it: only SIGKILL reaches the parent until the child has exited. */
 static void wait_for_vfork_child(void)
 {
     static char stack[65536] __attribute__((aligned(64)));

@@ -1,4 +1,4 @@
-/* Takes all processors: many threads, and a place before everybody else in the queue. */
+/* Takes all processors: many threads, and a higher scheduling priority. */
 #include "attack.h"
 #include <errno.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* Leaves dead children behind that nobody waits for: each keeps a process number. */
+/* Leaves zombies that are never waited for: each keeps a pid. */
 #include "attack.h"
 #include <ctype.h>
 #include <dirent.h>
@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Its child lives a moment longer than itself, so it becomes init's. */
+/* Its child lives a moment longer than itself, so it is reparented to init. */
 static int make_orphan(void)
 {
     pid_t pid = fork();
@@ -87,7 +87,7 @@ static void control(char **args)
     works("own-child", waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == 7);
 }
 
-/* Bare, as pid 1 of a process namespace: an init that starts one program and reaps nothing. */
+/* Bare, as pid 1 of a pid namespace: an init that starts one program and reaps nothing. */
 static void lazy_init(char **args)
 {
     int status = 0;

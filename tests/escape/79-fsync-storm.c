@@ -1,4 +1,4 @@
-/* Keeps the disk busy: small writes, each forced out, from several processes. */
+/* Keeps the disk busy: small synced writes, from several processes. */
 #include "attack.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@ static void storm(int id)
             cannot("%s: %s", name, strerror(errno));
 }
 
-/* In the working directory, until it is ended. */
+/* In the working directory, until it is killed. */
 static void attack(char **args)
 {
     (void)args;

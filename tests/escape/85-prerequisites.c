@@ -1,6 +1,6 @@
 /*
- * Takes from everything that it starts what carrel is built on, as a kernel or a container
- * would that has not got it; and says whether it is gone.
+ * Removes what carrel depends on from everything that it starts, like a kernel or a container
+ * that lacks it; and reports whether it is missing.
  *
  *     85-prerequisites without WHAT PROGRAM ARG...
  *     85-prerequisites attack WHAT...
@@ -28,7 +28,9 @@
 #define HAS(bits, yes, no) BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (bits), (yes), (no))
 #define FROM(value, yes, no) BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, (value), (yes), (no))
 
-/* As where an administrator forbids them; clone3 has its flags where a filter cannot look. */
+/*
+ * As if an administrator had forbidden them; clone3 has its flags where a filter cannot look.
+ */
 static const struct sock_filter no_user_namespaces[] = {
     LOAD(nr),
     IS(SYS_clone3, 5, 0),
@@ -76,7 +78,7 @@ static long seccomp_filters(void)
 {
     const unsigned action = SECCOMP_RET_ALLOW;
 
-    /* Where it is there, it looks at the filter, which is none. */
+    /* If it is supported, it reads the filter, which is NULL. */
     if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL) < 0 && errno == EFAULT)
         return 0;
     return syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action);
@@ -126,7 +128,7 @@ static void without(char **args)
     cannot("%s: %s", args[1], errno_name(errno));
 }
 
-/* The attack is that it is not there. */
+/* The attack "succeeds" if it is missing. */
 static void attack(char **args)
 {
     for (; *args; args++)

@@ -1,8 +1,8 @@
 /*
  * What one program leaves for the next: not files, which are meant to stay, but the state of
- * processes. `facts` prints it, one fact on a line; `leave PROGRAM...` changes all of it that
- * can be changed, also of its parent and of process 1, from which later ones may come, and goes
- * on as PROGRAM.
+ * processes. `facts` prints it, one fact per line; `leave PROGRAM...` changes all of it that
+ * can be changed, including that of its parent and of process 1, from which later ones may be
+ * forked, and executes PROGRAM.
  */
 #include "attack.h"
 #include <errno.h>
@@ -109,7 +109,7 @@ static void facts(char **args)
     printf("host-name %s\n", host);
 }
 
-/* What a program may do to another of its user. */
+/* What a program may do to another one of its user. */
 static void spoil(pid_t pid)
 {
     const struct rlimit tight = { 11, 11 };
@@ -148,10 +148,10 @@ static void leave(char **args)
     (void)sigprocmask(SIG_BLOCK, &all, NULL);
     (void)dup2(0, 7);
     (void)prctl(PR_SET_TIMERSLACK, 123456);
-    /* On the host others stay as they are, and so does its name. */
+    /* On the host other processes and the host name are not changed. */
     if (!getenv("ALONE")) {
         (void)sethostname("taken", 5);
-        (void)setpriority(PRIO_USER, 0, 10); /* everybody's that is the same user's */
+        (void)setpriority(PRIO_USER, 0, 10); /* of all processes of the same user */
         (void)syscall(SYS_ioprio_set, 3, getuid(), 3 << 13);
         spoil(getppid());
         spoil(1);

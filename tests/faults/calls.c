@@ -41,7 +41,7 @@ static const struct {
 #ifdef SYS_rseq
     CALL(rseq),
 #endif
-#ifdef SYS_access /* calls that newer machines do without */
+#ifdef SYS_access /* calls that newer architectures lack */
     CALL(access), CALL(alarm), CALL(arch_prctl), CALL(dup2), CALL(fork), CALL(getrlimit),
     CALL(lstat), CALL(mkdir), CALL(open), CALL(pause), CALL(pipe), CALL(poll), CALL(readlink),
     CALL(rmdir), CALL(stat), CALL(time), CALL(unlink), CALL(vfork),
@@ -128,7 +128,7 @@ static bool is_one_of(const char *name, const char *const *list, size_t n)
 bool call_cannot_fail(long number)
 {
     static const char *const list[] = { "brk", "clock_gettime",
-        "close", /* has closed, whatever it says */
+        "close", /* has closed, whatever it returns */
         "exit", "exit_group", "getegid", "geteuid", "getgid", "getpid", "getppid", "gettid",
         "getuid", "munmap", "rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "setfsgid",
         "setfsuid", "umask" };

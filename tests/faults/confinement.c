@@ -47,8 +47,7 @@ static void put_status(FILE *to, pid_t pid)
         for (size_t i = 0; i < LEN(wanted); i++) {
             if (strlen(wanted[i]) != len || strncmp(line, wanted[i], len) != 0)
                 continue;
-            /* As root each sandbox has ids of its own: only that all four agree is of interest.
-             */
+            /* As root each sandbox has its own ids: only check that all four are equal. */
             unsigned id[4] = { 0 };
             if (is_id &&
                     sscanf(line + len + 1, "%u %u %u %u", &id[0], &id[1], &id[2], &id[3]) == 4)

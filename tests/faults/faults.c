@@ -1,6 +1,5 @@
 /*
- * faults.c - lets each system call of carrel's setup fail in turn, and looks at what comes of
- * it.
+ * faults.c - makes each system call of carrel's setup fail in turn, and checks the result.
  *
  * usage: faults [-e ERROR[,ERROR]] [-k] [-j JOBS] [-s PART/PARTS] [-o CALL] [-l] [-v]
  *               -- CARREL run OPTION... PROGRAM
@@ -11,18 +10,18 @@
  *   -s    every PARTS-th fault, beginning with PART: a sample
  *   -o    only this call, as a breach names it: "0.2 mkdirat 3"
  *   -l    only list the calls
- *   -v    say of every fault what came of it
+ *   -v    print the result of every fault
  *
- * The setup is what happens between carrel's first call and the moment when the program has
- * been executed. At that moment the program's confinement is read from the outside. A first run
- * without a fault says what is right. For a run with one, either
+ * The setup is what happens between carrel's first call and the execution of the program. At
+ * that moment the program's confinement is read from outside. A first run without a fault is
+ * the reference. For a run with one, either
  *
  *   - carrel refuses: status 125, one line "carrel: ...", and no program was executed, or
- *   - the program was executed, and its confinement and what the result claims are as in the
- * first run, to the letter;
+ *   - the program was executed, and its confinement and what the result claims are identical
+ *     to the first run;
  *
- * and when carrel has ended, no process is left. Calls that confine may not fail without a
- * refusal even if no difference is seen. Prints one line for each breach, and a sum.
+ * and when carrel has exited, no process is left. Calls that confine may not fail without a
+ * refusal even if no difference is visible. Prints one line for each breach, and a sum.
  */
 #include "calls.h"
 #include "trace.h"
@@ -35,12 +34,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define ATTEMPTS 5 /* for a call that did not come as in the first run */
+#define ATTEMPTS 5 /* for a call that did not occur as in the first run */
 
 /* ---- judging --------------------------------------------------------------------------------
  */
 
-/* The part of the result that says what was promised. */
+/* The part of the result that states the promises. */
 static const char *claims(const struct run *run, char *text, size_t size)
 {
     const char *protections = strstr(run->out, "\"protections\":");
@@ -91,7 +90,7 @@ static void first_difference(const char *want, const char *got, char *text, size
             (int)(a < 80 ? a : 80), want);
 }
 
-/* In carrel or in the branch of init: other children only help to prepare. */
+/* In carrel or in init's branch: other children only help to prepare. */
 static bool is_confining(const struct run *right, const struct fault *fault)
 {
     const struct call *at = fault->at;
@@ -109,7 +108,7 @@ static const char *judge_refusal(const struct run *run, const struct fault *faul
 {
     static char text[600];
     int code = WIFEXITED(run->status) ? WEXITSTATUS(run->status) : 128;
-    bool is_exec = fault->at->number == SYS_execve; /* 126 and 127 speak of that alone */
+    bool is_exec = fault->at->number == SYS_execve; /* only then 126 and 127 are valid */
 
     if (code == 125 || (is_exec && (code == 126 || code == 127))) {
         if (is_one_line(run->err))
@@ -155,7 +154,7 @@ static const char *judge(struct run *run, const struct run *right, const struct 
         return text;
     }
     if (!run->has_fired || fault->error == 0)
-        return NULL; /* killed, and all is gone */
+        return NULL; /* killed, and nothing is left */
     return run->has_run ? judge_program(run, right, fault) : judge_refusal(run, fault);
 }
 

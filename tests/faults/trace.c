@@ -1,8 +1,8 @@
 /*
- * trace.c - following carrel and all its children.
+ * trace.c - traces carrel and all its children.
  *
- * Nothing here depends on time, but for a bound on hangs: every process stands still at each of
- * its calls until we have looked at it.
+ * Nothing here depends on time, except a bound on hangs: every process is stopped at each of
+ * its calls until we have inspected it.
  */
 #include "trace.h"
 #include "confinement.h"
@@ -39,7 +39,7 @@ static _Noreturn void die(const char *what)
 #if defined(__x86_64__)
 #include <sys/user.h>
 
-/* The call becomes getpid(), which nothing forbids; its result is replaced at the end. */
+/* The call becomes getpid(), which nothing forbids; its result is replaced on return. */
 static void replace_call(pid_t pid)
 {
     struct user_regs_struct regs;
@@ -90,17 +90,17 @@ struct proc {
     char role[24];
     unsigned counts[512]; /* of each call, counting from carrel's start */
     unsigned children;    /* made so far */
-    long number;          /* of the call that it is in */
-    bool is_new;          /* its first stop has not been seen */
-    bool is_held;         /* it stands still until its parent's event names it */
-    int inject;           /* at the end of this call, this result; 0: its own */
+    long number;          /* of its current call */
+    bool is_new;          /* its first stop was not seen yet */
+    bool is_held;         /* it is stopped until its parent's event names it */
+    int inject;           /* the result of this call; 0: its own */
 };
 
 struct tracer {
     struct proc procs[MAX_PROCS];
     pid_t carrel;
     bool has_begun; /* carrel's main() runs: its first call there is signal(SIGPIPE) */
-    bool is_free;   /* the program was executed: nothing is traced any more */
+    bool is_free;   /* the program was executed: tracing has ended */
     bool has_ended; /* carrel itself */
     bool is_landlocked;
     const struct fault *fault;
@@ -158,8 +158,8 @@ static bool begins(
 }
 
 /*
- * Done when the program runs, by a parent that vfork has let go: the kernel may do that before
- * it tells us of the program, or after.
+ * A call while the program runs already, by a parent that vfork has released: the kernel may do
+ * that before or after it reports the program.
  */
 static bool is_after_program(const struct ptrace_syscall_info *info)
 {
@@ -222,12 +222,12 @@ static void on_syscall(struct tracer *t, struct proc *proc)
 
 static void go_on(struct tracer *t, const struct proc *proc, int sig)
 {
-    /* Fails only for one that was killed; its end is reported. */
+    /* Fails only for a killed process; its exit is reported. */
     (void)ptrace(
             t->is_free && !proc->inject ? PTRACE_CONT : PTRACE_SYSCALL, proc->pid, NULL, sig);
 }
 
-/* The program: from here on only its end is of interest. */
+/* The program: from here on only its exit matters. */
 static void on_exec(struct tracer *t, struct proc *proc)
 {
     if (proc->pid == t->carrel || t->run->has_run)
@@ -291,7 +291,7 @@ static void follow(struct tracer *t)
             continue;
         if (pid < 0) {
             t->run->is_hung = errno == EINTR && !t->has_ended;
-            return; /* late, or nobody is left */
+            return; /* late, or no process is left */
         }
         struct proc *proc = find(t, pid);
         if (!proc)
@@ -304,12 +304,12 @@ static void follow(struct tracer *t)
         if (pid == t->carrel) {
             t->run->status = status;
             t->has_ended = true;
-            (void)alarm(HANG_SECONDS); /* for the rest to go */
+            (void)alarm(HANG_SECONDS); /* for the rest to exit */
         }
     }
 }
 
-/* What did not go by itself. */
+/* Kills what did not exit by itself. */
 static void end_rest(struct tracer *t)
 {
     struct run *run = t->run;
@@ -379,7 +379,7 @@ void trace_begin(void)
     const struct sigaction late = { .sa_handler =
                                             on_alarm }; /* waitpid must not be restarted */
 
-    /* Orphans become our children, so that we see who outlives carrel. */
+    /* Orphans become our children, so that we see which processes outlive carrel. */
     if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0 || sigaction(SIGALRM, &late, NULL) < 0)
         die("prepare");
 }

@@ -7,7 +7,7 @@
 #define TRACE_MAX_CALLS 4096
 
 /*
- * A call is known by its process, its name and how many of that name came before it there:
+ * A call is identified by its process, its name and how many of that name came before it there:
  * other sandboxes on the machine may add a call here and there (there is more to sweep), but
  * rarely one of the same name.
  */

@@ -1,4 +1,4 @@
-/* bench_fixture.h - a directory of runs for the tests of the journal, gone at the end. */
+/* bench_fixture.h - a temporary directory of runs for the tests of the journal. */
 #pragma once
 #include "base/buf.h"
 #include "base/err.h"
@@ -103,7 +103,7 @@ static inline void bench_write(
 {
     char path[200];
 
-    /* A new file: ext4 writes one that was cut to nothing to the disk when it is closed. */
+    /* A new file: ext4 syncs a file that was truncated to nothing when it is closed. */
     (void)unlink(bench_path(bench, name, path));
     AUTO(fd_close) int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     CHECK(fd >= 0);

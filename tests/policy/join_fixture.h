@@ -1,6 +1,6 @@
 /*
- * join_fixture.h - policies of files that are given as text, so that no privilege is needed:
- * what policy_load() does once it has read them.
+ * join_fixture.h - policies from texts instead of files, so that no privilege is needed: what
+ * policy_load() does once it has read them.
  */
 #pragma once
 #include "base/err.h"
@@ -65,7 +65,7 @@ static inline int join(const struct texts *texts, struct policy **out)
     return r;
 }
 
-/* JOINED(.user = "..."): a policy that must come out. */
+/* JOINED(.user = "..."): a policy that must be valid. */
 static inline struct policy *joined(const struct texts *texts)
 {
     struct policy *policy = NULL;
@@ -77,7 +77,7 @@ static inline struct policy *joined(const struct texts *texts)
 }
 #define JOINED(...) joined(&(struct texts){ __VA_ARGS__ })
 
-/* REFUSED(message, .user = "..."): the message, which may go on, and -EPERM. */
+/* REFUSED(message, .user = "..."): the beginning of the message, and -EPERM. */
 static inline void refused(int line, const char *message, const struct texts *texts)
 {
     AUTO(policy_free) struct policy *policy = NULL;

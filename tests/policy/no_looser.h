@@ -1,4 +1,4 @@
-/* no_looser.h - what must hold of a policy with a repository's file, and without it. */
+/* no_looser.h - compares a policy with and without a repository's file. */
 #pragma once
 #include "policy/keys.h"
 

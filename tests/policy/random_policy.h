@@ -1,4 +1,4 @@
-/* random_policy.h - policy files by chance: well-formed, and with values of every kind. */
+/* random_policy.h - random policy files: well-formed, and with values of every kind. */
 #pragma once
 #include "base/buf.h"
 #include "policy/keys.h"

@@ -1,4 +1,4 @@
-/* registry_fixture.h - for tests: a registry of their own, and owners in processes. */
+/* registry_fixture.h - for tests: a private registry, and owners in processes. */
 #pragma once
 #include "base/err.h"
 #include "base/fd.h"
@@ -25,7 +25,7 @@ static inline void open_registry(void)
     CHECK_EQ(registry_open_at(&reg, dir, &err), 0);
 }
 
-/* The rest of the test is done as somebody without rights. */
+/* The rest of the test runs without privileges. */
 static inline void open_registry_as_user(void)
 {
     CHECK(test_mkdtemp(top));

@@ -1,4 +1,4 @@
-/* git_fixture.h - for tests: a directory of one's own where a real git can be let loose. */
+/* git_fixture.h - for tests: a private directory for a real git. */
 #pragma once
 #include "base/auto.h"
 #include "base/fd.h"
@@ -19,7 +19,7 @@ struct fixture {
     char path[64];
 };
 
-/* Nothing of the caller's configuration or environment matters below. */
+/* The caller's configuration and environment have no effect below. */
 static inline struct fixture fixture_open(void)
 {
     struct fixture at = { "/tmp/carrel-git-test-XXXXXX" };
@@ -62,7 +62,7 @@ __attribute__((format(printf, 1, 2))) static inline int shell(const char *fmt, .
     int len = vsnprintf(command, sizeof(command), fmt, ap);
     va_end(ap);
     CHECK(len > 0 && (size_t)len < sizeof(command));
-    /* Not by fork: what a sanitizer keeps in memory would be copied with every command. */
+    /* Not by fork, which would copy the sanitizer's memory for every command. */
     char *argv[] = { (char[]){ "sh" }, (char[]){ "-ec" }, command, NULL };
     CHECK_EQ(posix_spawn(&pid, "/bin/sh", NULL, NULL, argv, environ), 0);
     CHECK_EQ(waitpid(pid, &status, 0), pid);
@@ -71,7 +71,7 @@ __attribute__((format(printf, 1, 2))) static inline int shell(const char *fmt, .
 
 #define SHELL(...) CHECK_EQ(shell(__VA_ARGS__), 0)
 
-/* What a command prints, without the last newline; valid until the next call. */
+/* The output of a command, without the last newline; valid until the next call. */
 __attribute__((format(printf, 1, 2))) static inline const char *printed(const char *fmt, ...)
 {
     static char text[1 << 16];

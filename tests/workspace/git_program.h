@@ -1,4 +1,4 @@
-/* git_program.h - the real git for tests, deaf to the configuration of whoever runs them. */
+/* git_program.h - the real git for tests, independent of the user's configuration. */
 #pragma once
 #include "base/buf.h"
 #include "base/fd.h"
@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Nothing of the caller's git reaches the test, nor what it does itself. */
+/* The caller's git settings do not reach the test. */
 static inline void git_program_forget_caller(void)
 {
     static const char *const names[] = { "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE",
@@ -52,10 +52,10 @@ static inline void git_program_output(int fd, struct buf *out)
     while ((n = read(fd, block, sizeof(block))) > 0)
         buf_add(out, block, (size_t)n);
     CHECK(n == 0 && !out->is_short);
-    buf_add_str(out, ""); /* data is text even when there was nothing */
+    buf_add_str(out, ""); /* data is a string even if there was no output */
 }
 
-/* Not by fork: what a sanitizer keeps in memory would be copied with every program. */
+/* Not by fork, which would copy the sanitizer's memory for every program. */
 static inline pid_t git_program_start(
         const struct git_program *git, const char *const *args, int in_fd, int out_fd)
 {
@@ -90,7 +90,7 @@ static inline pid_t git_program_start(
     return pid;
 }
 
-/* Runs git to its end; `out` (may be NULL) receives what it prints. Returns its exit status. */
+/* Runs git to its end; `out` (may be NULL) receives its output. Returns its exit status. */
 static inline int git_program_run(const struct git_program *git, const char *const *args,
         const void *input, size_t len, struct buf *out)
 {

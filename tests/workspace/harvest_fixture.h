@@ -1,6 +1,6 @@
 /*
  * harvest_fixture.h - for tests: a repository with a commit, a quarantine, and a second git dir
- * in the role of the run's own.
+ * for the run.
  */
 #pragma once
 #include "base/err.h"
@@ -21,7 +21,7 @@ struct fixture {
     char top[64];         /* everything is below: repo/, run/, quarantine/, upper/ */
     char git_dir[96];     /* of the repository */
     char objects[128];    /* its objects */
-    char run_git[96];     /* git dir of the run; borrows the repository's objects */
+    char run_git[96];     /* git dir of the run; the repository's objects are its alternate */
     char quarantine[96];  /* object directory */
     char base[OID_MAX];   /* a commit on main, with files a, dir/b, dir/deep/c */
     char tree[OID_MAX];   /* its tree */
@@ -54,7 +54,7 @@ __attribute__((format(printf, 3, 4), unused)) static void sh(
         test_fail(__FILE__, __LINE__, "status %d of: %s", status, line);
 }
 
-/* Nothing of the caller's git reaches the test, and no clock. */
+/* Neither the caller's git settings nor the clock reach the test. */
 static void forget_the_caller(void)
 {
     git_program_forget_caller();

@@ -1,5 +1,5 @@
 /*
- * hostile_fixture.h - for tests: objects and packs as a run's git may send them, well-formed or
+ * hostile_fixture.h - for tests: objects and packs that a run's git may send, well-formed or
  * not.
  */
 #pragma once
@@ -26,7 +26,7 @@ __attribute__((unused)) static struct git run_git(const struct fixture *fx)
     return (struct git){ .git_dir = fx->run_git, .trust = GIT_SCRUBBED };
 }
 
-/* Writes an object of the run's, well-formed or not. */
+/* Writes an object of the run, well-formed or not. */
 __attribute__((unused)) static void write_object(struct fixture *fx, const char *type,
         const void *data, size_t len, char oid[static OID_MAX])
 {
@@ -72,7 +72,7 @@ __attribute__((unused)) static void add_entry(
     add_entry_len(tree, mode, name, strlen(name), oid);
 }
 
-/* A commit of the run's over base with this tree. */
+/* A commit of the run over base with this tree. */
 __attribute__((unused)) static void write_commit(
         struct fixture *fx, const char *tree, const char *parent, char oid[static OID_MAX])
 {
@@ -129,7 +129,7 @@ __attribute__((unused)) static int take(struct fixture *fx, int pack, const char
     return take_with(fx, pack, tip, &limits);
 }
 
-/* The id of a blob that says "blob". */
+/* The id of a blob with the content "blob". */
 __attribute__((unused)) static const char *blob_of(struct fixture *fx)
 {
     static char oid[OID_MAX];
@@ -138,7 +138,7 @@ __attribute__((unused)) static const char *blob_of(struct fixture *fx)
     return oid;
 }
 
-/* A thin pack as the run's own git makes it, of whatever its main branch is now. */
+/* A thin pack of the run's current main branch, made by its own git. */
 __attribute__((unused)) static int thin_pack(struct fixture *fx, char tip[static OID_MAX])
 {
     sh(tip, OID_MAX, "git --git-dir=%s rev-parse main", fx->run_git);
@@ -153,7 +153,7 @@ __attribute__((unused)) static int thin_pack(struct fixture *fx, char tip[static
     return fd;
 }
 
-/* Takes a commit with this one tree, and with a blob that says "blob". */
+/* Takes a commit with this one tree, and a blob with the content "blob". */
 __attribute__((unused)) static int take_tree(
         struct fixture *fx, const struct bytes *tree, const char *more)
 {

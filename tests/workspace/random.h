@@ -1,4 +1,4 @@
-/* random.h - for tests: numbers that look random and that a seed decides. */
+/* random.h - for tests: pseudo-random numbers from a seed. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /*
- * random_edits.h - for tests: what people and programs do to a tree, in an order that only the
- * seed decides.
+ * random_edits.h - for tests: typical edits of a tree, in an order that depends only on the
+ * seed.
  */
 #pragma once
 #include "base/auto.h"
@@ -30,7 +30,7 @@ static inline int by_name(const void *left, const void *right)
     return strcmp(left, right);
 }
 
-/* Names in `dir` whose type is wanted, in an order that only the seed decides. */
+/* Names in `dir` of this type, in an order that depends only on the seed. */
 static inline size_t list(int dir, mode_t type, char found[static 64][256])
 {
     size_t n = 0;
@@ -68,7 +68,7 @@ static inline int pick_dir(struct random *random, int top)
     }
 }
 
-/* Something of this type in `dir`; a name that is not there if there is none. */
+/* An entry of this type in `dir`; a missing name if there is none. */
 static inline const char *pick(struct random *random, int dir, mode_t type)
 {
     static char found[64][256];
@@ -82,7 +82,7 @@ static inline void put_text(int dir, const char *name, const char *text, int fla
     AUTO(fd_close)
     int fd = openat(dir, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | flags, 0644);
 
-    if (fd >= 0) /* a directory or a link has the name: then nothing is done */
+    if (fd >= 0) /* if a directory or a link has the name, nothing is done */
         CHECK_EQ(fd_write_all(fd, text, strlen(text)), 0);
 }
 
@@ -137,7 +137,7 @@ static inline void move(int from, const char *name, int to, const char *new_name
         (void)snprintf(target, sizeof(target), "/proc/self/fd/%d/%s", to, new_name);
         (void)fcntl(from, F_SETFD, 0);
         (void)fcntl(to, F_SETFD, 0);
-        (void)close(2); /* into itself, over a directory: it may well refuse */
+        (void)close(2); /* into itself, or over a directory: it may be refused */
         execlp("mv", "mv", "-fT", "--", source, target, (char *)NULL);
         _exit(127);
     }
@@ -176,7 +176,10 @@ static inline void toggle_executable(int dir, const char *name)
         CHECK_EQ(fchmodat(dir, name, (st.st_mode ^ 0111) & 0777, 0), 0);
 }
 
-/* To a directory or to nowhere, never in a circle: git then gives up on what is behind it. */
+/*
+ * To a directory or to a missing name, never in a circle: git then gives up on what is behind
+ * it.
+ */
 static inline void replace_by_link(struct random *random, int dir, const char *name)
 {
     char copy[256];
@@ -230,7 +233,7 @@ static inline void edit(struct random *random, int top)
         replace_by_link(random, dir, pick(random, dir, S_IFDIR));
         break;
     case 11:
-    case 12: /* made anew: opaque */
+    case 12: /* created again: opaque */
         (void)snprintf(name, sizeof(name), "%s", pick(random, dir, S_IFDIR));
         remove_tree(dir, name);
         put_dir(random, dir, name);
@@ -249,7 +252,7 @@ static inline void edit(struct random *random, int top)
         (void)unlinkat(other, pick(random, other, S_IFREG), 0);
         (void)unlinkat(dir, pick(random, dir, S_IFLNK), 0);
         break;
-    case 16: /* copied up, otherwise as it was */
+    case 16: /* copied up, otherwise unchanged */
         (void)utimensat(dir, pick(random, dir, S_IFREG), NULL, AT_SYMLINK_NOFOLLOW);
         (void)fchmodat(dir, pick(random, dir, S_IFDIR), 0750, 0);
         break;

@@ -1,4 +1,6 @@
-/* upper_fixture.h - for tests: an upper directory over two layers, made by hand, and its walk.
+/*
+ * upper_fixture.h - for tests: an upper directory over two layers, created by hand, and its
+ * walk.
  */
 #pragma once
 #include "base/auto.h"
@@ -20,7 +22,7 @@
 static struct carrel_error err;
 static struct changes changes;
 
-/* A place with an upper and two layers of a base, all empty. */
+/* A directory with an upper and two layers of a base, all empty. */
 struct place {
     const char *parent;
     char dir[40];
@@ -55,7 +57,7 @@ static inline void make_place(struct place *place)
     make_place_in(place, "/tmp");
 }
 
-/* For many files without attributes: in memory, where there is such a place. */
+/* For many files without attributes: in memory, if possible. */
 static inline void make_large_place(struct place *place)
 {
     make_place_in(place, access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
@@ -90,7 +92,7 @@ static inline void put_whiteout(const struct place *place, const char *path)
         SKIP("no whiteout can be made here: %s", strerror(errno));
 }
 
-/* Not "trusted.": that takes root, and the code treats both alike. */
+/* Not "trusted.", which needs root; the code treats both alike. */
 static inline void mark(
         const struct place *place, const char *path, const char *name, const char *value)
 {
@@ -110,7 +112,7 @@ static inline int walk(const struct place *place)
     return upper_walk(place->upper, &place->base, &limits, &changes, &err);
 }
 
-/* The list as text: "-gone *program @link file", oddities behind a bar. */
+/* The list as text: "-gone *program @link file", oddities after a bar. */
 static inline const char *shown(void)
 {
     static char text[4096];

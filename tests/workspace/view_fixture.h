@@ -14,7 +14,9 @@ static inline void write_to(const char *path, const char *text)
     CHECK_EQ(fd_write_all(fd, text, strlen(text)), 0);
 }
 
-/* Only in a process that the test has forked: a mount namespace, as root or as anybody. */
+/*
+ * Only in a process that the test has forked: enters a mount namespace, with or without root.
+ */
 static inline void enter_namespace(void)
 {
     char map[64];
@@ -47,8 +49,7 @@ static inline void mount_overlay(const char *lower, const char *name, const char
 
 /*
  * Runs a line of shell in the tree as a run sees it: overlays over the checkout, objects and
- * git dir at their places. Returns its exit status. The changes of one call are there in the
- * next.
+ * git dir mounted. Returns its exit status. The next call sees the changes.
  */
 static inline int in_view(const struct checkout *checkout, const char *commit, const char *line)
 {
@@ -87,7 +88,7 @@ static inline int in_view(const struct checkout *checkout, const char *commit, c
     return WEXITSTATUS(status);
 }
 
-/* The same, where it has to succeed; skips where overlays cannot be had. */
+/* The same, if it must succeed; skips if overlays are not possible. */
 #define VIEW(checkout, commit, line)                                                           \
     do {                                                                                       \
         int status_ = in_view(checkout, commit, line);                                         \
@@ -98,8 +99,7 @@ static inline int in_view(const struct checkout *checkout, const char *commit, c
         CHECK_EQ(status_, 0);                                                                  \
     } while (0)
 
-/* The tree is that of the commit, git finds nothing to report and has no reason to read files.
- */
+/* The tree is that of the commit, git reports no changes and has no reason to read files. */
 #define CHECK_CLEAN(checkout, commit)                                                          \
     do {                                                                                       \
         char line_[1024];                                                                      \
