@@ -35,7 +35,7 @@
 #elif defined(__aarch64__)
 #define THIS_ARCH AUDIT_ARCH_AARCH64
 #else
-#error "no number of this machine for the filter"
+#error "no audit architecture is known for this machine"
 #endif
 
 #ifndef __has_feature /* clang's equivalent of gcc's __SANITIZE_ADDRESS__ */

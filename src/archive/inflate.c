@@ -43,7 +43,7 @@ int inflate_stream(int in, int out, struct carrel_error *err)
         return r;
     int status = archive_read_next_header(archive, &entry);
     if (status == ARCHIVE_EOF)
-        return err_set(err, -EBADMSG, "there is nothing in it");
+        return err_set(err, -EBADMSG, "it is empty");
     if (status != ARCHIVE_OK)
         return stream_error(archive, err);
     return copy(archive, out, err);

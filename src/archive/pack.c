@@ -108,7 +108,7 @@ static int add_symlink(struct pack *pack, int dir, const char *name, const struc
     if (n < 0)
         return err_set_errno(err, -errno, "read the link");
     if ((size_t)n == sizeof(target))
-        return err_set(err, -ENAMETOOLONG, "the link leads too far");
+        return err_set(err, -ENAMETOOLONG, "the target of the link is too long");
     target[n] = '\0';
     return add(pack, TAR_SYMLINK, target, st, err);
 }

@@ -36,7 +36,7 @@ int stream_error(struct archive *archive, struct carrel_error *err)
     if (code <= 0 || code == EILSEQ) /* libarchive's own codes, and "this is not the format" */
         code = EBADMSG;
     if (!text)
-        return err_set(err, -code, "this is no archive that carrel knows");
+        return err_set(err, -code, "unknown archive format");
     return err_set(err, -code, "%s", str_escape(text, strlen(text), shown, sizeof(shown)));
 }
 

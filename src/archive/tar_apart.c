@@ -147,7 +147,7 @@ static int receive_text(struct tar_apart *tar, char text[static TAR_PATH_MAX + 1
         struct carrel_error *err)
 {
     if (len > TAR_PATH_MAX)
-        return err_set(err, -EPROTO, "the process that reads the archive sent nonsense");
+        return err_set(err, -EPROTO, "the process that reads the archive sent invalid data");
     int r = receive(tar, text, len, err);
     text[r < 0 ? 0 : len] = '\0';
     return r;
@@ -167,7 +167,7 @@ static int check_entry(
                           strlen(tar->path) != record->path_len ||
                           strlen(tar->target) != record->target_len ||
                           is_link != (record->target_len > 0)))
-        r = err_set(err, -EPROTO, "the process that reads the archive sent nonsense");
+        r = err_set(err, -EPROTO, "the process that reads the archive sent invalid data");
     return r;
 }
 

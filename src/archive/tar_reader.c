@@ -97,7 +97,7 @@ static int read_target(struct tar_reader *reader, struct archive_entry *entry,
     const char *target =
             kind == TAR_HARDLINK ? archive_entry_hardlink(entry) : archive_entry_symlink(entry);
     if (!target || !*target)
-        return err_set(err, -EINVAL, "a link to nothing");
+        return err_set(err, -EINVAL, "a link without a target");
     if (kind == TAR_HARDLINK)
         return tar_clean_path(target, reader->limits.depth, reader->target, err);
     size_t len = strlen(target);

@@ -77,13 +77,13 @@ static int step(int parent, const char *name, enum walk walk, struct carrel_erro
         if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
             return err_set_errno(err, -errno, "stat");
         if (!is_whiteout(&st) || walk == WALK_ONLY)
-            return err_set(err, -ENOTDIR, "its way goes through a %s",
+            return err_set(err, -ENOTDIR, "its path goes through a %s",
                     S_ISLNK(st.st_mode) ? "link" : "file");
         int r = make_over_whiteout(parent, name, err);
         if (r < 0)
             return r;
     } else {
-        return err_set_errno(err, -errno, "open a directory on its way");
+        return err_set_errno(err, -errno, "open a directory of its path");
     }
     dir = openat(parent, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     return dir < 0 ? err_set_errno(err, -errno, "open a directory") : dir;

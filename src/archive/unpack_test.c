@@ -158,7 +158,7 @@ TEST(nothing_is_written_through_a_link)
         add(TAR_SYMLINK, "l", ways[i], 0777);
         add(TAR_FILE, "l/victim", "new", 0644);
         CHECK_EQ(finish(), -ENOTDIR);
-        CHECK_STR(err.message, "'l/victim': its way goes through a link");
+        CHECK_STR(err.message, "'l/victim': its path goes through a link");
         CHECK(!is_there("d/victim"));
     }
 }
@@ -178,7 +178,7 @@ TEST(a_hard_link_stays_in_the_layer)
     add(TAR_SYMLINK, "l", "..", 0777);
     add(TAR_HARDLINK, "h", "l/victim", 0);
     CHECK_EQ(finish(), -ENOTDIR);
-    CHECK_STR(err.message, "'h': a hard link to 'l/victim': its way goes through a link");
+    CHECK_STR(err.message, "'h': a hard link to 'l/victim': its path goes through a link");
 }
 
 TEST(a_hard_link_to_a_link_is_that_link)
@@ -386,7 +386,7 @@ TEST(what_another_process_refuses_is_told_here)
             i++) /* more than a socket holds: the child stops reading before we stop writing */
         add(TAR_FILE, "more", "of this", 0644);
     CHECK_EQ(finish_as(apart), -ENOTDIR);
-    CHECK_STR(err.message, "'l/victim': its way goes through a link");
+    CHECK_STR(err.message, "'l/victim': its path goes through a link");
 }
 
 TEST(packed_bytes_that_are_broken_are_told)

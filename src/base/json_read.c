@@ -112,7 +112,7 @@ static bool check_string(struct reader *reader)
         if (*at != '\\')
             used = utf8_valid((const unsigned char *)at, left);
         else if (unescape(at, left, &used) == UINT32_MAX)
-            return expected(reader, "an escape that stands for a character");
+            return expected(reader, "a valid escape sequence");
         if (used == 0)
             return expected(reader, "valid UTF-8");
         reader->at += used;

@@ -44,8 +44,8 @@ static int open_own(const char *path, struct carrel_error *err)
     if (dir < 0 || fstat(dir, &st) < 0)
         return err_set_errno(err, -errno, "open '%s'", path);
     if (st.st_uid != geteuid() || (st.st_mode & 022))
-        return err_set(err, -EPERM,
-                "'%s' belongs to somebody else or can be written by others; remove it", path);
+        return err_set(
+                err, -EPERM, "'%s' belongs to or is writable by another user; remove it", path);
     return fd_steal(&dir);
 }
 
@@ -59,5 +59,5 @@ int rundir_open(struct carrel_error *err)
     if (r >= 0 || !given)
         return r;
     return err_wrap(err, r,
-            "XDG_RUNTIME_DIR is of no use; set it to a directory of your own, or unset it");
+            "XDG_RUNTIME_DIR is not usable; set it to a directory of your own, or unset it");
 }

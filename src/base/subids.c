@@ -94,7 +94,7 @@ static int find_range(const char *file, const char *option, char *text, const ch
     return r == 0 ? 0
                   : err_set(err, -ENOTSUP,
                             "%s gives this user %s; as root: usermod %s "
-                            "FIRST-LAST %s, a range of %u ids that nobody else has",
+                            "FIRST-LAST %s, a range of %u ids not assigned to another user",
                             file, r == -ERANGE ? "too few ids" : "no ids", option, who,
                             SUBIDS_COUNT);
 }
@@ -127,7 +127,7 @@ int subids_find(struct subids *out, struct carrel_error *err)
     if (!text)
         return err_set_errno(err, -ENOMEM, "subordinate ids");
     if (!is_there("newuidmap") || !is_there("newgidmap"))
-        return err_set(err, -ENOTSUP, "newuidmap or newgidmap is not there; " REMEDY);
+        return err_set(err, -ENOTSUP, "newuidmap or newgidmap is not installed; " REMEDY);
     ssize_t n = fd_read_file(AT_FDCWD, "/etc/passwd", text, FILE_MAX);
     if (n < 0)
         text[0] = '\0';

@@ -82,7 +82,7 @@ static int take_last(struct journal_file *file, const char *run, const char *lin
         r = journal_line_check(&chain, NULL, line, len, &last, err);
     }
     if (r < 0)
-        return err_wrap(err, r, "the last record of '%s' is not right", file->name);
+        return err_wrap(err, r, "the last record of '%s' is invalid", file->name);
     file->seq = chain.seq;
     memcpy(file->head, chain.head, JOURNAL_HASH);
     return 0;

@@ -84,8 +84,8 @@ int journal_index_add(int runs, const struct journal_index_record *record, bool 
     int r = journal_file_resume(&file, NULL, &torn, err);
     if (r == -EBADMSG)
         return err_wrap(err, r,
-                "the index of runs cannot be continued; 'carrel journal verify' "
-                "says more, and with the file put away a new one is begun");
+                "the index of runs cannot be continued; see 'carrel journal verify', "
+                "and move the file away to begin a new one");
     if (r == 0)
         r = journal_file_note_torn(&file, record->run, "torn", &torn, err);
     if (r == 0)
@@ -98,7 +98,7 @@ int journal_index_add(int runs, const struct journal_index_record *record, bool 
 int journal_note_pruned(const char *runs, const char *run, struct carrel_error *err)
 {
     if (!journal_is_run(run, strlen(run)))
-        return err_set(err, -EINVAL, "this is no id of a run");
+        return err_set(err, -EINVAL, "not a valid run id");
     AUTO(fd_close) int dir = journal_open_runs(runs, err);
     if (dir < 0)
         return dir;

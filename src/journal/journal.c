@@ -110,8 +110,8 @@ static int begin_run(struct journal *journal, const struct journal_options *opti
     int r = journal_file_resume(&journal->file, journal->run, &torn, err);
     if (r == -EBADMSG)
         return err_wrap(err, r,
-                "it cannot be continued; 'carrel journal verify' says more, and with the file "
-                "put away the run can go on");
+                "it cannot be continued; see 'carrel journal verify', and move the file away "
+                "to continue the run");
     if (r < 0)
         return r;
     journal->is_continued = journal->file.seq > 0;
@@ -137,7 +137,7 @@ int journal_open(
 {
     if (!journal_is_run(options->run, strlen(options->run)) ||
             (options->task && !journal_is_run(options->task, strlen(options->task))))
-        return err_set(err, -EINVAL, "open journal: this is no id of a run or a task");
+        return err_set(err, -EINVAL, "open journal: not a valid run or task id");
     AUTO(journal_close) struct journal *journal = calloc(1, sizeof(*journal));
     if (!journal)
         return err_set_errno(err, -ENOMEM, "open journal");

@@ -77,7 +77,8 @@ static int load(const char *path, const char *word, mode_t forbidden,
         return err_set_errno(err, (int)n, "read '%s'", path);
     int r = parse_key(text, (size_t)n, word, key);
     sodium_memzero(text, sizeof(text));
-    return r < 0 ? err_set(err, r, "'%s' holds no key of this kind ('%s…')", path, word) : 0;
+    return r < 0 ? err_set(err, r, "'%s' is not a key file of this kind ('%s…')", path, word)
+                 : 0;
 }
 
 int journal_key_load(const char *path, struct journal_key **out, struct carrel_error *err)
@@ -255,7 +256,7 @@ int journal_signature_check(const struct journal_trust *trust, const char *text,
             sodium_hex2bin(signature, sizeof(signature), at + SIGNATURE_AT, SIGNATURE_DIGITS,
                     NULL, &got, NULL) != 0 ||
             got != sizeof(signature))
-        return err_set(err, -EBADMSG, "its signature is no signature");
+        return err_set(err, -EBADMSG, "its signature is malformed");
     if (crypto_sign_init(&state) != 0 ||
             crypto_sign_update(&state, (const unsigned char *)purpose, sizeof(purpose) - 1) !=
                     0 ||

@@ -192,13 +192,13 @@ int journal_line_parse(
     struct carrel_error why = { 0 };
 
     if (!parse_end(line, len, &found))
-        return err_set(err, -EBADMSG, "its end has not the form of a record");
+        return err_set(err, -EBADMSG, "its end does not have the form of a record");
     if (!parse_begin(&cursor, &found) || cursor.at > line + found.before_prev)
-        return err_set(err, -EBADMSG, "its beginning has not the form of a record");
+        return err_set(err, -EBADMSG, "its beginning does not have the form of a record");
     if (!is_harmless((const unsigned char *)line, len))
-        return err_set(err, -EBADMSG, "it has control characters or is no UTF-8");
+        return err_set(err, -EBADMSG, "it has control characters or is not UTF-8");
     if (json_read_check(line, len, &found.whole, &why) < 0)
-        return err_set(err, -EBADMSG, "it is no JSON: %s", why.message);
+        return err_set(err, -EBADMSG, "it is not JSON: %s", why.message);
     *out = found;
     return 0;
 }

@@ -193,7 +193,7 @@ int journal_runs_read(int dir, struct journal_runs **out, struct carrel_error *e
 int journal_open_run(int dir, const char *run, struct carrel_error *err)
 {
     if (!journal_is_run(run, strlen(run)))
-        return err_set(err, -EINVAL, "this is no id of a run");
+        return err_set(err, -EINVAL, "not a valid run id");
     AUTO(fd_close)
     int sub = openat(dir, run, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     int fd = sub < 0 ? -1
@@ -240,8 +240,9 @@ void journal_run_judge(const struct journal_run *entry, struct journal_verdict *
         say(verdict, JOURNAL_BAD, "the index does not know this run");
     else if (verdict->state == JOURNAL_SEALED && !verdict->has_known_seal)
         say(verdict, JOURNAL_UNSEALED,
-                "it is sealed and the index does not know that: carrel was killed at its end, "
-                "or the index was cut back");
+                "it is sealed and the index has no record of that: carrel was killed at its "
+                "end, "
+                "or the index was truncated");
 }
 
 int journal_verify_run(int fd, const char *run, const struct journal_run *entry,

@@ -216,7 +216,7 @@ TEST(a_seal_that_the_index_has_lost_is_told)
             (size_t)(strchr(text.data, '\n') + 1 - text.data));
     struct journal_verdict verdict = verify(&bench, "R-1");
     CHECK_EQ(verdict.state, JOURNAL_UNSEALED);
-    CHECK(strstr(verdict.why, "it is sealed and the index does not know that"));
+    CHECK(strstr(verdict.why, "it is sealed and the index has no record of that"));
 }
 
 TEST(a_changed_index_names_its_first_bad_record)

@@ -109,7 +109,7 @@ static void compare(
     uint64_t record = verdict->records < seal->records ? verdict->records + 1 : seal->records;
     (void)snprintf(why, sizeof(why),
             "the index has a seal of %" PRIu64
-            " records (%.16s…) that is not in it: it was cut back or replaced",
+            " records (%.16s…) that is not in it: it was truncated or replaced",
             seal->records, seal->hash);
     condemn(verdict, record, why);
 }

@@ -346,7 +346,7 @@ TEST(every_cut_leaves_it_unsealed_and_the_index_finds_it)
         verdict = verify(&bench, book->text.data, at, &known);
         CHECK_EQ(verdict.state, JOURNAL_BAD);
         CHECK_EQ(verdict.bad_record, record + 1);
-        CHECK(strstr(verdict.why, "it was cut back or replaced"));
+        CHECK(strstr(verdict.why, "it was truncated or replaced"));
     }
 }
 

@@ -86,7 +86,7 @@ static int find_chain(const struct document *document, const struct node *profil
             if (chain[i] == profile)
                 return wrong(document, extends, "extends: the profiles extend each other", err);
     }
-    return wrong(document, profile, "extends: too many profiles, one on the other", err);
+    return wrong(document, profile, "extends: too many profiles extend each other", err);
 }
 
 /* Every profile must be valid, not only the requested one: errors are found early. */
@@ -100,7 +100,7 @@ static int check_profiles(
     for (size_t i = 0; node; node = node->next, i++) {
         struct layer aside = { .name = document->name };
         if (i == PROFILES_MAX)
-            return wrong(document, node, "profiles: there are too many", err);
+            return wrong(document, node, "profiles: too many", err);
         int r = find_chain(document, node, chain, &n, err);
         if (r == 0)
             r = document_values_take(&aside, arena, node, "extends", err);

@@ -92,7 +92,7 @@ static int check_repository_owner(
     if (fstat(dir, &top) == 0 && top.st_uid == st->st_uid)
         return 0;
     return err_set(err, -EPERM,
-            "%s: belongs to somebody else (user %u); name it with --policy to vouch for it, or "
+            "%s: belongs to another user (%u); name it with --policy to vouch for it, or "
             "use --policy none",
             name, (unsigned)st->st_uid);
 }
@@ -179,10 +179,11 @@ int file_read_user(
     if (fstat(fd, &st) < 0)
         return err_set_errno(err, -errno, "stat '%s'", path);
     if (st.st_uid != geteuid() && st.st_uid != 0)
-        return err_set(err, -EPERM, "%s: belongs to somebody else (user %u)", path,
-                (unsigned)st.st_uid);
+        return err_set(
+                err, -EPERM, "%s: belongs to another user (%u)", path, (unsigned)st.st_uid);
     if (st.st_mode & S_IWOTH)
-        return err_set(err, -EPERM, "%s: everybody can write it; 'chmod o-w' it first", path);
+        return err_set(
+                err, -EPERM, "%s: is writable by all users; run 'chmod o-w' first", path);
     return read_open(arena, fd, &st, path, out, err);
 }
 

@@ -292,7 +292,7 @@ TEST(what_others_can_write_is_refused)
     set_up(&fx);
     put(&fx, "home/.config/carrel/policy.yaml", PIDS_TEXT(200));
     set_mode(&fx, "home/.config/carrel/policy.yaml", 0646);
-    REFUSED(&fx, -EPERM, "TOP/home/.config/carrel/policy.yaml: everybody can write it");
+    REFUSED(&fx, -EPERM, "TOP/home/.config/carrel/policy.yaml: is writable by all users");
     set_mode(&fx, "home/.config/carrel/policy.yaml", 0664);
     PIDS(&fx, 200);
     take_down(&fx);
@@ -334,12 +334,12 @@ TEST(a_stranger_s_file_is_refused)
     put(&fx, "home/.config/carrel/policy.yaml", PIDS_TEXT(200));
     (void)snprintf(path, sizeof(path), "%s/home/.config/carrel/policy.yaml", fx.top);
     CHECK_EQ(chown(path, 65533, 65533), 0);
-    REFUSED(&fx, -EPERM, "TOP/home/.config/carrel/policy.yaml: belongs to somebody else");
+    REFUSED(&fx, -EPERM, "TOP/home/.config/carrel/policy.yaml: belongs to another user");
     CHECK_EQ(unlink(path), 0);
     put(&fx, "home/carrel.yaml", PIDS_TEXT(100));
     (void)snprintf(path, sizeof(path), "%s/home/carrel.yaml", fx.top);
     CHECK_EQ(chown(path, 65533, 65533), 0);
-    REFUSED(&fx, -EPERM, "TOP/home/carrel.yaml: belongs to somebody else");
+    REFUSED(&fx, -EPERM, "TOP/home/carrel.yaml: belongs to another user");
     (void)snprintf(path, sizeof(path), "%s/home", fx.top);
     CHECK_EQ(chown(path, 65533, 65533), 0); /* the owner of the directory may put it there */
     PIDS(&fx, 100);

@@ -86,7 +86,7 @@ static int check_subset(const struct policy *policy, enum policy_key key,
             is_covered = key_covers(key, rest->list[j], value->list[i]);
         if (is_covered)
             continue;
-        (void)snprintf(why, sizeof(why), "is not in the list that counts without it (%s)",
+        (void)snprintf(why, sizeof(why), "is not in the list without this file (%s)",
                 policy_position_text(&rest->position, there, sizeof(there)));
         return refuse(key, value, value->list[i], why, err);
     }
@@ -138,7 +138,8 @@ static int check(const struct policy *policy, enum policy_key key,
             return refuse(key, value, value->text, "is a path", err);
         return 0;
     case REPO_NEVER:
-        return refuse(key, value, value->text ? value->text : "", "is not its to say", err);
+        return refuse(key, value, value->text ? value->text : "",
+                "cannot be set by a repository", err);
     case REPO_ADD:
         return key_row(key)->kind == KEY_MAP ? check_variables(policy, key, value, err) : 0;
     case REPO_FREE:

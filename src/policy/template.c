@@ -45,7 +45,7 @@ static const char text[] =
         "workspace:\n"
         "  #enabled: false          # a git worktree for each run, as carrel run --workspace\n"
         "  #history: full           # full, cut: the run sees the base commit alone\n"
-        "  #tree: auto              # auto, overlay, fuse, copy\n"
+        "  #tree: auto              # auto, overlay, copy\n"
         "  #dirty: false            # start from uncommitted work\n"
         "  #include: [.env]         # ignored files to carry along\n"
         "  #setup: npm ci           # its result is kept as a layer\n"

@@ -54,7 +54,7 @@ static int free_name(int top, const char *name, struct carrel_error *err)
     if (r == -ENOENT)
         return 0;
     if (r < 0)
-        return err_set_errno(err, r, "read who is named '%s'", name);
+        return err_set_errno(err, r, "read the owner of the name '%s'", name);
     r = entry_erase_dead(top, id, err);
     if (r < 0)
         return r;
@@ -229,7 +229,7 @@ static int wait_for_place(struct registry_entry *entry, const struct registry_re
                     str_duration(request->queue_ms, waited), (uintmax_t)look.n_living,
                     (uintmax_t)request->max_living, (uintmax_t)look.n_ahead);
         if (r == -ECANCELED)
-            return err_set(err, r, "whoever asked for the sandbox is gone");
+            return err_set(err, r, "the process that asked for the sandbox has exited");
         if (r < 0)
             return err_set_errno(err, r, "wait for a place among the living sandboxes");
     }

@@ -191,7 +191,7 @@ TEST(who_waits_for_somebody_that_is_gone_leaves_the_queue)
     request.queue_ms = UINT64_MAX;
     fd_close(fd_steal(&theirs));
     CHECK_EQ(registry_claim(&reg, &request, &entry, &err), -ECANCELED);
-    CHECK_STR(err.message, "whoever asked for the sandbox is gone");
+    CHECK_STR(err.message, "the process that asked for the sandbox has exited");
     CHECK_EQ(count_all().waiting, 0);
     let_go(first);
     check_empty();

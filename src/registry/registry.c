@@ -23,7 +23,7 @@ static int open_ours(int rundir, struct carrel_error *err)
         return err_set_errno(err, -errno, "open the directory of living sandboxes");
     if (st.st_uid != geteuid() || (st.st_mode & 077))
         return err_set(err, -EPERM,
-                "the directory of living sandboxes belongs to somebody else or is open to "
+                "the directory of living sandboxes belongs to another user or is open to "
                 "others; remove it");
     return fd_steal(&dir);
 }
