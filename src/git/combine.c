@@ -179,7 +179,7 @@ static int cut(
     while (line < text + len && *line != '\n') {
         char *end = memchr(line, '\n', (size_t)(text + len - line));
         if (!end)
-            return err_set(err, -EBADMSG, "commit %s has no end", oid);
+            return err_set(err, -EBADMSG, "commit %s is truncated", oid);
         *end = '\0';
         if (strncmp(line, "parent ", 7) == 0 && ++n_parents == 1)
             out->parent = line + 7;

@@ -331,7 +331,7 @@ static int pump_run(struct pump *pump, pid_t pid)
         deadline_ns = clock_ns() + (uint64_t)program->timeout_ms * 1000000;
     r = serve(pump, deadline_ns);
     if (r == -ETIMEDOUT)
-        (void)err_set(pump->err, r, "%s took longer than %u ms and was ended", program->name,
+        (void)err_set(pump->err, r, "%s took longer than %u ms and was killed", program->name,
                 program->timeout_ms);
     if (r < 0) {
         stop(pump);

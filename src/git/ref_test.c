@@ -285,7 +285,8 @@ TEST(a_branch_is_moved_with_its_reflog_and_only_from_where_it_was)
     CHECK_EQ(ref_create(repo, "refs/heads/x", first, &err), 0);
     CHECK_EQ(ref_move(repo, "refs/heads/x", second, first, "carrel: import", &err), 0);
     check_reads(repo, "refs/heads/x", second);
-    CHECK_STR(printed("cd repo; git reflog show --format=%%gs refs/heads/x"), "carrel: import");
+    CHECK_STR(printed("cd repo; git reflog show --format=%%gs refs/heads/x"),
+            "carrel: import\nmade");
     CHECK_EQ(ref_move(repo, "refs/heads/x", second, first, "again", &err), -ESTALE);
     CHECK(strstr(err.message, "has moved"));
     CHECK_EQ(ref_move(repo, "refs/heads/none", second, first, "x", &err), -ESTALE);

@@ -183,7 +183,7 @@ static const struct {
     { "uv.toml", "package manager settings" },
     { "noxfile.py", "test program" },
     { "tox.ini", "test commands" },
-    { "conftest.py", "test program, loaded by itself" },
+    { "conftest.py", "test program, loaded automatically" },
     { "pytest.ini", "test settings" },
     { "pyvenv.cfg", "Python environment" },
     { "sitecustomize.py", "loaded by every Python" },

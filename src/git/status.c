@@ -182,5 +182,5 @@ int survey_tree(
 {
     int r = combine_ask_oid(&survey->git, GIT_ARGS("write-tree"), tree, err);
 
-    return r < 0 ? err_wrap(err, r, "take your tree as it is (is a merge unfinished?)") : 0;
+    return r < 0 ? err_wrap(err, r, "record your tree (is a merge unfinished?)") : 0;
 }

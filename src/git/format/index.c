@@ -72,7 +72,7 @@ static int load_file(int fd, struct index *index, struct carrel_error *err)
     struct stat st;
 
     if (fstat(fd, &st) < 0)
-        return err_set_errno(err, -errno, "look at an index");
+        return err_set_errno(err, -errno, "stat an index");
     if (st.st_size < (off_t)(12 + oid_bytes(index)) || st.st_size >= (off_t)MAX_BYTES)
         return err_set(err, -EBADMSG, "an index of %jd bytes", (intmax_t)st.st_size);
     index->len = (size_t)st.st_size;
@@ -88,7 +88,7 @@ static int load_file(int fd, struct index *index, struct carrel_error *err)
         if (n < 0)
             return err_set_errno(err, -errno, "read an index");
         if (n == 0)
-            return err_set(err, -EBADMSG, "an index that became shorter");
+            return err_set(err, -EBADMSG, "an index that was truncated meanwhile");
         got += (size_t)n;
     }
     return 0;
@@ -181,7 +181,7 @@ static int parse(struct index *index, struct carrel_error *err)
         struct index_entry *entry = &index->entries[index->n];
         at = parse_entry(index, at, end, entry);
         if (at == 0)
-            return err_set(err, -EBADMSG, "an index whose entry %zu is not plain", index->n);
+            return err_set(err, -EBADMSG, "an index with an unexpected entry %zu", index->n);
         if (index->n > 0 && strcmp(entry[-1].path, entry->path) >= 0)
             return err_set(err, -EBADMSG, "an index that is not sorted");
     }

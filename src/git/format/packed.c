@@ -181,7 +181,7 @@ int packed_open(const char *dir, struct packed *out, struct carrel_error *err)
     if (r < 0) {
         (void)munmap(map, len);
         if (r == -EBADMSG)
-            return err_set(err, r, "'%s' is cut short; try: git fsck", path);
+            return err_set(err, r, "'%s' is truncated; try: git fsck", path);
         return err_set_errno(err, r, "read '%s'", path);
     }
     out->map = map;

@@ -73,14 +73,14 @@ static const char *why_not_name(const char *name, size_t len)
     if ((len == 1 && name[0] == '.') || (len == 2 && name[0] == '.' && name[1] == '.'))
         return "it has a '.' or '..' component";
     if (is_hfs_dotgit(name, len))
-        return "a name in it stands for '.git'";
+        return "a name in it is equivalent to '.git'";
 
     /* If a backslash separates, each part is a name. */
     for (const char *part = name, *end = name + len; part <= end;) {
         const char *slash = memchr(part, '\\', (size_t)(end - part));
         size_t part_len = (size_t)((slash ? slash : end) - part);
         if (is_ntfs_dotgit(part, part_len))
-            return "a name in it stands for '.git'";
+            return "a name in it is equivalent to '.git'";
         if (slash && part_len == 2 && memcmp(part, "..", 2) == 0)
             return "it has a '..' component before a backslash";
         part += part_len + 1;

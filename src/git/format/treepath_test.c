@@ -4,7 +4,7 @@
 #include <limits.h>
 #include <string.h>
 
-static const char dotgit[] = "a name in it stands for '.git'";
+static const char dotgit[] = "a name in it is equivalent to '.git'";
 
 TEST(ordinary_paths_are_allowed)
 {

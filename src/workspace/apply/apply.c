@@ -74,7 +74,7 @@ static int refuse_unfinished(const struct repo *repo, struct carrel_error *err)
     for (size_t i = 0; i < ARRAY_LEN(signs); i++)
         if (faccessat(dir, signs[i].file, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
             return err_set(err, -EBUSY,
-                    "a %s is not finished in '%s': finish it or give it up (git %s --abort)",
+                    "a %s is in progress in '%s': finish or abort it (git %s --abort)",
                     signs[i].what, repo->top, signs[i].what);
     return 0;
 }
@@ -165,8 +165,8 @@ static int carry_out(struct apply_job *job, struct carrel_error *err)
     r = swap_exchange(
             job->swap, job->items, job->n_items, has_commit ? job->commit : "", &culprit, err);
     if (r == -ESTALE)
-        return apply_add_conflict(job->out, job->items[culprit].path,
-                "something in your tree is in its way", err);
+        return apply_add_conflict(
+                job->out, job->items[culprit].path, "blocked by something in your tree", err);
     if (r == 0 && has_index)
         r = settle_index(job, err);
     if (r == 0 && has_commit)
@@ -196,7 +196,7 @@ static int prepare(struct apply_job *job, const char *quarantine, struct carrel_
     r = survey_open(
             job->repo, job->scratch, job->swap->path, job->swap->top, &job->survey, err);
     if (r == 0 && !job->survey.has_commit && job->how != APPLY_FILES)
-        r = err_set(err, -EINVAL, "there is no commit yet that this could be put on top of");
+        r = err_set(err, -EINVAL, "there is no commit yet to put this on top of");
     return r;
 }
 

@@ -46,7 +46,7 @@ static int ask_ident(struct apply_job *job, const char *which, char *line, size_
     io.output = &text;
     int r = git_expect(&job->survey.git, GIT_ARGS("var", which), &io, err);
     if (r < 0)
-        return err_wrap(err, r, "find out who you are for git (set user.name and user.email)");
+        return err_wrap(err, r, "read your git identity (set user.name and user.email)");
     (void)snprintf(line, size, "%s", text.data ? text.data : "");
     return 0;
 }
@@ -196,8 +196,7 @@ static int look_around(struct apply_job *job, struct carrel_error *err)
         const char *why_not = treepath_why_not(path);
         if (why_not) {
             char shown[256];
-            return err_set(err, -EBADMSG,
-                    "the result has a path that nobody should have, '%s': %s",
+            return err_set(err, -EBADMSG, "the result has an invalid path '%s': %s",
                     str_escape(path, strlen(path), shown, sizeof(shown)), why_not);
         }
         int r = survey_look(job->swap->top, path, &job->looks[i].kind, &job->looks[i].st, err);

@@ -296,7 +296,7 @@ TEST(an_untracked_directory_in_the_way_stays)
     deliver();
     SHELL("cd user; mkdir -p r/mine q; echo precious > r/mine/file");
     CHECK_EQ(apply(repo, APPLY_FILES), 0);
-    check_conflict("r", "something in your tree is in its way");
+    check_conflict("r", "blocked by something in your tree");
     SHELL("cd user; test -f r/mine/file; test ! -f q");
     check_tidy();
     SHELL("cd user; rm -r r"); /* q is an empty directory, which git ignores */
@@ -478,7 +478,7 @@ TEST(an_unfinished_merge_of_the_user_is_left_alone)
     deliver();
     SHELL("cd user; git rev-parse HEAD > .git/MERGE_HEAD");
     CHECK_EQ(apply(repo, APPLY_FILES), -EBUSY);
-    CHECK(strstr(err.message, "a merge is not finished"));
+    CHECK(strstr(err.message, "a merge is in progress"));
     check_tidy();
 }
 

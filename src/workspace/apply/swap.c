@@ -166,7 +166,7 @@ static int hold(const struct repo *repo, struct swap **out, struct carrel_error 
         return err_set_errno(err, -errno, "open '%s'", repo->top);
     if (flock(swap->git_dir, LOCK_EX | LOCK_NB) < 0)
         return err_set(err, errno == EWOULDBLOCK ? -EBUSY : -errno,
-                "another carrel is changing '%s': try again when it is through", repo->top);
+                "another carrel is changing '%s': try again when it has finished", repo->top);
     *out = ptr_steal(&swap);
     return 0;
 }
@@ -225,8 +225,7 @@ int swap_recover(const struct repo *repo, struct carrel_error *err)
     if (!swap)
         return r;
     r = recover_held(repo, swap, err);
-    return r < 0 ? err_wrap(err, r, "put '%s' right after an apply that was cut off", repo->top)
-                 : r;
+    return r < 0 ? err_wrap(err, r, "recover '%s' after an interrupted apply", repo->top) : r;
 }
 
 /* git's commands that change the index hold this lock for moments, an editor for long. */
@@ -305,7 +304,7 @@ int swap_open(const struct repo *repo, struct swap **out, struct carrel_error *e
         return r;
     r = recover_held(repo, swap, err);
     if (r < 0)
-        return err_wrap(err, r, "put '%s' right after an apply that was cut off", repo->top);
+        return err_wrap(err, r, "recover '%s' after an interrupted apply", repo->top);
     fd_close(swap->dir);
     fd_close(swap->stage);
     swap->dir = swap->stage = -1;

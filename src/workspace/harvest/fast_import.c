@@ -70,7 +70,7 @@ static int open_below(int upper, const char *path, uint64_t flags)
 
 static int changed(const char *path, struct carrel_error *err)
 {
-    return err_set(err, -ESTALE, "'%s' changed while it was read: is the run still going?",
+    return err_set(err, -ESTALE, "'%s' changed while it was read: is the run still active?",
             QUOTED(path));
 }
 
@@ -130,7 +130,7 @@ static int add_change(
     case CHANGE_LINK:
         return add_link(stream, change, err);
     }
-    return err_set(err, -EINVAL, "'%s' is a change of no known kind", QUOTED(change->path));
+    return err_set(err, -EINVAL, "'%s' is a change of an unknown kind", QUOTED(change->path));
 }
 
 /* Asks for the trees of parent and commit, and for the commit's id. */

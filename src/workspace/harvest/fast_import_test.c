@@ -216,7 +216,7 @@ TEST(names_that_mean_dot_git_are_refused_before_git_sees_them)
         put(names[i], "", 0644);
         add(CHANGE_FILE, names[i]);
         CHECK_EQ(commit("x"), -EBADMSG);
-        CHECK(strstr(fx.err.message, "stands for '.git'"));
+        CHECK(strstr(fx.err.message, "is equivalent to '.git'"));
     }
     forget_changes();
     add(CHANGE_REMOVE, "");
@@ -250,7 +250,7 @@ TEST(what_changed_since_the_walk_is_an_error)
     items[0].size = 6;
     CHECK_EQ(commit("x"), -ESTALE);
     CHECK_STR(fx.err.message,
-            "commit the changes: 'a' changed while it was read: is the run still going?");
+            "commit the changes: 'a' changed while it was read: is the run still active?");
 
     CHECK_EQ(unlinkat(upper, "a", 0), 0);
     CHECK_EQ(symlinkat("/etc/passwd", upper, "a"), 0);

@@ -60,7 +60,8 @@ static int check_commits(struct inspection *it, struct carrel_error *err)
         return inspect_refused(r, "look at the run's commit", err);
     (void)snprintf(expected, sizeof(expected), "%s commit\n", it->tip);
     if (strncmp(output.data ? output.data : "", expected, strlen(expected)) != 0)
-        return err_set(err, -EBADMSG, "the run names %s as its commit, which is none", it->tip);
+        return err_set(err, -EBADMSG, "the run names %s as its commit, which is not a commit",
+                it->tip);
     (void)snprintf(expected, sizeof(expected), "\n%s commit", it->base);
     if (!output.data || !strstr(output.data, expected))
         return err_set(err, -EINVAL, "the base %s is not a commit here", it->base);
@@ -72,7 +73,7 @@ static int check_whole(struct inspection *it, struct carrel_error *err)
     const struct git_io limits = inspect_bounds(it->limits);
     int r = quarantine_check_whole(it->git, it->tip, it->base, &limits, err);
 
-    return r < 0 ? err_wrap(err, r, "the run's history is not whole") : 0;
+    return r < 0 ? err_wrap(err, r, "the run's history is incomplete") : 0;
 }
 
 static int check_count(struct inspection *it, struct carrel_error *err)

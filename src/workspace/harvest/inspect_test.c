@@ -166,7 +166,7 @@ TEST(a_tip_that_leads_to_what_nobody_has_is_refused)
             none, fx.base, fx.git_dir);
     AUTO(fd_close) int no_tree = make_pack(&fx, "");
     CHECK_EQ(take(&fx, no_tree, tip), -EBADMSG);
-    CHECK(strstr(fx.err.message, "the run's history is not whole"));
+    CHECK(strstr(fx.err.message, "the run's history is incomplete"));
 
     sh(tip, sizeof(tip),
             "printf 'tree %s\\nparent %s\\nauthor A <a@b> 1 +0000\\ncommitter A <a@b> 1 +0000"
@@ -212,5 +212,5 @@ TEST(an_empty_pack_is_fine_when_the_commit_is_known)
     write_commit(&fx, fx.tree, fx.base, unknown);
     AUTO(fd_close) int again = make_pack(&fx, "");
     CHECK_EQ(take(&fx, again, unknown), -EBADMSG);
-    CHECK(strstr(fx.err.message, "which is none"));
+    CHECK(strstr(fx.err.message, "which is not a commit"));
 }

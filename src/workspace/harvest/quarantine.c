@@ -199,7 +199,7 @@ int harvest_join(const struct repo *repo, const char *dir, const char *base, con
         return r;
     r = pack(repo, &quarantine, base, tip, name, err);
     if (r < 0)
-        return err_wrap(err, r, "the harvest is not whole any more, take it again");
+        return err_wrap(err, r, "the harvest is no longer complete, repeat it");
     if (!name[0])
         return 0;
     r = quarantine_keep(&quarantine, err);

@@ -106,7 +106,7 @@ int dirty_commit(const struct repo *repo, char oid[static OID_MAX], struct carre
     (void)tree_remove(
             tmp, dir + strlen("/tmp/"), NULL); /* a copy; a failure here does not matter */
     if (r < 0)
-        return err_wrap(err, r, "take the uncommitted work in '%s'", repo->top);
+        return err_wrap(err, r, "read the uncommitted work in '%s'", repo->top);
     memcpy(oid, made, OID_MAX);
     return 0;
 }

@@ -60,7 +60,7 @@ TEST(an_unfinished_merge_is_refused_with_the_reason)
           "main;"
           "echo m > a; git commit -qam m; git merge side >/dev/null 2>&1 || :");
     CHECK_EQ(dirty_commit(repo, oid, &err), -EIO);
-    CHECK(strstr(err.message, "take the uncommitted work in '"));
+    CHECK(strstr(err.message, "read the uncommitted work in '"));
 }
 
 TEST(a_bare_repository_has_no_uncommitted_work)

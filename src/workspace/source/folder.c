@@ -268,7 +268,7 @@ static int canonical(const char *dir, char path[static PATH_MAX], struct carrel_
         return err_set_errno(err, -errno, "find the path of '%s'", dir);
     path[len] = '\0';
     if (!path_is_clean(path) || !path[1])
-        return err_set(err, -EINVAL, "'%s' is not a folder that can be taken", dir);
+        return err_set(err, -EINVAL, "'%s' cannot be used as a folder", dir);
     return 0;
 }
 
@@ -295,7 +295,7 @@ int folder_snapshot(const char *state, const char *dir, struct repo **hidden,
     if (r == 0)
         r = open_hidden(path, folder, &repo, err);
     if (r < 0)
-        return err_wrap(err, r, "take the folder '%s' as it is", folder);
+        return err_wrap(err, r, "take a snapshot of the folder '%s'", folder);
     memcpy(commit, made, OID_MAX);
     *hidden = ptr_steal(&repo);
     return 0;

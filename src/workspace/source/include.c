@@ -56,9 +56,9 @@ static int ask(const struct repo *repo, const char *const *args, struct include_
     io.output = &text;
     int r = git_expect(&git, args, &io, err);
     if (r < 0)
-        return err_wrap(err, r, "find the files to carry along");
+        return err_wrap(err, r, "find the files to include");
     r = split(&text, out);
-    return r < 0 ? err_set_errno(err, r, "find the files to carry along") : 0;
+    return r < 0 ? err_set_errno(err, r, "find the files to include") : 0;
 }
 
 int include_find(const struct repo *repo, const char *const *patterns, struct include_list *out,
@@ -69,12 +69,12 @@ int include_find(const struct repo *repo, const char *const *patterns, struct in
     bool has_file;
 
     if (!repo->top)
-        return err_set(err, -EINVAL, "the repository is bare: it has no files to carry along");
+        return err_set(err, -EINVAL, "the repository is bare: it has no files to include");
     while (patterns && patterns[n])
         n++;
     if (n > INCLUDE_MAX_PATTERNS)
-        return err_set(err, -E2BIG, "more than %d patterns of files to carry along",
-                INCLUDE_MAX_PATTERNS);
+        return err_set(
+                err, -E2BIG, "more than %d patterns of files to include", INCLUDE_MAX_PATTERNS);
     AUTO(fd_close) int top = open(repo->top, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (top < 0)
         return err_set_errno(err, -errno, "open '%s'", repo->top);
@@ -86,7 +86,7 @@ int include_find(const struct repo *repo, const char *const *patterns, struct in
 
     AUTO(free) const char **args = calloc(2 * n + 8, sizeof(*args));
     if (!args)
-        return err_set_errno(err, -ENOMEM, "find the files to carry along");
+        return err_set_errno(err, -ENOMEM, "find the files to include");
     args[used++] = "ls-files";
     args[used++] = "--others";
     args[used++] = "--ignored";
@@ -189,13 +189,12 @@ int include_copy(const struct repo *repo, const struct include_list *list, int u
             continue;
         (void)str_escape(path, len, shown, sizeof(shown));
         if (r == -EISDIR)
-            return err_set(
-                    err, r, "carry '%s' along: it is a git repository of its own", shown);
+            return err_set(err, r, "include '%s': it is a git repository of its own", shown);
         if (r == -EINVAL)
-            return err_set(err, r, "carry '%s' along: it is neither a file nor a link", shown);
+            return err_set(err, r, "include '%s': it is neither a file nor a link", shown);
         if (r == -EFBIG)
-            return err_set(err, r, "carry '%s' along: the files are larger than %s together",
-                    shown, str_size(max_bytes, size));
+            return err_set(err, r, "include '%s': the files are larger than %s together", shown,
+                    str_size(max_bytes, size));
         return err_set_errno(err, r, "carry '%s' along", shown);
     }
     return 0;

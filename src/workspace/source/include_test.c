@@ -90,7 +90,7 @@ TEST(what_does_not_fit_is_an_error_with_the_file)
     SET_UP();
     CHECK_EQ(find(repo, PATTERNS(".env", "untracked")), 0);
     CHECK_EQ(include_copy(repo, &list, upper, 4, &err), -EFBIG);
-    CHECK_STR(err.message, "carry 'untracked' along: the files are larger than 4 together");
+    CHECK_STR(err.message, "include 'untracked': the files are larger than 4 together");
 }
 
 TEST(a_fifo_or_a_repository_is_refused_by_name)
@@ -99,7 +99,7 @@ TEST(a_fifo_or_a_repository_is_refused_by_name)
     list = (struct include_list){ .paths = (char *[]){ (char[]){ "pipe" } }, .n = 1 };
     SHELL("mkfifo user/pipe");
     CHECK_EQ(include_copy(repo, &list, upper, 100, &err), -EINVAL);
-    CHECK_STR(err.message, "carry 'pipe' along: it is neither a file nor a link");
+    CHECK_STR(err.message, "include 'pipe': it is neither a file nor a link");
     list = (struct include_list){ 0 };
 
     SHELL("cd user; git init -q vendored; cd vendored; echo x > x; git add x; git commit -qm "
