@@ -149,11 +149,11 @@ static int check_update(const struct sandbox *box, const struct sandbox_limits *
             return err_set(err, -EINVAL, "the %s limit is zero", limit_name(i));
         if (box->held_by[i] != HELD_BY_CGROUP)
             return err_set(err, -ENOTSUP,
-                    "the %s limit is held by %s, not by a cgroup, so it cannot change now",
+                    "the %s limit is enforced by %s, not by a cgroup, so it cannot change now",
                     limit_name(i), limit_holder_name(box->held_by[i]));
     }
     return which & ~(LIMIT_BIT(LIMIT_COUNT) - 1)
-                   ? err_set(err, -EINVAL, "a set of limits has a member that is no limit")
+                   ? err_set(err, -EINVAL, "a set of limits has an unknown member")
                    : 0;
 }
 

@@ -212,7 +212,7 @@ static int check_limits(const struct sandbox_limits *limits, struct carrel_error
     const unsigned all = LIMIT_BIT(LIMIT_COUNT) - 1;
 
     if ((limits->demanded | limits->best_effort) & ~all)
-        return err_set(err, -EINVAL, "a set of limits has a member that is no limit");
+        return err_set(err, -EINVAL, "a set of limits has an unknown member");
     for (size_t i = 0; i < LIMIT_COUNT; i++)
         if ((limits->demanded & LIMIT_BIT(i)) && limits->value[i] == 0)
             return err_set(err, -EINVAL, "the %s limit is demanded but zero", limit_names[i]);
@@ -331,7 +331,7 @@ static int check_promises(
         if ((demanded & LIMIT_BIT(i)) && box->held_by[i] == HELD_BY_NOTHING)
             add_name(&names, limit_names[i]);
     if (names.len > 0)
-        return err_set(err, -ENOTSUP, "demanded limits cannot be held: %s", names.text);
+        return err_set(err, -ENOTSUP, "demanded limits cannot be enforced: %s", names.text);
     return 0;
 }
 

@@ -253,7 +253,8 @@ TEST(a_sandbox_that_does_not_hold_a_demanded_limit_is_taken_back)
     spec.limits.demanded = LIMIT_BIT(LIMIT_COUNT) - 1;
     spec.limits.best_effort = LIMIT_BIT(LIMIT_CPU);
     CHECK_EQ(sandbox_create(&puppet.rt, &spec, &box, &err), -ENOTSUP);
-    CHECK_STR(err.message, "runtime puppet: demanded limits cannot be held: memory pids disk");
+    CHECK_STR(err.message,
+            "runtime puppet: demanded limits cannot be enforced: memory pids disk");
     CHECK_EQ(puppet.frees, 1);
 }
 

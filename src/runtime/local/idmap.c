@@ -88,9 +88,9 @@ int idmap_open(uid_t uid_on_disk, uid_t uid_shown, gid_t gid_on_disk, gid_t gid_
     int ns = r < 0 ? -1 : open(text, O_RDONLY | O_CLOEXEC);
     if (r == 0 && ns < 0)
         r = err_set_errno(err, -errno, "open '%s'", text);
-    if (sys_pidfd_send_signal(held, SIGKILL) < 0) { /* waiting for it could take for ever */
-        (void)ptr_steal(&stack);                    /* it stands on it */
-        r = err_set_errno(err, -errno, "end the helper for an id-mapped mount");
+    if (sys_pidfd_send_signal(held, SIGKILL) < 0) { /* a wait for it could take for ever */
+        (void)ptr_steal(&stack);                    /* the process still uses it */
+        r = err_set_errno(err, -errno, "kill the helper for an id-mapped mount");
         fd_close(ns);
         return r;
     }

@@ -69,11 +69,12 @@ static int await(struct local *local, enum wire_kind kind, struct wire_message *
     if (ready == 0) { /* a late answer would be mistaken for that of the next request */
         (void)sys_pidfd_send_signal(local->pidfd, SIGKILL);
         return err_set(err, -ETIMEDOUT,
-                "no answer from the sandbox within %u seconds; it was ended", answer_ms / 1000);
+                "no answer from the sandbox within %u seconds; it was killed",
+                answer_ms / 1000);
     }
     int n = wire_receive(local->sock, message, fds, 0);
     if (n == -EPIPE)
-        return err_set(err, -ECHILD, "the sandbox ended before it could answer");
+        return err_set(err, -ECHILD, "the sandbox ended before it answered");
     if (n < 0)
         return err_set_errno(err, n, "answer of the sandbox");
     if (fd && n > 0)
@@ -145,7 +146,8 @@ static int choose_user(const struct plan *plan, const struct process_spec *spec,
         return (message->uid < PLAN_RANGE || message->uid == plan->uid) &&
                                (message->gid < PLAN_RANGE || message->gid == plan->gid)
                        ? 0
-                       : err_set(err, -EINVAL, "user %u:%u: ids in a sandbox go from 0 to %u",
+                       : err_set(err, -EINVAL,
+                                 "user %u:%u: ids in a sandbox range from 0 to %u",
                                  message->uid, message->gid, PLAN_RANGE - 1);
     if (message->uid == plan->uid && message->gid == plan->gid)
         return 0;

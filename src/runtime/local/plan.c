@@ -244,7 +244,7 @@ static int plan_ids(struct plan *plan, const struct sandbox_spec *spec, const st
     plan->gid = host->gid;
     plan_identity(spec, host->is_root, &plan->uid, &plan->gid);
     if (host->is_root && (plan->uid >= PLAN_RANGE || plan->gid >= PLAN_RANGE))
-        return err_set(err, -EINVAL, "user %u:%u: ids in a sandbox go from 0 to %u",
+        return err_set(err, -EINVAL, "user %u:%u: ids in a sandbox range from 0 to %u",
                 (unsigned)plan->uid, (unsigned)plan->gid, PLAN_RANGE - 1);
     plan->init_uid = plan->has_range ? 0 : plan->uid;
     plan->init_gid = plan->has_range ? 0 : plan->gid;

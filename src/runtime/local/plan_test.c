@@ -179,7 +179,7 @@ TEST(an_id_outside_the_range_is_refused)
 
     spec.has_user = true;
     spec.uid = 65536;
-    refused(&spec, &host, "user 65536:0: ids in a sandbox go from 0 to 65535");
+    refused(&spec, &host, "user 65536:0: ids in a sandbox range from 0 to 65535");
 }
 
 TEST(the_hosts_entries_are_shown_as_they_are)

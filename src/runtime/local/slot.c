@@ -97,7 +97,7 @@ int slot_take(struct slot *slot, int dir, struct carrel_error *err)
         if (r != -EAGAIN && r != -EACCES)
             return err_set_errno(err, r, "lock slot %u", number);
     }
-    return err_set(err, -EAGAIN, "all %u slots for sandboxes are taken", SLOT_COUNT);
+    return err_set(err, -EAGAIN, "all %u slots for sandboxes are in use", SLOT_COUNT);
 }
 
 void slot_release(struct slot *slot)

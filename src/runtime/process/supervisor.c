@@ -74,10 +74,9 @@ static int stand_apart(struct supervisor *s, struct carrel_error *err)
     if (prctl(PR_SET_DUMPABLE, 0) < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
         return err_set_errno(err, -errno, "become the programs' reaper");
     s->children = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
-    if (s->children < 0)
-        return err_set(err, -ENOTSUP,
-                "cannot list child processes, so could not end them all: "
-                "/proc/thread-self/children is missing (is /proc mounted?)");
+    if (s->children < 0) /* could not kill them all */
+        return err_set(
+                err, -ENOTSUP, "/proc/thread-self/children is missing; is /proc mounted?");
     return 0;
 }
 
