@@ -209,8 +209,8 @@ static int await_forks(int from, const struct client_fork *fork, struct carrel_e
         }
     }
     if (first == 0 && n < fork->n)
-        return err_set(
-                err, -ECHILD, "%u of %u forks ended before they stood", fork->n - n, fork->n);
+        return err_set(err, -ECHILD, "%u of %u forks ended before they were ready", fork->n - n,
+                fork->n);
     return first;
 }
 

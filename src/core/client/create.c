@@ -30,8 +30,8 @@ static int check_request(const struct client_request *request, struct carrel_err
         if (r < 0)
             return r;
         if (strncmp(request->name, "S-", 2) == 0)
-            return err_set(
-                    err, -EINVAL, "name '%s': names that begin with S- are ids", request->name);
+            return err_set(err, -EINVAL,
+                    "name '%s': names must not begin with S-, which is for ids", request->name);
     }
     return keeper_check_labels(request->labels, err);
 }
@@ -66,7 +66,8 @@ static NO_INLINE int receive(int report, char *note, int *receipt, struct carrel
     struct keeper_ready ready = { 0 };
 
     if (keeper_receive_ready(report, &ready, receipt) < 0)
-        return err_set(err, -ECHILD, "the keeper of the sandbox ended before it stood");
+        return err_set(
+                err, -ECHILD, "the keeper of the sandbox ended before the sandbox was ready");
     if (ready.error.code < 0)
         *err = ready.error;
     else if (note)

@@ -111,7 +111,7 @@ int remote_ask(struct remote *remote, struct keeper_message *message, const int 
     }
     close_all(got, n);
     if (message->kind != KEEPER_FAILED)
-        return err_set(err, -EPROTO, "unexpected answer %u of the keeper", message->kind);
+        return err_set(err, -EPROTO, "unexpected answer %u from the keeper", message->kind);
     int code = message->error.code < 0 ? message->error.code : -EIO;
     return err_set(err, code, "%s", message->error.message);
 }
@@ -182,7 +182,7 @@ static int next_event(
         return err_set_errno(err, n, "read from the keeper of the sandbox");
     close_all(fds, n);
     if (message.kind != KEEPER_EXITED)
-        return err_set(err, -EPROTO, "unexpected report %u of the keeper", message.kind);
+        return err_set(err, -EPROTO, "unexpected report %u from the keeper", message.kind);
     remote->oom_kills = message.oom_kills;
     remote->pids_refused = message.pids_refused;
     remote->is_over_disk = message.flags & KEEPER_FULL;
@@ -309,8 +309,8 @@ static int say_hello(struct remote *remote, struct carrel_error *err)
     fd_close(events[1]);
     if (r == -EPROTO || r == -ESRCH) /* it does not know our words, or hung up on them */
         return err_set(err, r,
-                "the sandbox has just ended, or its keeper is of another version of carrel: "
-                "then 'carrel destroy --force' ends it");
+                "the sandbox has just ended, or its keeper runs another version of carrel, "
+                "which 'carrel destroy --force' ends");
     if (r < 0)
         return r;
     remote->facts = message.facts;

@@ -159,7 +159,8 @@ static int find_place(const struct files_end *from, bool is_dir, const struct fi
         return err_set(
                 err, -ENOTDIR, "'%s' is not a directory, and a directory is copied", shown);
     if (type && !S_ISREG(type))
-        return err_set(err, -EEXIST, "'%s' is there, and is neither file nor directory", shown);
+        return err_set(
+                err, -EEXIST, "'%s' exists, and is neither a file nor a directory", shown);
     if (!is_dir && ends_in_slash(to->path))
         return err_set(err, -ENOENT, "there is no directory '%s'", shown);
     return open_parent(to, worktree, err);
@@ -205,7 +206,7 @@ int files_copy(const struct files_end *from, const struct files_end *to,
     if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
         return err_set(err, -EINVAL, "'%s' is neither a file nor a directory", shown);
     if (S_ISDIR(st.st_mode) && walk_is_made_up(fd))
-        return err_set(err, -EINVAL, "'%s': the kernel makes up what is in it", shown);
+        return err_set(err, -EINVAL, "'%s': its content is virtual, from the kernel", shown);
     int r = find_place(from, S_ISDIR(st.st_mode), to, &worktree, err);
     if (r == 0)
         r = copy_to(from, fd, to, &worktree, limits, count ? count : &unused, err);

@@ -117,7 +117,7 @@ static int add_data(struct tar_sink *sink, int fd, uint64_t bytes, struct carrel
         if (n < 0)
             return err_set_errno(err, -errno, "read");
         if (n == 0)
-            return err_set(err, -EBUSY, "it became shorter while it was read");
+            return err_set(err, -EBUSY, "it was truncated while it was read");
         int r = tar_writer_data(sink->writer, chunk, (size_t)n, err);
         if (r < 0)
             return r;
@@ -174,7 +174,7 @@ static int add_file(struct sink *base, const char *name, int fd, const struct st
         return r;
     r = st->st_size <= SMALL ? add_small(sink, fd, st, err) : add_large(sink, fd, err);
     cut(sink, before);
-    return r == -EBUSY ? err_wrap(err, r, "'carrel pause' would hold it still") : r;
+    return r == -EBUSY ? err_wrap(err, r, "'carrel pause' would keep it stable") : r;
 }
 
 static const struct sink_ops ops = {
@@ -201,7 +201,8 @@ static int export_opened(struct tar_sink *sink, int fd, const char *path, struct
     if (!S_ISDIR(st.st_mode))
         return walk_one(walk, last_name(path), fd, err);
     if (walk_is_made_up(fd))
-        return err_set(err, -EINVAL, "the kernel makes up what is in this directory");
+        return err_set(
+                err, -EINVAL, "the content of this directory is virtual, from the kernel");
     struct tar_entry top = entry_of(sink, TAR_DIRECTORY, &st);
     top.path = ".";
     int r = tar_writer_add(sink->writer, &top, err);

@@ -98,7 +98,7 @@ static int host_replace(struct tree_sink *sink, int dir, const char *from, const
     if (fstatat(dir, to, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(st.st_mode) &&
             !S_ISLNK(st.st_mode))
         return err_set(err, S_ISDIR(st.st_mode) ? -EISDIR : -EEXIST,
-                "what is there on the host is no file, and is not replaced");
+                "it exists on the host and is not a regular file, so it is not replaced");
     return renameat(dir, from, dir, to) < 0 ? err_set_errno(err, -errno, "rename") : 0;
 }
 

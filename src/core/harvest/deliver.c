@@ -79,7 +79,7 @@ static int check_branch(const struct workspace *ws, const char *at, struct carre
             strcmp(at, ws->snapshot) == 0)
         return 0;
     return err_set(err, -ESTALE,
-            "somebody moved branch '%s' to %.12s, and this would lose it; keep that under "
+            "branch '%s' was moved to %.12s, and this would lose it; keep that under "
             "another "
             "name and put the branch back: git branch NAME %s && git update-ref refs/heads/%s "
             "%s",

@@ -59,8 +59,8 @@ int workspaces_explain(
     if (code >= 0 || ws->is_folder || repo_has_commit(repo, ws->base, NULL) != 0)
         return code;
     return err_set(err, -ESTALE,
-            "commit %.12s, which run '%s' began with, is not in '%s' any more: its branch was "
-            "deleted, and git gc took it; fetch it from where it still is, or take the changed "
+            "commit %.12s, which run '%s' began with, is not in '%s' any more: no branch had "
+            "it, and git gc removed it; fetch it from where it still is, or take the changed "
             "files from '%s/upper'",
             ws->base, ws->run, repo->top ? repo->top : repo->git_dir, ws->path);
 }

@@ -64,7 +64,8 @@ static int refuse_transport(const char *ref, const char *shown, struct carrel_er
                     shown, local[i], shown);
     if (strstr(ref, "://"))
         return err_set(err, -EINVAL,
-                "'%s' is no reference; expected docker://, docker-daemon: or neither", shown);
+                "'%s' is not an image reference; expected docker://, docker-daemon: or neither",
+                shown);
     return 0;
 }
 

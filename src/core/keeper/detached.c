@@ -65,7 +65,7 @@ int keeper_attach(struct keeper *keeper, size_t client, const struct keeper_mess
                   : "no process %u; 'carrel ps' shows them",
                 request->process);
     if (p->client >= 0)
-        return err_set(err, -EBUSY, "somebody is attached to process %u", request->process);
+        return err_set(err, -EBUSY, "a client is attached to process %u", request->process);
     keeper_drain(p, 0);
     keeper_drain(p, 1);
     AUTO(fd_close) int out = kept_text(p, 0, err);

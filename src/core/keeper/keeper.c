@@ -266,10 +266,10 @@ static void judge(struct keeper *keeper)
         [KEEPER_GOES_ON] = { CARREL_INFRASTRUCTURE, "The keeper of the sandbox failed" },
         [KEEPER_DESTROYED] = { CARREL_EXITED, "" },
         [KEEPER_LEASE] = { CARREL_TIMEOUT, "The lease of the sandbox ran out" },
-        [KEEPER_IDLE] = { CARREL_TIMEOUT, "Nobody used the sandbox for its idle time" },
+        [KEEPER_IDLE] = { CARREL_TIMEOUT, "The sandbox was not used for its idle time" },
         [KEEPER_SIGNALLED] = { CARREL_CANCELLED, "The keeper of the sandbox got a signal" },
         [KEEPER_LOST] = { CARREL_INFRASTRUCTURE, "The sandbox was killed from outside" },
-        [KEEPER_UNCLAIMED] = { CARREL_CANCELLED, "Whoever asked for the sandbox was gone" },
+        [KEEPER_UNCLAIMED] = { CARREL_CANCELLED, "The requester of the sandbox had exited" },
     };
     struct carrel_run_result *result = keeper->session.result;
 

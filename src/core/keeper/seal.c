@@ -251,7 +251,7 @@ static int check_root(struct keeper *keeper, struct carrel_error *err)
         }
         if (is_wrong)
             return err_set(err, -ENOTDIR,
-                    "'%s' of the root is not a directory any more; no sandbox can be made of "
+                    "'%s' of the root is not a directory any more; cannot create a sandbox of "
                     "it",
                     needed[i]);
     }

@@ -189,8 +189,8 @@ static int use_venv(const char *given, bool is_isolated, struct interpreter *pla
     ssize_t n = fd_read_file(AT_FDCWD, path, config, sizeof(config));
     if (n < 0)
         return err_set(err, -EINVAL,
-                "'%s' is no virtual environment: there is no readable pyvenv.cfg in it (%s)",
-                given, strerrordesc_np((int)-n));
+                "'%s' is not a virtual environment: it has no readable pyvenv.cfg (%s)", given,
+                strerrordesc_np((int)-n));
     (void)snprintf(path, sizeof(path), "%s/bin/python", dir);
     if (stat(path, &st) < 0)
         return err_set(err, -EINVAL,

@@ -176,8 +176,8 @@ TEST(what_is_no_venv_is_refused)
     o.venv = at("dir");
     CHECK_EQ(find(&o), -EINVAL);
     (void)snprintf(expected, sizeof(expected),
-            "'%s/dir' is no virtual environment: there is no readable pyvenv.cfg in it (No "
-            "such file or directory)",
+            "'%s/dir' is not a virtual environment: it has no readable pyvenv.cfg (No such "
+            "file or directory)",
             top);
     CHECK_STR(err.message, expected);
 

@@ -78,7 +78,7 @@ static int check_options(const struct carrel_python_options *o, struct carrel_er
 {
     if (o->size != sizeof(*o))
         return err_set(err, -EINVAL,
-                "struct carrel_python_options has another size than this library's; start from "
+                "struct carrel_python_options has a different size in this library; start from "
                 "CARREL_PYTHON_OPTIONS_INIT");
     if (!o->code)
         return err_set(err, -EINVAL, "no code to run");
@@ -88,7 +88,7 @@ static int check_options(const struct carrel_python_options *o, struct carrel_er
         return err_set(err, -EINVAL, "a result may have at most %u bytes", RESULT_BYTES_MAX);
     if (o->run && o->run->size != sizeof(*o->run))
         return err_set(err, -EINVAL,
-                "struct carrel_run_options has another size than this library's; start from "
+                "struct carrel_run_options has a different size in this library; start from "
                 "CARREL_RUN_OPTIONS_INIT");
     return o->inputs ? python_check_inputs(o->inputs, o->inputs_len, "inputs", err) : 0;
 }
@@ -136,7 +136,7 @@ static int make_file(
     if (n < 0 || n >= PATH_MAX)
         return err_set_errno(err, -ENAMETOOLONG, "'%s'", box->home);
     r = sandbox_open_file(box, path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600, err);
-    return r < 0 ? err_wrap(err, r, "hand the code over") : r;
+    return r < 0 ? err_wrap(err, r, "pass the code to the sandbox") : r;
 }
 
 static int prepare(void *context, struct sandbox *box, struct carrel_error *err)
@@ -169,7 +169,7 @@ static int prepare(void *context, struct sandbox *box, struct carrel_error *err)
         r = o->inputs ? fd_write_all(python->task, o->inputs, o->inputs_len)
                       : fd_write_all(python->task, "{}", 2);
     if (r < 0)
-        return err_set_errno(err, r, "hand the code over");
+        return err_set_errno(err, r, "pass the code to the sandbox");
     /* A program that fills the disk can still say so. Without the room it only says less. */
     (void)fallocate(python->report, FALLOC_FL_KEEP_SIZE, 0, SHORT_REPORT);
     return 0;

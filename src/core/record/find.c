@@ -260,7 +260,9 @@ int journals_make_key(char public_hex[static JOURNAL_KEY], char path[static PATH
         r = public_path(beside, err);
     if (r == 0)
         r = journal_key_make(path, beside, public_hex, err);
-    return r == -EEXIST ? err_wrap(err, r, "there is a key; put it away to make another") : r;
+    return r == -EEXIST
+                   ? err_wrap(err, r, "there is a key already; move it away to create another")
+                   : r;
 }
 
 int journals_trust(const char *path, struct journal_trust *out, struct carrel_error *err)

@@ -287,8 +287,8 @@ int runs_find(const char *name, struct run_entry *out, struct carrel_error *err)
     if (found == 0)
         return err_set(err, -ENOENT, "no run '%s'; 'carrel runs' lists them", shown);
     if (found > 1)
-        return err_set(err, -EINVAL, "'%s' is the beginning of %zu runs; give more of it",
-                shown, found);
+        return err_set(
+                err, -EINVAL, "'%s' is a prefix of %zu runs; give more of it", shown, found);
     *out = list.items[at];
     list.items[at].argv = NULL;
     return 0;

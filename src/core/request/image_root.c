@@ -107,7 +107,7 @@ int image_root_open(
     if (!o->image)
         return 0;
     if (o->root)
-        return err_set(err, -EINVAL, "--image and --root exclude each other");
+        return err_set(err, -EINVAL, "--image and --root cannot be combined");
     AUTO(image_root_free) struct image_root *root = calloc(1, sizeof(*root));
     if (!root)
         return no_memory(err);
@@ -137,7 +137,8 @@ int image_root_command(
     if (has_words && o->has_no_entrypoint)
         return 0;
     if (!has_words && count(settings->entrypoint) + count(settings->cmd) == 0)
-        return err_set(err, -EINVAL, "image '%s' has no program of its own; name one",
+        return err_set(err, -EINVAL,
+                "image '%s' has no entrypoint and no command; name a program",
                 root->image->name);
     root->argv = calloc(count(settings->entrypoint) + count(words) + 1, sizeof(*root->argv));
     if (!root->argv)

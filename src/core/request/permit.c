@@ -100,8 +100,8 @@ static int permit_runtime(
     bool is_process = strcmp(o->runtime, "process") == 0;
     if (enabled->number == 0 && !is_process)
         return err_set(err, -EPERM,
-                "sandbox.enabled is false (%s): nothing is run without a sandbox unless 'type: "
-                "process' is written too",
+                "sandbox.enabled is false (%s): to run without a sandbox write 'type: "
+                "process', too",
                 policy_position_text(&enabled->position, position, sizeof(position)));
     return 0;
 }

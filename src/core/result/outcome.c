@@ -252,7 +252,7 @@ static void write_listed(const struct outcome *outcome, struct buf *text)
         if (summary->files[i].sensitive && shown++ < LINES_IN_TEXT)
             write_path(text, "!", summary->files[i].path, summary->files[i].sensitive);
     if (shown > LINES_IN_TEXT)
-        buf_addf(text, "  ! and %zu more that the host would execute or obey\n",
+        buf_addf(text, "  ! and %zu more files that the host could execute\n",
                 shown - LINES_IN_TEXT);
     for (size_t i = 0; i < outcome->n_oddities && i < LINES_IN_TEXT; i++)
         write_path(
@@ -268,9 +268,7 @@ void outcome_write_text(const struct outcome *outcome, const char *run, struct b
 
     if (outcome_is_unread(outcome)) {
         buf_addf(text,
-                "workspace %s: kept, not read: %s; 'carrel workspace diff %s' reads it, or "
-                "says "
-                "why not\n",
+                "workspace %s: kept, not read: %s; 'carrel workspace diff %s' tries again\n",
                 run, outcome->unread.message, run);
     } else if (strcmp(outcome->state, "discarded") == 0) {
         buf_addf(text, "workspace %s: discarded\n", run);
@@ -300,7 +298,7 @@ void outcome_write_text(const struct outcome *outcome, const char *run, struct b
     else if (strcmp(outcome->state, "applied") == 0)
         buf_add_str(text, "applied to your files, uncommitted\n");
     else if (strcmp(outcome->state, "conflict") == 0)
-        buf_add_str(text, "not applied: the files above are in the way; nothing was changed\n");
+        buf_add_str(text, "not applied: the files above conflict; nothing was changed\n");
     if (summary->n_files > 0 && strcmp(outcome->state, "kept") == 0)
         buf_addf(text, "  carrel workspace diff %s | apply %s | discard %s\n", run, run, run);
 }

@@ -44,7 +44,7 @@ static int check_options(const struct carrel_run_options *o, struct carrel_error
 {
     if (o->size != sizeof(*o))
         return err_set(err, -EINVAL,
-                "struct carrel_run_options has another size than this library's; start from "
+                "struct carrel_run_options has a different size in this library; start from "
                 "CARREL_RUN_OPTIONS_INIT");
     return 0;
 }
