@@ -16,7 +16,7 @@ int file_ref_parse(const char *word, struct file_ref *out, struct carrel_error *
         return err_set(err, -EINVAL, "a path is empty");
     if (len > 0 && !memchr(word, '/', len)) {
         if (len >= sizeof(ref.id))
-            return err_set(err, -EINVAL, "'%s' is no sandbox: its name is too long",
+            return err_set(err, -EINVAL, "sandbox '%s': the name is too long",
                     str_escape(word, len, shown, sizeof(shown)));
         memcpy(ref.id, word, len);
         ref.path = colon[1] ? colon + 1 : ".";

@@ -67,7 +67,7 @@ int files_take_bytes(void *t, const char *v, struct carrel_error *err)
     int r = str_parse_size(v, &args_of(t)->limits.bytes, err);
 
     return r == 0 && args_of(t)->limits.bytes == 0
-                   ? err_set(err, -EINVAL, "'0' is too little for anything")
+                   ? err_set(err, -EINVAL, "'0' is too small; expected at least 1")
                    : r;
 }
 

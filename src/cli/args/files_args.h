@@ -24,8 +24,8 @@ int files_take_bytes(void *target, const char *value, struct carrel_error *err);
 int files_take_count(void *target, const char *value, struct carrel_error *err);
 
 #define FILES_FLAG(name, help, member) OPTION_FLAG(name, help, struct files_args, member)
-#define FILES_JSON FILES_FLAG("json", "print JSON, and nothing else", is_json)
-#define FILES_HELP FILES_FLAG("help", "this text", wants_help)
+#define FILES_JSON FILES_FLAG("json", "print JSON and nothing else", is_json)
+#define FILES_HELP FILES_FLAG("help", "print this text", wants_help)
 #define FILES_USER                                                                             \
     {                                                                                          \
         "user", "UID[:GID]", "as which user of the sandbox", files_take_user, 0                \

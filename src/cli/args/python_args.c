@@ -122,18 +122,17 @@ static int take_allow(void *t, const char *v, struct carrel_error *err)
 #define FLAG(name, help, member) OPTION_FLAG(name, help, struct python_args, member)
 
 static const struct option_row own_rows[] = {
-    { "c", "CODE", "the program itself, instead of a file", .take = take_code },
-    { "inputs", "FILE", "JSON object that the program finds as the dict `inputs`",
-            .take = take_inputs },
-    { "python", "PATH", "interpreter: the sandbox's python3 (default)", .take = take_python },
-    { "venv", "DIR", "virtual environment of the host, shown read-only", .take = take_venv },
-    { "imports", "MODE", "off, warn (default) or block what the rules name",
+    { "c", "CODE", "run CODE instead of a file", .take = take_code },
+    { "inputs", "FILE", "file with a JSON object: the dict `inputs`", .take = take_inputs },
+    { "python", "PATH", "interpreter (default: python3 in the sandbox)", .take = take_python },
+    { "venv", "DIR", "virtual environment of the host, mounted read-only", .take = take_venv },
+    { "imports", "MODE", "how import rules act: off, warn (default) or block",
             .take = take_imports },
-    { "block-import", "NAME[,NAME]", "modules that the rules name, beside those built in",
+    { "block-import", "NAME[,NAME]", "more modules to warn about or block",
             .take = take_block },
-    { "allow-import", "NAME[,NAME]", "the only modules that the rules do not name",
+    { "allow-import", "NAME[,NAME]", "warn about or block every module but these",
             .take = take_allow },
-    FLAG("trusted", "no import rules for this program", options.is_trusted),
+    FLAG("trusted", "skip the import rules", options.is_trusted),
 };
 
 /* Our rows, then those of `carrel run` that ours do not replace; *n is how many. */
@@ -192,7 +191,7 @@ int python_args_parse(struct python_args *args, int argc, char **argv, struct ca
     args->options.allow_imports = (const char *const *)args->allow;
     args->options.run = &args->run.options;
     if (args->code && args->file)
-        return err_set(err, -EINVAL, "-c and a file exclude each other");
+        return err_set(err, -EINVAL, "-c and a file cannot be combined");
     bool reads_stdin = !args->code && (!args->file || strcmp(args->file, "-") == 0);
     if (reads_stdin && args->run.has_stdin)
         return err_set(err, -EINVAL,

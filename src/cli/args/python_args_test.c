@@ -66,7 +66,7 @@ TEST(code_takes_the_place_of_a_file)
     python_args_finish(&args);
 
     refused("python -c pass -c pass", "-c: given twice");
-    refused("python a.py -c pass", "-c and a file exclude each other");
+    refused("python a.py -c pass", "-c and a file cannot be combined");
 }
 
 TEST(a_dash_is_standard_input)
@@ -126,8 +126,8 @@ TEST(options_of_run_are_checked_as_there)
     refused("python --memroy 1G -c pass",
             "unknown option '--memroy' (did you mean '--memory'?)");
     refused("python --venvs x -c pass", "unknown option '--venvs' (did you mean '--venv'?)");
-    refused("python --json --tty -c pass", "--json and --tty exclude each other");
-    refused("python --json --format text -c pass", "--format text and JSON exclude each other");
+    refused("python --json --tty -c pass", "--json and --tty cannot be combined");
+    refused("python --json --format text -c pass", "--format text and JSON cannot be combined");
     refused("python --format xml -c pass",
             "--format: 'xml' is not a format; expected text or json");
 }

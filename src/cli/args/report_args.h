@@ -14,8 +14,8 @@ struct report_args {
 int report_take_runtime(void *target, const char *value, struct carrel_error *err);
 
 #define REPORT_JSON                                                                            \
-    OPTION_FLAG("json", "print one JSON object, and nothing else", struct report_args, is_json)
-#define REPORT_HELP OPTION_FLAG("help", "this text", struct report_args, wants_help)
+    OPTION_FLAG("json", "print one JSON object and nothing else", struct report_args, is_json)
+#define REPORT_HELP OPTION_FLAG("help", "print this text", struct report_args, wants_help)
 
 /*
  * Reads the command line of a command that takes options only. Returns 0 to go on; 1: --help

@@ -60,7 +60,7 @@ static int take_max_output(void *t, const char *v, struct carrel_error *err)
     args->is_capped = true;
     int r = take_size(v, &args->options.output_bytes, err);
     if (r == 0 && args->options.output_bytes > 1U << 30)
-        return err_set(err, -EINVAL, "is kept in memory and may not be more than 1G");
+        return err_set(err, -EINVAL, "must be at most 1G, since it is kept in memory");
     return r;
 }
 
@@ -252,7 +252,7 @@ static int take_ids(void *t, const char *v, struct carrel_error *err)
     else if (strcmp(v, "sub") == 0)
         args_of(t)->options.ids = CARREL_IDS_SUB;
     else
-        return err_set(err, -EINVAL, "'%s' are no ids; expected own or sub",
+        return err_set(err, -EINVAL, "'%s' is not valid; expected own or sub",
                 str_escape(v, strlen(v), shown, sizeof(shown)));
     return 0;
 }
@@ -410,13 +410,13 @@ static int settle(struct run_args *args, struct carrel_error *err)
     args->options.env = (const char *const *)args->env;
     args->options.cwd = args->cwd_absolute;
     if (args->is_json && args->is_text)
-        return err_set(err, -EINVAL, "--format text and JSON exclude each other");
+        return err_set(err, -EINVAL, "--format text and JSON cannot be combined");
     if (args->is_json && args->options.has_tty)
-        return err_set(err, -EINVAL, "--json and --tty exclude each other");
+        return err_set(err, -EINVAL, "--json and --tty cannot be combined");
     if (args->is_text && args->options.has_tty)
-        return err_set(err, -EINVAL, "--format text and --tty exclude each other");
+        return err_set(err, -EINVAL, "--format text and --tty cannot be combined");
     if (args->is_capped && args->options.has_tty)
-        return err_set(err, -EINVAL, "--max-output and --tty exclude each other");
+        return err_set(err, -EINVAL, "--max-output and --tty cannot be combined");
     return 0;
 }
 

@@ -147,7 +147,7 @@ TEST(what_is_wrong_is_named_with_what_was_expected)
             "--env: '=' is not NAME=VALUE with a NAME of letters, digits and _");
     refused("run --hostname a_b true", "--hostname: expected 1 to 63 letters, digits, dots and "
                                        "dashes, such as build-1");
-    refused("run --json --tty true", "--json and --tty exclude each other");
+    refused("run --json --tty true", "--json and --tty cannot be combined");
     refused("run",
             "no program; expected 'carrel run [options] -- PROGRAM [ARG...]' or -c 'LINE'");
 }
@@ -186,7 +186,7 @@ TEST(every_option_of_a_workspace_arrives)
     CHECK_EQ(parse("run --repo src --base v1 --task T-1 --run R-2 --include .env --include "
                    "*.key "
                    "--history cut --setup install --setup-key a.lock --setup-key b.lock "
-                   "--tree fuse --on-success apply --on-failure discard true"),
+                   "--tree copy --on-success apply --on-failure discard true"),
             0);
     const struct carrel_workspace_options *ws = args.options.workspace;
     CHECK_STR(ws->repo, "src");
@@ -229,38 +229,35 @@ TEST(a_folder_with_cow_is_a_workspace_and_no_mount)
 
 TEST(options_of_workspaces_that_contradict_are_refused)
 {
-    refused("run --workdir . --repo . true", "--workdir and --repo exclude each other: both "
-                                             "would be /workspace (a folder without "
-                                             "git: --workdir DIR --cow)");
+    refused("run --workdir . --repo . true",
+            "--workdir and --repo cannot be combined: both would be /workspace (a folder "
+            "without git: --workdir DIR --cow)");
     refused("run --workdir . --on-success apply true",
-            "--workdir and --on-success exclude each other: both would be /workspace (a folder "
+            "--workdir and --on-success cannot be combined: both would be /workspace (a folder "
             "without git: --workdir DIR --cow)");
     refused("run --workspace --mount a:/workspace true",
             "two things cannot both be /workspace: the mount there and the workspace that "
             "--workspace asks for");
     refused("run --workdir a --workdir b --cow true",
-            "two things cannot both be /workspace: the mount there and the workspace that "
-            "--cow "
-            "asks for");
+            "the mount on /workspace and --cow cannot be combined: both would be /workspace");
     refused("run --cow true", "--cow needs --workdir DIR: the folder to work on");
     refused("run --workdir a:ro --cow true",
-            "--workdir DIR:ro and --cow exclude each other: a copy is there to be changed");
+            "--workdir DIR:ro and --cow cannot be combined: the copy is writable");
     refused("run --workdir a --cow --base x true",
             "--base is for git repositories, --workdir DIR --cow for folders without git: give "
             "one of them");
     refused("run --workdir a --cow --on-success commit true",
             "--on-success commit needs git; a folder has keep, apply and discard");
     refused("run --setup-key a true",
-            "--setup-key needs --setup LINE: what to run when that file is another");
-    refused("run --dirty --base x true", "--dirty and --base exclude each other: uncommitted "
-                                         "work belongs to the commit that "
-                                         "is checked out");
+            "--setup-key needs --setup LINE, the command to run when that file changes");
+    refused("run --dirty --base x true", "--dirty and --base cannot be combined: uncommitted "
+                                         "changes belong to the checked-out commit");
 }
 
 TEST(choices_of_workspaces_are_named)
 {
     refused("run --history all true", "--history: 'all' is not one of full, cut");
-    refused("run --tree btrfs true", "--tree: 'btrfs' is not one of auto, overlay, fuse, copy");
+    refused("run --tree btrfs true", "--tree: 'btrfs' is not one of auto, overlay, copy");
     refused("run --on-success merge true",
             "--on-success: 'merge' is not one of keep, commit, apply, discard");
     refused("run --on-failure apply true", "--on-failure: 'apply' is not one of keep, discard");

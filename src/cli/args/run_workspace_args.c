@@ -177,7 +177,7 @@ int run_take_tree(void *t, const char *v, struct carrel_error *err)
     int tree = CARREL_TREE_AUTO;
 
     ask(t, "--tree", KIND_MAKE);
-    int r = choose(choices, ARRAY_LEN(choices), v, "auto, overlay, fuse, copy", &tree, err);
+    int r = choose(choices, ARRAY_LEN(choices), v, "auto, overlay, copy", &tree, err);
     workspace_of(t)->options.tree = (enum carrel_tree)tree;
     return r;
 }
@@ -237,7 +237,7 @@ static int take_folder(struct run_args *args, struct carrel_error *err)
                 workspace->needs_git);
     if (!args->mounts[at].is_writable)
         return err_set(err, -EINVAL,
-                "--workdir DIR:ro and --cow exclude each other: a copy is there to be changed");
+                "--workdir DIR:ro and --cow cannot be combined: the copy is writable");
     if (workspace->options.on_success == CARREL_COMMIT)
         return err_set(err, -EINVAL,
                 "--on-success commit needs git; a folder has keep, apply and discard");
@@ -262,7 +262,7 @@ static int check_mounts(const struct run_args *args, struct carrel_error *err)
                     "that %s asks for",
                     args->workspace.asked_by);
         return err_set(err, -EINVAL,
-                "--workdir and %s exclude each other: both would be /workspace (a folder "
+                "--workdir and %s cannot be combined: both would be /workspace (a folder "
                 "without git: --workdir DIR --cow)",
                 args->workspace.asked_by);
     }
@@ -303,11 +303,11 @@ int run_workspace_complete(struct run_args *args, struct carrel_error *err)
         return r;
     if (options->setup_keys && !options->setup)
         return err_set(err, -EINVAL,
-                "--setup-key needs --setup LINE: what to run when that file is another");
+                "--setup-key needs --setup LINE, the command to run when that file changes");
     if (options->is_dirty && options->base)
         return err_set(err, -EINVAL,
-                "--dirty and --base exclude each other: uncommitted work belongs to the commit "
-                "that is checked out");
+                "--dirty and --base cannot be combined: uncommitted changes belong to the "
+                "checked-out commit");
     args->options.workspace = options;
     return 0;
 }

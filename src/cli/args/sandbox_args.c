@@ -94,11 +94,11 @@ static int check_words(const struct sandbox_command *command, const struct sandb
     char shown[64];
 
     if (args->n_words < command->min_words)
-        return err_set(err, -EINVAL, "a word is missing; usage: %s", command->usage);
+        return err_set(err, -EINVAL, "missing argument; usage: %s", command->usage);
     if (args->n_words <= command->max_words)
         return 0;
     const char *extra = args->words[command->max_words];
-    return err_set(err, -EINVAL, "unexpected word '%s'; usage: %s",
+    return err_set(err, -EINVAL, "unexpected argument '%s'; usage: %s",
             str_escape(extra, strlen(extra), shown, sizeof(shown)), command->usage);
 }
 
@@ -111,7 +111,7 @@ static int parse_program(struct sandbox_args *args, const struct option_row *row
     if (at < 0 || args->run.wants_help)
         return at < 0 ? at : 0;
     if (at >= argc || strcmp(argv[at - 1], "--") == 0)
-        return err_set(err, -EINVAL, "which sandbox? usage: %s", command->usage);
+        return err_set(err, -EINVAL, "no sandbox given; usage: %s", command->usage);
     args->words[args->n_words++] = argv[at];
     int more = options_parse(rows, n, argc - at, argv + at, args, err);
     if (more < 0 || args->run.wants_help)

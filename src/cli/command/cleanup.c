@@ -13,13 +13,12 @@
 
 static const char help[] =
         "Usage: carrel cleanup [options]\n\n"
-        "Removes what is left of sandboxes whose carrel was killed: processes, cgroups, locks\n"
-        "and entries in the list of living ones, of this user; finishes workspaces that were\n"
-        "half made or half removed; puts files right that an apply had changed when it was\n"
-        "killed; and removes pristine trees and other caches that no workspace needs and no\n"
-        "run used for a month, and layers that nobody has. Every run does a little of it\n"
-        "anyway. Live sandboxes, the output of finished runs and changed work in workspaces\n"
-        "are never touched. The exit status is 0, also when there was nothing to do.";
+        "Removes what killed runs left behind: processes, cgroups, locks and entries of\n"
+        "this user's sandboxes. Completes workspaces that were half created or half\n"
+        "removed, restores files that an interrupted apply had changed, and removes\n"
+        "caches unused for a month and unused layers. Each run does part of this anyway.\n\n"
+        "It never touches living sandboxes, the output of finished runs, or changes in\n"
+        "workspaces. Exit status: 0, also if there was nothing to do.";
 
 struct cleanup_args {
     struct report_args report; /* first: the shared rows take it for their own */
@@ -29,8 +28,8 @@ struct cleanup_args {
 
 static const struct option_row rows[] = {
     OPTION_FLAG("all", "end every living sandbox first", struct cleanup_args, is_all),
-    OPTION_FLAG("force", "with --all: kill keepers instead of asking them", struct cleanup_args,
-            is_force),
+    OPTION_FLAG("force", "with --all: kill keepers instead of asking them to end",
+            struct cleanup_args, is_force),
     REPORT_JSON,
     REPORT_HELP,
 };
@@ -84,19 +83,19 @@ static void print_text(const struct cleanup *cleanup)
                     cleanup->rows[i].sandboxes, cleanup->rows[i].sandboxes == 1 ? "" : "es",
                     cleanup->rows[i].runtime);
     if (cleanup->workspaces > 0)
-        printf("finished %u workspace%s that a crash had left\n", cleanup->workspaces,
+        printf("completed %u interrupted workspace%s\n", cleanup->workspaces,
                 cleanup->workspaces == 1 ? "" : "s");
     if (cleanup->checkouts > 0)
-        printf("removed %u pristine tree%s\n", cleanup->checkouts,
+        printf("removed %u cached checkout%s\n", cleanup->checkouts,
                 cleanup->checkouts == 1 ? "" : "s");
     if (cleanup->layers > 0)
         printf("removed %u layer%s\n", cleanup->layers, cleanup->layers == 1 ? "" : "s");
     if (cleanup->caches > 0)
-        printf("removed %u cached thing%s that nobody used for long\n", cleanup->caches,
+        printf("removed %u unused cached item%s\n", cleanup->caches,
                 cleanup->caches == 1 ? "" : "s");
     for (size_t i = 0; i < cleanup->n_mended; i++) {
         const struct cleanup_mended *mended = &cleanup->mended[i];
-        printf("put your files right in %s, where an apply was cut off%s\n",
+        printf("restored your files in %s after an interrupted apply%s\n",
                 str_escape(mended->top, strlen(mended->top), shown, sizeof(shown)),
                 mended->is_folder ? "" : "; git status shows what is there");
     }
@@ -107,7 +106,8 @@ static int clean_up(const struct cleanup_args *args, struct cleanup *cleanup)
     struct carrel_error err = { 0 };
 
     if (args->is_force && !args->is_all) {
-        (void)err_set(&err, -EINVAL, "--force goes with --all: it is about living sandboxes");
+        (void)err_set(
+                &err, -EINVAL, "--force needs --all: it kills the keepers of living sandboxes");
         return report_error(STATUS_FAILED, &err);
     }
     if (args->is_all && client_end_all(args->is_force, &err) < 0)

@@ -80,7 +80,7 @@ static int copy(struct end *from, struct end *to, const struct files_args *args,
 
     if (!is_inside(from) && !is_inside(to))
         return err_set(err, -EINVAL,
-                "neither of the two is in a sandbox; expected SANDBOX:PATH for one of them");
+                "neither path is in a sandbox; expected SANDBOX:PATH for one of them");
     if (from->is_stream)
         return files_copy_stream(STDIN_FILENO, &target, &args->limits, count, err);
     if (to->is_stream)

@@ -17,14 +17,12 @@
 #include <string.h>
 
 static const struct option_row rows[] = {
-    { "name", "NAME", "what to call it besides its id; unique among the living",
-            .take = sandbox_take_name },
-    { "label", "NAME=VALUE", "a label; may be given several times",
-            .take = sandbox_take_label },
-    { "from", "SNAPSHOT", "begin with the files of a snapshot", .take = sandbox_take_from },
-    { "lease", "TIME|none", "end it after this long, unless renewed: 1h (default)",
+    { "name", "NAME", "a name to use instead of the id; unique", .take = sandbox_take_name },
+    { "label", "NAME=VALUE", "a label; repeatable", .take = sandbox_take_label },
+    { "from", "SNAPSHOT", "start with the files of a snapshot", .take = sandbox_take_from },
+    { "lease", "TIME|none", "end the sandbox after this time unless renewed (default: 1h)",
             .take = sandbox_take_lease },
-    { "idle", "TIME|none", "end it when nobody used it for this long: none (default)",
+    { "idle", "TIME|none", "end the sandbox when it was unused for this time (default: none)",
             .take = sandbox_take_idle },
 };
 

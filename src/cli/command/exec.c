@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 static const struct option_row exec_rows[] = {
-    OPTION_FLAG("detach", "print its number and return; 'carrel attach' goes on with it",
+    OPTION_FLAG("detach", "print the process number and return; see 'carrel attach'",
             struct sandbox_args, is_detached),
 };
 
@@ -24,9 +24,9 @@ static const char *const exec_shared[] = { "c", "timeout", "max-output", "env", 
 
 static const struct sandbox_command exec_command = {
     .usage = "carrel exec [options] ID [options] -- PROGRAM [ARG...]",
-    .help = "Runs a program in a sandbox that 'carrel create' made. Output, exit status and\n"
-            "result are as with 'carrel run'. The program ends with this command, unless it\n"
-            "is detached; what it leaves running in the sandbox stays there.",
+    .help = "Runs a program in a sandbox made by 'carrel create'. Output, exit status and\n"
+            "result are those of 'carrel run'. The program ends with this command unless it\n"
+            "is detached; processes that it leaves in the sandbox go on.",
     .rows = exec_rows,
     .n_rows = ARRAY_LEN(exec_rows),
     .shared = exec_shared,
@@ -40,8 +40,8 @@ static const char *const attach_shared[] = { "max-output", "stdin", "tty", "json
 
 static const struct sandbox_command attach_command = {
     .usage = "carrel attach ID PROCESS [options]",
-    .help = "Goes on with a detached program: prints what it wrote so far (of much, head and\n"
-            "tail), then what comes, and exits with its status. Ctrl-C leaves it running.",
+    .help = "Follows a detached program: prints its output so far (head and tail if it is\n"
+            "long), then new output, and exits with its status. Ctrl-C leaves it running.",
     .shared = attach_shared,
     .min_words = 2,
     .max_words = 2,
@@ -120,7 +120,7 @@ static int check_detached(const struct sandbox_args *args, struct carrel_error *
     if (!args->is_detached || !option)
         return 0;
     return err_set(err, -EINVAL,
-            "--detach and %s exclude each other; give it to 'carrel attach'", option);
+            "--detach and %s cannot be combined; give it to 'carrel attach'", option);
 }
 
 int cmd_exec(int argc, char **argv)

@@ -67,8 +67,8 @@ static int run_rm(const struct files_args *args, char **words, int n)
 int cmd_rm(int argc, char **argv)
 {
     static const struct option_row rows[] = {
-        FILES_FLAG("r", "directories with all that is in them", is_recursive),
-        FILES_FLAG("f", "what is not there is fine", is_forced),
+        FILES_FLAG("r", "remove directories and their contents", is_recursive),
+        FILES_FLAG("f", "ignore files that do not exist", is_forced),
         FILES_USER,
         FILES_HELP,
     };
@@ -113,7 +113,7 @@ int cmd_mkdir(int argc, char **argv)
     static const struct files_command command = {
         .name = "mkdir",
         .words = "SANDBOX:PATH...",
-        .help = "Makes directories in a living sandbox.",
+        .help = "Makes directories in a sandbox.",
         .rows = rows,
         .n_rows = ARRAY_LEN(rows),
         .min_words = 1,
@@ -140,7 +140,7 @@ static int run_mv(const struct files_args *args, char **words, int n)
         r = file_ref_inside(words[1], &to, &err);
     if (r == 0 && strcmp(from.id, to.id) != 0)
         r = err_set(&err, -EXDEV,
-                "the two are not in the same sandbox; 'carrel cp' goes from one to another");
+                "the paths are in different sandboxes; 'carrel cp' copies between them");
     if (r == 0)
         r = files_open(args, words[0], &access, &path, &err);
     if (r == 0)
@@ -152,7 +152,7 @@ static int run_mv(const struct files_args *args, char **words, int n)
 int cmd_mv(int argc, char **argv)
 {
     static const struct option_row rows[] = {
-        FILES_FLAG("no-replace", "refuse if something is there", no_replace),
+        FILES_FLAG("no-replace", "fail if TO exists", no_replace),
         FILES_USER,
         FILES_HELP,
     };

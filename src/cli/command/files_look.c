@@ -113,7 +113,7 @@ static int run_ls(const struct files_args *args, char **words, int n)
 int cmd_ls(int argc, char **argv)
 {
     static const struct option_row rows[] = {
-        FILES_FLAG("l", "with type, permissions, owner, size, time (UTC)", is_long),
+        FILES_FLAG("l", "also print type, permissions, owner, size, time (UTC)", is_long),
         FILES_USER,
         FILES_JSON,
         FILES_HELP,
@@ -154,7 +154,7 @@ int cmd_cat(int argc, char **argv)
     static const struct files_command command = {
         .name = "cat",
         .words = "SANDBOX:PATH...",
-        .help = "Writes files of a living sandbox to standard output, byte for byte.",
+        .help = "Writes files of a sandbox to standard output, unchanged.",
         .rows = rows,
         .n_rows = ARRAY_LEN(rows),
         .min_words = 1,
@@ -218,7 +218,7 @@ static int run_stat(const struct files_args *args, char **words, int n)
 int cmd_stat(int argc, char **argv)
 {
     static const struct option_row rows[] = {
-        FILES_FLAG("follow", "of what a link leads to, not of the link", follows),
+        FILES_FLAG("follow", "follow a symbolic link", follows),
         FILES_USER,
         FILES_JSON,
         FILES_HELP,

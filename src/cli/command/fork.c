@@ -32,13 +32,12 @@ static int take_count(void *target, const char *value, struct carrel_error *err)
 #define ROW(name, help, member) OPTION_FLAG(name, help, struct fork_args, member)
 
 static const struct option_row fork_rows[] = {
-    { "n", "N", "how many: 1 (default)", .take = take_count },
-    { "label", "NAME=VALUE", "labels instead of those of the first one",
+    { "n", "N", "number of sandboxes (default: 1)", .take = take_count },
+    { "label", "NAME=VALUE", "label, instead of those of ID; repeatable",
             .take = sandbox_take_label },
-    ROW("inherit-env", "its programs get the variables that were given with 'create --env'",
-            inherits_env),
-    ROW("json", "print JSON, and nothing else", sandbox.run.is_json),
-    ROW("help", "this text", sandbox.run.wants_help),
+    ROW("inherit-env", "keep the variables given with 'create --env'", inherits_env),
+    ROW("json", "print JSON and nothing else", sandbox.run.is_json),
+    ROW("help", "print this text", sandbox.run.wants_help),
 };
 
 static const struct sandbox_command fork_command = {
@@ -144,16 +143,16 @@ int cmd_fork(int argc, char **argv)
 /* --- snapshots --- */
 
 static const struct option_row plain_rows[] = {
-    OPTION_FLAG("json", "print JSON, and nothing else", struct sandbox_args, run.is_json),
-    OPTION_FLAG("help", "this text", struct sandbox_args, run.wants_help),
+    OPTION_FLAG("json", "print JSON and nothing else", struct sandbox_args, run.is_json),
+    OPTION_FLAG("help", "print this text", struct sandbox_args, run.wants_help),
 };
 
 static const struct sandbox_command snapshot_command = {
     .usage = "carrel snapshot ID NAME | carrel snapshot rm NAME",
-    .help = "Names the files of a sandbox as they are now; 'carrel create --from NAME' begins\n"
-            "with them. While nothing runs in it that costs the same however much was\n"
-            "written; else what it wrote is copied. 'rm' removes the name; what sandboxes\n"
-            "still use stays until they end.",
+    .help = "Saves the current files of a sandbox under a name for 'carrel create --from\n"
+            "NAME'. If nothing runs in the sandbox no data is copied; otherwise its written\n"
+            "files are copied.\n\n"
+            "'rm' removes a snapshot. Sandboxes that use its files keep them.",
     .rows = plain_rows,
     .n_rows = ARRAY_LEN(plain_rows),
     .min_words = 2,
@@ -162,7 +161,7 @@ static const struct sandbox_command snapshot_command = {
 
 static const struct sandbox_command snapshots_command = {
     .usage = "carrel snapshots [options]",
-    .help = "Lists the snapshots there are.",
+    .help = "Lists the snapshots.",
     .rows = plain_rows,
     .n_rows = ARRAY_LEN(plain_rows),
 };

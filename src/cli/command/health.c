@@ -8,10 +8,10 @@
 
 static const char help[] =
         "Usage: carrel health [options]\n\n"
-        "Makes a sandbox and says for each protection whether it works here, as root and for\n"
-        "an ordinary user (rootless), and what to do where it does not. The column of the\n"
-        "other user needs root. The exit status is 0 when a default run works for the present\n"
-        "user, else 1.";
+        "Creates a sandbox and prints for each protection whether it works here, for root\n"
+        "and for ordinary users (rootless), and how to enable what does not. Only root\n"
+        "can fill both columns. Exit status: 0 if a default run works for this user,\n"
+        "otherwise 1.";
 
 static const struct option_row rows[] = { REPORT_JSON, REPORT_HELP };
 
@@ -96,9 +96,9 @@ static void print_gaps(enum health_user user, const struct health_view *view)
     }
     if (view->is_able && view->held_by[LIMIT_MEMORY] == HELD_BY_RLIMIT)
         print_wrapped("  until then:",
-                "default limits are held by rlimits (memory of each process, pids of the "
-                "sandbox; cpu not at all), and --memory, --pids, --cpu are refused unless "
-                "--best-effort lists them");
+                "default limits are enforced by rlimits (memory per process, "
+                "pids per sandbox, cpu not at all), and --memory, --pids, "
+                "--cpu are refused unless --best-effort lists them");
 }
 
 static void print_text(const struct health *health)

@@ -139,7 +139,7 @@ int journal_ask(
     if (asked->ref.fd < 0)
         return err_set(err, -ENOENT, "the journal of run '%s' %s", asked->ref.run,
                 asked->ref.entry->is_pruned ? "was pruned"
-                                            : "is not there; the index knows the run");
+                                            : "is missing, but the index lists the run");
     asked->known = (struct journal_known){ .is_index = asked->ref.is_index };
     if (asked->ref.run[0])
         asked->known = journal_run_known(asked->ref.run, asked->ref.entry);

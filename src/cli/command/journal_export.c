@@ -96,7 +96,7 @@ static int refuse(const struct journal_args *args, const struct journal_verdict 
     struct carrel_error err = { 0 };
 
     journal_put_verdict(&text, verdict);
-    (void)err_set(&err, -EBADMSG, "%s; --force exports it nevertheless", text.data);
+    (void)err_set(&err, -EBADMSG, "%s; --force exports it anyway", text.data);
     (void)report_fail(args->is_json, &err);
     return STATUS_BAD;
 }
@@ -123,8 +123,7 @@ int journal_verb_export(const struct journal_args *args)
     if (verdict.state == JOURNAL_BAD && !args->is_json && !args->output &&
             isatty(STDOUT_FILENO)) {
         (void)err_set(&err, -EINVAL,
-                "what does not verify may hold anything, and is not written to a terminal; "
-                "use --output");
+                "unverified records are not written to a terminal; use --output FILE");
         return report_fail(args->is_json, &err);
     }
     r = args->output ? export_to_file(args, asked.ref.fd, &verdict, &err)

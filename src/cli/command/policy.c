@@ -147,7 +147,7 @@ static void print_files(const struct policy *policy)
         printf("%s: %s (%s)\n", file.gives_values ? "values and bounds" : "bounds only",
                 safe(file.name, shown, sizeof(shown)), policy_authority_name(file.authority));
     if (i == 0)
-        (void)puts("no policy file was found: all is built in, or of the environment");
+        (void)puts("no policy file found: all values are built in or from the environment");
 }
 
 static int print_text(const struct policy *policy)
@@ -220,7 +220,7 @@ static int write_template(const char *path, struct carrel_error *err)
     AUTO(fd_close)
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0644);
     if (fd < 0 && errno == EEXIST)
-        return err_set(err, -EEXIST, "'%s' is there already, and is not overwritten", path);
+        return err_set(err, -EEXIST, "'%s' exists and is not overwritten", path);
     if (fd < 0)
         return err_set_errno(err, -errno, "create '%s'", path);
     int r = fd_write_all(fd, text, strlen(text));

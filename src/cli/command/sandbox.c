@@ -14,8 +14,8 @@
 #include <string.h>
 
 #define JSON_ROW                                                                               \
-    OPTION_FLAG("json", "print JSON, and nothing else", struct sandbox_args, run.is_json)
-#define HELP_ROW OPTION_FLAG("help", "this text", struct sandbox_args, run.wants_help)
+    OPTION_FLAG("json", "print JSON and nothing else", struct sandbox_args, run.is_json)
+#define HELP_ROW OPTION_FLAG("help", "print this text", struct sandbox_args, run.wants_help)
 
 static struct sandbox_args *args_of(void *target)
 {
@@ -51,23 +51,24 @@ static int take_pids(void *t, const char *v, struct carrel_error *err)
 static const struct option_row plain_rows[] = { JSON_ROW, HELP_ROW };
 
 static const struct option_row renew_rows[] = {
-    { "lease", "TIME|none", "it ends this long from now, unless renewed again",
+    { "lease", "TIME|none", "end the sandbox this long from now (default: 1h)",
             .take = sandbox_take_lease },
-    { "idle", "TIME|none", "and when nobody used it for this long", .take = sandbox_take_idle },
+    { "idle", "TIME|none", "end the sandbox when it was unused for this time",
+            .take = sandbox_take_idle },
     HELP_ROW,
 };
 
 static const struct option_row update_rows[] = {
-    { "memory", "SIZE", "memory of all processes", .take = take_memory },
-    { "cpu", "CORES", "processor time: 1.5", .take = take_cpu },
+    { "memory", "SIZE", "memory of all processes together", .take = take_memory },
+    { "cpu", "CORES", "CPU time per second, in cores", .take = take_cpu },
     { "pids", "N", "processes and threads", .take = take_pids },
     HELP_ROW,
 };
 
 static const struct option_row destroy_rows[] = {
-    OPTION_FLAG("all", "every sandbox of this user", struct sandbox_args, is_all),
-    OPTION_FLAG("force", "kill the keeper of one that does not answer", struct sandbox_args,
-            is_force),
+    OPTION_FLAG("all", "end every sandbox of this user", struct sandbox_args, is_all),
+    OPTION_FLAG("force", "kill the keeper of a sandbox that does not respond",
+            struct sandbox_args, is_force),
     HELP_ROW,
 };
 
@@ -160,9 +161,9 @@ static const struct {
                           .max_words = 1 },
             inspect },
     [SIGNAL] = { { .usage = "carrel signal ID PROCESS [SIGNAL]",
-                         .help = "Sends a signal, TERM by default, to a program that was "
-                                 "started "
-                                 "in a sandbox\nand to its process group.",
+                         .help = "Sends a signal (default: TERM) to a program started in a "
+                                 "sandbox and to its\n"
+                                 "process group.",
                          .rows = &plain_rows[1],
                          .n_rows = 1,
                          .min_words = 2,
@@ -177,16 +178,15 @@ static const struct {
                         .max_words = 1 },
             renew },
     [PAUSE] = { { .usage = "carrel pause ID",
-                        .help = "Halts every process of a sandbox until 'carrel resume'. Its "
-                                "lease "
-                                "goes on.",
+                        .help = "Freezes every process of a sandbox until 'carrel resume'. Its "
+                                "lease still runs.",
                         .rows = &plain_rows[1],
                         .n_rows = 1,
                         .min_words = 1,
                         .max_words = 1 },
             pause_it },
     [RESUME] = { { .usage = "carrel resume ID",
-                         .help = "Lets the processes of a paused sandbox go on.",
+                         .help = "Continues the processes of a paused sandbox.",
                          .rows = &plain_rows[1],
                          .n_rows = 1,
                          .min_words = 1,
@@ -260,8 +260,8 @@ int cmd_update(int argc, char **argv)
 
 static const struct sandbox_command destroy_command = {
     .usage = "carrel destroy ID... | --all [options]",
-    .help = "Ends sandboxes and everything in them, at once. Work in a git workspace is kept,\n"
-            "or done with as --on-success said when the sandbox was created.",
+    .help = "Ends sandboxes and everything in them. Changes in a git workspace are kept, or\n"
+            "handled as --on-success said when the sandbox was created.",
     .rows = destroy_rows,
     .n_rows = ARRAY_LEN(destroy_rows),
     .max_words = SIZE_MAX,
@@ -310,16 +310,16 @@ static int destroy_these(const struct sandbox_args *args, struct carrel_error *e
     if (summary.len > 0)
         (void)fwrite(summary.data, 1, summary.len, stderr);
     if (r < 0 && !is_one)
-        return err_set(err, r, "not all of them could be ended");
+        return err_set(err, r, "not all sandboxes could be ended");
     return r;
 }
 
 static int destroy(const struct sandbox_args *args, struct carrel_error *err)
 {
     if (args->is_all && args->n_words > 0)
-        return err_set(err, -EINVAL, "--all and the name of a sandbox exclude each other");
+        return err_set(err, -EINVAL, "--all and the name of a sandbox cannot be combined");
     if (!args->is_all && args->n_words == 0)
-        return err_set(err, -EINVAL, "which sandbox? usage: %s", destroy_command.usage);
+        return err_set(err, -EINVAL, "no sandbox given; usage: %s", destroy_command.usage);
     return args->is_all ? client_end_all(args->is_force, err) : destroy_these(args, err);
 }
 

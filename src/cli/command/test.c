@@ -13,12 +13,13 @@
 
 static const char help[] =
         "Usage: carrel test [options]\n\n"
-        "Tries the sandbox on this machine: small programs, each limit driven to its bound,\n"
-        "and attempts to get out. Takes a few seconds; the attempts are harmless also where\n"
-        "they succeed. The exit status is 0 when nothing failed, else 1.";
+        "Tests the sandbox on this machine: runs small programs, exceeds each limit, and\n"
+        "tries to escape. Takes a few seconds; the attempts are harmless even where they\n"
+        "succeed. Exit status: 0 if nothing failed, otherwise 1.";
 
 static const struct option_row rows[] = {
-    { "runtime", "NAME", "local (default); with process, which isolates nothing, most fail",
+    { "runtime", "NAME",
+            "local (default), or process, where most tests fail: it isolates nothing",
             .take = report_take_runtime },
     REPORT_JSON,
     REPORT_HELP,

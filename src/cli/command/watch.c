@@ -79,7 +79,7 @@ int cmd_watch(int argc, char **argv)
         FILES_FLAG("r", "subdirectories, too, and those that come", is_recursive),
         { "count", "N", "end after so many events", files_take_count, 0 },
         FILES_USER,
-        FILES_FLAG("json", "print one JSON object on each line", is_json),
+        FILES_FLAG("json", "print one JSON object per line", is_json),
         FILES_HELP,
     };
     static const struct files_command command = {

@@ -47,8 +47,8 @@ static void conflict_words(
         const char *name, enum apply_how how, size_t n, char *text, size_t size)
 {
     (void)snprintf(text, size,
-            "%zu conflict%s, and %s; commit or move your own changes to these paths, or take "
-            "the work another way: 'carrel workspace patch %s'",
+            "%zu conflict%s, and %s; commit or move your own changes to these paths, or use "
+            "'carrel workspace patch %s'",
             n, n == 1 ? "" : "s",
             how == APPLY_FILES ? "nothing was changed"
                                : "the work is on its own branch now, but nothing of yours was "

@@ -16,7 +16,7 @@ static int write_to(const char *path, const void *data, size_t len, struct carre
     AUTO(fd_close) int fd = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     int r = fd < 0 || fcntl(fd, F_SETFL, 0) < 0 ? -errno : fd_write_all(fd, data, len);
     if (r == -ENXIO)
-        return err_set(err, r, "write '%s': nobody reads from it", path);
+        return err_set(err, r, "write '%s': the FIFO has no reader", path);
     return r < 0 ? err_set_errno(err, r, "write '%s'", path) : 0;
 }
 
@@ -33,8 +33,7 @@ int result_file_write(const char *path, const void *data, size_t len, struct car
         return write_to(path, data, len, err);
     if (S_ISLNK(there.st_mode) && S_ISREG(target.st_mode))
         return err_set(err, -ELOOP,
-                "write '%s': this is a link, which is neither followed "
-                "to a file nor replaced",
-                path);
-    return err_set(err, -EINVAL, "write '%s': this is no file, and is not replaced", path);
+                "write '%s': it is a symbolic link, which is not followed or replaced", path);
+    return err_set(
+            err, -EINVAL, "write '%s': it is not a regular file and is not replaced", path);
 }
