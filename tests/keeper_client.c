@@ -303,7 +303,7 @@ static void garbage(void)
     is_told(sock, &message, 2, "hello with two", once);
     is_told(sock, &message, 1, "hello with a file", once);
     message.value++;
-    is_told(sock, &message, 1, "another version", "the keeper speaks version 4");
+    is_told(sock, &message, 1, "another version", "the keeper speaks version 5");
     for (uint32_t kind = KEEPER_HELLO + 1; kind < KEEPER_DONE; kind++) {
         message = (struct keeper_message){ .kind = kind, .flags = ~0U };
         is_told(sock, &message, 6, "without hello", "no hello");
@@ -312,8 +312,8 @@ static void garbage(void)
     message = (struct keeper_message){ .kind = KEEPER_HELLO, .value = KEEPER_VERSION };
     is_told(sock, &message, 1, "hello again", once);
     message = (struct keeper_message){ .kind = KEEPER_DONE };
-    is_told(sock, &message, 6, "an answer", "unknown request 16");
-    /* Descriptors that nobody asked for, numbers that do not exist. */
+    is_told(sock, &message, 6, "an answer", "unknown request 15");
+    /* Unexpected descriptors, unknown numbers. */
     message = (struct keeper_message){ .kind = KEEPER_INSPECT };
     is_told(sock, &message, 6, "inspect with descriptors", "done");
     message.kind = KEEPER_PROCESSES;
