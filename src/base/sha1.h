@@ -1,12 +1,14 @@
 /* sha1.h - SHA-1, only to check git's own checksums. It does not authenticate anything. */
 #pragma once
-#include "base/sha.h"
 #include <stddef.h>
+#include <stdint.h>
 
 #define SHA1_BYTES 20
 
 struct sha1 {
-    struct sha base;
+    uint32_t state[5];
+    uint64_t len; /* bytes so far */
+    unsigned char block[64];
 };
 
 void sha1_init(struct sha1 *sha);

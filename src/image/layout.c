@@ -85,7 +85,6 @@ static int read_text(int dir, const struct manifest_blob *blob, struct buf *out,
 {
     AUTO(free) char *data = malloc(MANIFEST_MAX_BYTES + 1);
     AUTO(fd_close) int fd = open_inside(dir, blob->path, err);
-    struct sha256 sha;
     char shown[200];
 
     if (fd < 0)
@@ -100,9 +99,7 @@ static int read_text(int dir, const struct manifest_blob *blob, struct buf *out,
         return err_set(err, -EFBIG, "'%s' is larger than 4M", shown);
     if (n == 0)
         return err_set(err, -EINVAL, "'%s' is empty", shown);
-    sha256_init(&sha);
-    sha256_add(&sha, data, (size_t)n);
-    sha256_finish_hex(&sha, hex);
+    sha256_hex(data, (size_t)n, hex);
     buf_clear(out);
     buf_add(out, data, (size_t)n);
     if (out->is_short)

@@ -160,7 +160,7 @@ static int parse_layers(struct image *image, struct json_value top)
 static void pin(struct image *image)
 {
     struct sha256 sha;
-    char hex[2 * SHA256_BYTES + 1];
+    char hex[SHA256_HEX];
 
     sha256_init(&sha);
     for (size_t i = 0; i < image->n_layers; i++)

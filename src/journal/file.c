@@ -57,12 +57,8 @@ static const char *last_line(const char *text, size_t len, bool is_whole, size_t
 
 static void sum_up(const char *text, size_t len, struct journal_torn *torn)
 {
-    struct sha256 sha;
-
     torn->bytes = len;
-    sha256_init(&sha);
-    sha256_add(&sha, text, len);
-    sha256_finish_hex(&sha, torn->sha256);
+    sha256_hex(text, len, torn->sha256);
 }
 
 static int take_last(struct journal_file *file, const char *run, const char *line, size_t len,

@@ -29,7 +29,7 @@ DEFINE_AUTO(struct journal_file, journal_file_finish)
 /* What a crash left after the last whole line, and was truncated. */
 struct journal_torn {
     uint64_t bytes; /* 0: nothing */
-    char sha256[2 * SHA256_BYTES + 1];
+    char sha256[SHA256_HEX];
 };
 
 /*

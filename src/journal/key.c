@@ -168,16 +168,13 @@ int journal_key_make(const char *secret_path, const char *public_path,
 void journal_key_id(const char *public_hex, char id[static JOURNAL_KEY_ID])
 {
     unsigned char key[JOURNAL_KEY_BYTES];
-    char hash[2 * SHA256_BYTES + 1];
-    struct sha256 sha;
+    char hash[SHA256_HEX];
     size_t got = 0;
 
     id[0] = '\0';
     if (sodium_hex2bin(key, sizeof(key), public_hex, strlen(public_hex), NULL, &got, NULL) != 0)
         return;
-    sha256_init(&sha);
-    sha256_add(&sha, key, got);
-    sha256_finish_hex(&sha, hash);
+    sha256_hex(key, got, hash);
     (void)snprintf(id, JOURNAL_KEY_ID, "%.*s", JOURNAL_KEY_ID - 1, hash);
 }
 

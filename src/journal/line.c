@@ -49,15 +49,6 @@ void journal_line_begin(
     *json = (struct json){ .out = out, .needs_comma = true };
 }
 
-static void hash_of(const char *text, size_t len, char hash[static JOURNAL_HASH])
-{
-    struct sha256 sha;
-
-    sha256_init(&sha);
-    sha256_add(&sha, text, len);
-    sha256_finish_hex(&sha, hash);
-}
-
 void journal_line_end(struct buf *out, const char *prev, char hash[static JOURNAL_HASH])
 {
     buf_add_str(out, before_prev);
@@ -65,7 +56,7 @@ void journal_line_end(struct buf *out, const char *prev, char hash[static JOURNA
     buf_add(out, before_hash, 1); /* the hash covers its quote */
     if (out->is_short)
         return;
-    hash_of(out->data, out->len, hash);
+    sha256_hex(out->data, out->len, hash);
     buf_add_str(out, before_hash + 1);
     buf_add_str(out, hash);
     buf_add_str(out, at_end);
@@ -242,7 +233,7 @@ int journal_line_check(struct journal_chain *chain, const struct journal_trust *
     int r = journal_line_parse(text, len, &line, err);
     if (r < 0)
         return r;
-    hash_of(text, line.covered, hash);
+    sha256_hex(text, line.covered, hash);
     if (memcmp(hash, line.hash, DIGITS) != 0)
         return err_set(err, -EBADMSG, "its hash is not that of its text: it was changed");
     if (!next.has_many_runs && next.run[0] &&

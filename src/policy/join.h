@@ -22,7 +22,7 @@ struct policy {
     const struct layer *layers[JOIN_DOCUMENTS_MAX]; /* the least authority first */
     size_t n_documents;
     const struct layer *base; /* the one that gives values; NULL: what is built in */
-    char hash[2 * SHA256_BYTES + 1];
+    char hash[SHA256_HEX];
 };
 
 /* Computes values and maxima from policy->documents and policy->base. */

@@ -177,14 +177,11 @@ int join_hash(struct policy *policy, struct carrel_error *err)
 {
     AUTO(buf_finish) struct buf text = BUF_INIT(1U << 20);
     struct json json = { .out = &text };
-    struct sha256 sha;
 
     write_canonical(policy, &json);
     if (text.is_short)
         return err_set_errno(err, -ENOMEM, "policy");
-    sha256_init(&sha);
-    sha256_add(&sha, text.data, text.len);
-    sha256_finish_hex(&sha, policy->hash);
+    sha256_hex(text.data, text.len, policy->hash);
     return 0;
 }
 

@@ -136,12 +136,9 @@ static int record_egress(
 /* Code is identified by its hash; artifacts contain it. */
 static void write_code(struct json *json, const struct artifact_code *code)
 {
-    char hex[2 * SHA256_BYTES + 1];
-    struct sha256 sha;
+    char hex[SHA256_HEX];
 
-    sha256_init(&sha);
-    sha256_add(&sha, code->text, code->len);
-    sha256_finish_hex(&sha, hex);
+    sha256_hex(code->text, code->len, hex);
     json_str(json, "language", code->language);
     json_u64(json, "code_bytes", code->len);
     json_str(json, "code_sha256", hex);

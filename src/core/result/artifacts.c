@@ -36,7 +36,6 @@ static int write_whole(const char *path, const struct buf *text, struct carrel_e
 static int store(const char *dir, const char *kind, const struct buf *text,
         struct artifact *artifact, struct carrel_error *err)
 {
-    struct sha256 sha;
     struct timespec now;
     struct tm utc;
     char stamp[32];
@@ -44,9 +43,7 @@ static int store(const char *dir, const char *kind, const struct buf *text,
 
     if (text->is_short)
         return err_set_errno(err, -ENOMEM, "artifact");
-    sha256_init(&sha);
-    sha256_add(&sha, text->data, text->len);
-    sha256_finish_hex(&sha, artifact->sha256);
+    sha256_hex(text->data, text->len, artifact->sha256);
     artifact->bytes = text->len;
     (void)clock_gettime(CLOCK_REALTIME, &now);
     (void)gmtime_r(&now.tv_sec, &utc);

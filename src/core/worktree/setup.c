@@ -107,7 +107,6 @@ static int make_key(const struct worktree_request *q, const struct worktree *wor
         const char *commit, char key[static OID_MAX], struct carrel_error *err)
 {
     AUTO(buf_finish) struct buf text = BUF_INIT(1U << 20);
-    struct sha256 sha;
     uid_t uid;
     gid_t gid;
 
@@ -121,9 +120,7 @@ static int make_key(const struct worktree_request *q, const struct worktree *wor
     buf_add_str(&text, q->options->setup);
     if (text.is_short)
         return err_set_errno(err, -ENOMEM, "setup key");
-    sha256_init(&sha);
-    sha256_add(&sha, text.data, text.len);
-    sha256_finish_hex(&sha, key);
+    sha256_hex(text.data, text.len, key);
     return 0;
 }
 

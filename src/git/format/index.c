@@ -55,10 +55,7 @@ static void checksum(const struct index *index, unsigned char digest[static SHA2
     size_t len = index->len - oid_bytes(index);
 
     if (index->is_sha256) {
-        struct sha256 sha;
-        sha256_init(&sha);
-        sha256_add(&sha, index->data, len);
-        sha256_finish(&sha, digest);
+        (void)crypto_hash_sha256(digest, index->data, len);
     } else {
         struct sha1 sha;
         sha1_init(&sha);

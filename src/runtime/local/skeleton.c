@@ -38,7 +38,7 @@ static void hash_text(struct sha256 *sha, const char *text)
 /* The name is a hash of the content. */
 static void name_of(const struct plan *plan, char name[static NAME_SIZE])
 {
-    char hex[2 * SHA256_BYTES + 1];
+    char hex[SHA256_HEX];
     struct sha256 sha;
 
     sha256_init(&sha);

@@ -86,15 +86,12 @@ static int make_git_dir(int dir, const char *folder)
  */
 static int hidden_path(const char *state, const char *dir, char path[static PATH_MAX])
 {
-    struct sha256 hash;
-    char hex[2 * SHA256_BYTES + 1];
+    char hex[SHA256_HEX];
     char name[41];
     const char *last = strrchr(dir, '/') + 1;
     size_t n = 0;
 
-    sha256_init(&hash);
-    sha256_add(&hash, dir, strlen(dir));
-    sha256_finish_hex(&hash, hex);
+    sha256_hex(dir, strlen(dir), hex);
     for (; last[n] && n < sizeof(name) - 1; n++) {
         char c = last[n];
         bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
