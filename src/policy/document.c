@@ -98,7 +98,7 @@ static int check_profiles(
     size_t n;
 
     for (size_t i = 0; node; node = node->next, i++) {
-        struct layer aside = { .name = document->name };
+        struct document_values aside = { .name = document->name };
         if (i == PROFILES_MAX)
             return wrong(document, node, "profiles: too many", err);
         int r = find_chain(document, node, chain, &n, err);
@@ -135,33 +135,33 @@ int document_read(struct arena *arena, const char *text, size_t len, const char 
 }
 
 static int take_profile(const struct document *document, struct arena *arena,
-        const char *profile, struct layer *layer, struct carrel_error *err)
+        const char *profile, struct document_values *given, struct carrel_error *err)
 {
     const struct node *chain[CHAIN_MAX];
     size_t n;
 
     int r = find_chain(document, member(document->profiles, profile), chain, &n, err);
     for (; r == 0 && n > 0; n--)
-        r = document_values_take(layer, arena, chain[n - 1], "extends", err);
+        r = document_values_take(given, arena, chain[n - 1], "extends", err);
     return r;
 }
 
 int document_read_values(const struct document *document, struct arena *arena,
-        enum policy_authority authority, const char *profile, struct layer **out,
+        enum policy_authority authority, const char *profile, struct document_values **out,
         struct carrel_error *err)
 {
-    struct layer *layer = arena_alloc(arena, sizeof(*layer));
+    struct document_values *given = arena_alloc(arena, sizeof(*given));
 
-    if (!layer)
+    if (!given)
         return err_set_errno(err, -ENOMEM, "read '%s'", document->name);
-    layer->authority = authority;
-    layer->name = document->name;
-    int r = document->root ? document_values_take(layer, arena, document->root, "profiles", err)
+    given->authority = authority;
+    given->name = document->name;
+    int r = document->root ? document_values_take(given, arena, document->root, "profiles", err)
                            : 0;
     if (r == 0 && profile)
-        r = take_profile(document, arena, profile, layer, err);
+        r = take_profile(document, arena, profile, given, err);
     if (r < 0)
         return r;
-    *out = layer;
+    *out = given;
     return 0;
 }

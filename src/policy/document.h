@@ -28,5 +28,5 @@ void document_offer_profiles(const struct document *document, const char *profil
 
 /* The file's values with this profile, which must be in it; NULL: without one. */
 int document_read_values(const struct document *document, struct arena *arena,
-        enum policy_authority authority, const char *profile, struct layer **out,
+        enum policy_authority authority, const char *profile, struct document_values **out,
         struct carrel_error *err);

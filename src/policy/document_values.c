@@ -13,7 +13,7 @@
 #define PATH_ROOM 128
 
 struct taker {
-    struct layer *layer;
+    struct document_values *given;
     struct arena *arena;
     const char *skip;
     struct carrel_error *err;
@@ -21,21 +21,21 @@ struct taker {
 
 static int out_of_memory(struct taker *taker)
 {
-    return err_set_errno(taker->err, -ENOMEM, "read '%s'", taker->layer->name);
+    return err_set_errno(taker->err, -ENOMEM, "read '%s'", taker->given->name);
 }
 
 /* Puts "FILE:LINE:COLUMN: KEY: " before what is wrong with a value. */
 static int wrong(struct taker *taker, const struct node *node, const char *key, int code)
 {
-    return err_wrap(taker->err, code, "%s:%u:%u: %s", taker->layer->name, node->line,
+    return err_wrap(taker->err, code, "%s:%u:%u: %s", taker->given->name, node->line,
             node->column, key);
 }
 
 static struct policy_position place_of(const struct taker *taker, const struct node *node)
 {
     return (struct policy_position){
-        .authority = taker->layer->authority,
-        .name = taker->layer->name,
+        .authority = taker->given->authority,
+        .name = taker->given->name,
         .line = node->line,
         .column = node->column,
     };
@@ -103,7 +103,7 @@ static int unknown_key(struct taker *taker, const struct node *node, const char 
                  : err_set(taker->err, -EINVAL, "unknown key '%s%s%s'; expected one of: %s",
                            path, path[0] ? "." : "", shown, list);
     return err_wrap(
-            taker->err, r, "%s:%u:%u", taker->layer->name, node->key_line, node->key_column);
+            taker->err, r, "%s:%u:%u", taker->given->name, node->key_line, node->key_column);
 }
 
 /* ---- values ---- */
@@ -144,13 +144,13 @@ static int take_bounded(struct taker *taker, const struct node *map, enum policy
 
     for (const struct node *node = map->item; r == 0 && node; node = node->next) {
         if (strcmp(node->key, "default") == 0)
-            r = take_scalar(taker, node, key, &taker->layer->values[key]);
+            r = take_scalar(taker, node, key, &taker->given->values[key]);
         else if (strcmp(node->key, "maximum") == 0)
-            r = take_scalar(taker, node, key, &taker->layer->maxima[key]);
+            r = take_scalar(taker, node, key, &taker->given->maxima[key]);
         else
             r = err_set(taker->err, -EINVAL,
                     "%s:%u:%u: unknown key '%s.%s'; expected one of: default, maximum",
-                    taker->layer->name, node->key_line, node->key_column, name,
+                    taker->given->name, node->key_line, node->key_column, name,
                     str_escape(node->key, strlen(node->key), shown, sizeof(shown)));
     }
     return r;
@@ -188,7 +188,7 @@ static int take_list(struct taker *taker, const struct node *node, enum policy_k
             return wrong(taker, item, row->name, r);
         *list++ = item->text;
     }
-    taker->layer->values[key] = value;
+    taker->given->values[key] = value;
     return 0;
 }
 
@@ -215,7 +215,7 @@ static int take_map(struct taker *taker, const struct node *node, enum policy_ke
         (void)snprintf(entry, size, "%s=%s", item->key, item->is_null ? "" : item->text);
         *list++ = entry;
     }
-    taker->layer->values[key] = value;
+    taker->given->values[key] = value;
     return 0;
 }
 
@@ -229,9 +229,9 @@ static int take_key(struct taker *taker, const struct node *node, enum policy_ke
         return take_map(taker, node, key);
     if (row->bound == BOUND_WRITTEN && node->kind == NODE_MAP)
         return take_bounded(taker, node, key);
-    int r = take_scalar(taker, node, key, &taker->layer->values[key]);
+    int r = take_scalar(taker, node, key, &taker->given->values[key]);
     if (r == 0 && row->bound == BOUND_VALUE)
-        taker->layer->maxima[key] = taker->layer->values[key];
+        taker->given->maxima[key] = taker->given->values[key];
     return r;
 }
 
@@ -243,7 +243,7 @@ static int take_section(struct taker *taker, const struct node *map, const char 
         return 0; /* all of it is commented out */
     if (map->kind != NODE_MAP)
         return err_set(taker->err, -EINVAL, "%s:%u:%u: %s%sexpected keys with values, found %s",
-                taker->layer->name, map->line, map->column, path, path[0] ? ": " : "",
+                taker->given->name, map->line, map->column, path, path[0] ? ": " : "",
                 map->kind == NODE_LIST ? "a list" : "a word");
     for (const struct node *node = map->item; node; node = node->next) {
         char whole[PATH_ROOM];
@@ -266,10 +266,10 @@ static int take_section(struct taker *taker, const struct node *map, const char 
     return 0;
 }
 
-int document_values_take(struct layer *layer, struct arena *arena, const struct node *map,
-        const char *skip, struct carrel_error *err)
+int document_values_take(struct document_values *given, struct arena *arena,
+        const struct node *map, const char *skip, struct carrel_error *err)
 {
-    struct taker taker = { .layer = layer, .arena = arena, .skip = skip, .err = err };
+    struct taker taker = { .given = given, .arena = arena, .skip = skip, .err = err };
 
     return take_section(&taker, map, "");
 }

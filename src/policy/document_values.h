@@ -5,7 +5,7 @@
 struct arena;
 struct node;
 
-struct layer {
+struct document_values {
     enum policy_authority authority;
     const char *name;                        /* of the file */
     struct policy_value values[POLICY_KEYS]; /* is_set: it was written */
@@ -17,5 +17,5 @@ struct layer {
  * that another reader takes; messages list it among the expected keys. Everything lives in
  * `arena`, and so must given->name and the nodes.
  */
-int document_values_take(struct layer *layer, struct arena *arena, const struct node *map,
-        const char *skip, struct carrel_error *err);
+int document_values_take(struct document_values *given, struct arena *arena,
+        const struct node *map, const char *skip, struct carrel_error *err);

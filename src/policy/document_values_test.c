@@ -28,18 +28,19 @@ static void accepted(int line, const char *text)
 }
 #define ACCEPTED(text) accepted(__LINE__, text)
 
-/* The layer of a text, with a profile. */
-static const struct layer *values_of(struct arena *arena, const char *text, const char *profile)
+/* The values of a text, with a profile. */
+static const struct document_values *values_of(
+        struct arena *arena, const char *text, const char *profile)
 {
     struct document document;
-    struct layer *layer = NULL;
+    struct document_values *own = NULL;
     int r = document_read(arena, text, strlen(text), "test", &document, &err);
 
     if (r == 0)
-        r = document_read_values(&document, arena, POLICY_OF_USER, profile, &layer, &err);
+        r = document_read_values(&document, arena, POLICY_OF_USER, profile, &own, &err);
     if (r < 0)
         test_fail(__FILE__, __LINE__, "refused: %s", err.message);
-    return layer;
+    return own;
 }
 
 TEST(an_empty_policy_is_one)
@@ -166,11 +167,11 @@ TEST(what_is_fine_is_accepted)
 TEST(prices_are_exact)
 {
     AUTO(arena_finish) struct arena arena = { 0 };
-    const struct layer *layer =
+    const struct document_values *own =
             values_of(&arena, "prices: {run: 12.5, cpu_second: 0.000000001}", NULL);
 
-    CHECK_EQ(layer->values[POLICY_PRICE_RUN].number, 12500000000);
-    CHECK_EQ(layer->values[POLICY_PRICE_CPU].number, 1);
+    CHECK_EQ(own->values[POLICY_PRICE_RUN].number, 12500000000);
+    CHECK_EQ(own->values[POLICY_PRICE_CPU].number, 1);
 }
 
 /* ---- profiles ---- */
@@ -185,12 +186,12 @@ static const char profiles[] = "sandbox: {limits: {pids: 1, files: 1, memory: 1K
 TEST(a_queue_may_have_no_place_at_all)
 {
     AUTO(arena_finish) struct arena arena = { 0 };
-    const struct layer *layer =
+    const struct document_values *own =
             values_of(&arena, "sandbox: {limits: {max_queued: 0, max_concurrent: 3}}", NULL);
 
-    CHECK(layer->values[POLICY_MAX_QUEUED].is_set);
-    CHECK_EQ(layer->values[POLICY_MAX_QUEUED].number, 0);
-    CHECK_EQ(layer->values[POLICY_MAX_CONCURRENT].number, 3);
+    CHECK(own->values[POLICY_MAX_QUEUED].is_set);
+    CHECK_EQ(own->values[POLICY_MAX_QUEUED].number, 0);
+    CHECK_EQ(own->values[POLICY_MAX_CONCURRENT].number, 3);
     REFUSED("sandbox: {limits: {max_concurrent: 0}}",
             "test:1:36: sandbox.limits.max_concurrent: must be more than 0");
     REFUSED("sandbox: {limits: {queue_time: 0s}}",
@@ -206,10 +207,10 @@ TEST(the_top_is_the_base_of_every_profile)
     } cases[] = { { NULL, 1, 1 }, { "a", 2, 2 }, { "b", 3, 2 } };
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        const struct layer *layer = values_of(&arena, profiles, cases[i].profile);
-        CHECK_EQ(layer->values[POLICY_PIDS].number, cases[i].pids);
-        CHECK_EQ(layer->values[POLICY_FILES].number, cases[i].files);
-        CHECK_EQ(layer->values[POLICY_MEMORY].number, 1024);
+        const struct document_values *own = values_of(&arena, profiles, cases[i].profile);
+        CHECK_EQ(own->values[POLICY_PIDS].number, cases[i].pids);
+        CHECK_EQ(own->values[POLICY_FILES].number, cases[i].files);
+        CHECK_EQ(own->values[POLICY_MEMORY].number, 1024);
     }
 }
 
@@ -299,8 +300,8 @@ TEST(the_template_is_a_policy_and_has_every_key)
         *out++ = *in;
     }
     ACCEPTED(all);
-    const struct layer *layer = values_of(&arena, all, "quick-and-strict");
+    const struct document_values *own = values_of(&arena, all, "quick-and-strict");
     for (enum policy_key key = 0; key < POLICY_KEYS; key++)
-        if (!layer->values[key].is_set)
+        if (!own->values[key].is_set)
             test_fail(__FILE__, __LINE__, "the template lacks %s", key_row(key)->name);
 }

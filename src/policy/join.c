@@ -35,9 +35,9 @@ static int passes_maximum(enum policy_key key, const struct policy_value *value,
 static int join_maxima(struct policy *policy, struct carrel_error *err)
 {
     for (size_t i = policy->n_documents; i > 0; i--) {
-        const struct layer *layer = policy->layers[i - 1];
+        const struct document_values *given = policy->documents[i - 1];
         for (enum policy_key key = 0; key < POLICY_KEYS; key++) {
-            const struct policy_value *own = &layer->maxima[key];
+            const struct policy_value *own = &given->maxima[key];
             const struct policy_value *tightest = policy->maxima[key];
             if (!own->is_set)
                 continue;
@@ -65,7 +65,7 @@ static int hold_values(struct policy *policy, struct carrel_error *err)
     for (enum policy_key key = 0; key < POLICY_KEYS; key++) {
         for (size_t i = 0; i < policy->n_documents; i++) {
             const struct policy_value *value = policy->values[key];
-            const struct policy_value *maximum = &policy->layers[i]->maxima[key];
+            const struct policy_value *maximum = &policy->documents[i]->maxima[key];
             if (!value->is_set || !maximum->is_set ||
                     !key_is_looser(key, value->number, maximum->number))
                 continue;
@@ -83,12 +83,12 @@ static int hold_values(struct policy *policy, struct carrel_error *err)
 static int hold_list(
         const struct policy *policy, size_t at, enum policy_key key, struct carrel_error *err)
 {
-    const struct policy_value *own = &policy->layers[at]->values[key];
+    const struct policy_value *own = &policy->documents[at]->values[key];
     char here[JOIN_PLACE_MAX];
     char there[JOIN_PLACE_MAX];
 
     for (size_t i = at + 1; i < policy->n_documents; i++) {
-        const struct policy_value *above = &policy->layers[i]->values[key];
+        const struct policy_value *above = &policy->documents[i]->values[key];
         for (size_t j = 0; above->is_set && own->list[j]; j++) {
             bool is_covered = false;
             for (size_t k = 0; !is_covered && above->list[k]; k++)
@@ -143,7 +143,7 @@ static int join_lists(struct policy *policy, struct carrel_error *err)
     for (enum policy_key key = 0; key < POLICY_KEYS; key++) {
         enum key_bound bound = key_row(key)->bound;
         for (size_t i = 0; i < policy->n_documents; i++) {
-            const struct policy_value *own = &policy->layers[i]->values[key];
+            const struct policy_value *own = &policy->documents[i]->values[key];
             int r = 0;
             if (bound == BOUND_LIST && own->is_set)
                 r = hold_list(policy, i, key, err);
@@ -249,7 +249,8 @@ static int settle_environment(struct policy *policy, struct carrel_error *err)
 int join_documents(struct policy *policy, struct carrel_error *err)
 {
     static const struct policy_value unset;
-    const struct layer *lowest = policy->n_documents > 0 ? policy->layers[0] : NULL;
+    const struct document_values *lowest =
+            policy->n_documents > 0 ? policy->documents[0] : NULL;
 
     for (enum policy_key key = 0; key < POLICY_KEYS; key++) {
         const struct policy_value *own = policy->base ? &policy->base->values[key] : NULL;

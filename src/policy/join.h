@@ -19,9 +19,10 @@ struct policy {
     /* Each points into a document, the table of keys, or the arena. */
     const struct policy_value *values[POLICY_KEYS];
     const struct policy_value *maxima[POLICY_KEYS];
-    const struct layer *layers[JOIN_DOCUMENTS_MAX]; /* the least authority first */
+    const struct document_values *documents[JOIN_DOCUMENTS_MAX]; /* the least authority first */
     size_t n_documents;
-    const struct layer *base; /* the one that gives values; NULL: what is built in */
+    const struct document_values
+            *base; /* the one that gives values; NULL: the built-in values */
     char hash[SHA256_HEX];
 };
 

@@ -96,8 +96,8 @@ static const struct key_row rows[POLICY_KEYS] = {
     [POLICY_WORKSPACE_HISTORY] = { "workspace.history", KEY_CHOICE, LESS, BOUND_WRITTEN,
             REPO_TIGHTEN, .choices = WORDS("cut", "full"), .built_in = SET(1, "full") },
     [POLICY_WORKSPACE_TREE] = { "workspace.tree", KEY_CHOICE, .repository = REPO_FREE,
-            .choices = WORDS("auto", "overlay", "fuse", "copy"), .built_in = SET(0, "auto") },
-    /* What is not committed may be private; a repository does not hand it to a program. */
+            .choices = WORDS("auto", "overlay", "copy"), .built_in = SET(0, "auto") },
+    /* Uncommitted files may be private: a repository must not expose them to a program. */
     [POLICY_WORKSPACE_DIRTY] = { "workspace.dirty", KEY_BOOL, LESS, BOUND_NONE, REPO_TIGHTEN,
             .built_in = NO },
     [POLICY_WORKSPACE_INCLUDE] = { "workspace.include", KEY_LIST, ORDER_NONE, BOUND_NONE,

@@ -171,6 +171,7 @@ static int read_node(struct reader *rd, const yaml_event_t *event, struct node *
 
 static int read_items(struct reader *rd, struct node *list)
 {
+    assert(list);
     struct node **end = &list->item;
 
     for (;;) {

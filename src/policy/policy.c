@@ -36,7 +36,8 @@ void policy_free(struct policy *policy)
 {
     if (!policy)
         return;
-    arena_finish(policy->arena);
+    if (policy->arena.chunk)
+        arena_finish(policy->arena);
     free(policy);
 }
 
@@ -147,12 +148,12 @@ static int read_documents(struct policy *policy, const struct sources *sources,
         const struct document *document = &sources->documents[i];
         bool has_profile =
                 profile && gives_values(sources, i) && document_has_profile(document, profile);
-        struct layer *layer = NULL;
+        struct document_values *given = NULL;
         r = document_read_values(document, &policy->arena, sources->authority[i],
-                has_profile ? profile : NULL, &layer, err);
-        policy->layers[policy->n_documents++] = layer;
+                has_profile ? profile : NULL, &given, err);
+        policy->documents[policy->n_documents++] = given;
         if ((int)i == sources->base)
-            policy->base = layer;
+            policy->base = given;
     }
     return r;
 }
@@ -202,15 +203,15 @@ int policy_built_in(struct policy **out, struct carrel_error *err)
 static int check_with(const struct document *document, struct arena *arena, const char *profile,
         struct carrel_error *err)
 {
-    struct layer *layer = NULL;
+    struct document_values *given = NULL;
     AUTO(policy_free) struct policy *policy = new_policy(err);
     if (!policy)
         return -ENOMEM;
 
-    int r = document_read_values(document, arena, POLICY_OF_USER, profile, &layer, err);
+    int r = document_read_values(document, arena, POLICY_OF_USER, profile, &given, err);
     if (r < 0)
         return r;
-    policy->layers[policy->n_documents++] = policy->base = layer;
+    policy->documents[policy->n_documents++] = policy->base = given;
     r = join_documents(policy, err);
     return r < 0 ? r : join_settle(policy, err);
 }
@@ -302,7 +303,7 @@ int policy_check_item(const struct policy *policy, enum policy_key key, const ch
     char shown[128];
 
     for (size_t i = 0; i < policy->n_documents; i++) {
-        const struct policy_value *list = &policy->layers[i]->values[key];
+        const struct policy_value *list = &policy->documents[i]->values[key];
         bool is_allowed = !list->is_set;
         for (size_t j = 0; !is_allowed && list->list[j]; j++)
             is_allowed = allows(key, list->list[j], item, is_writable);

@@ -14,16 +14,16 @@ static int add(struct policy *policy, const char *text, size_t len, enum policy_
         struct carrel_error *err)
 {
     struct document document;
-    struct layer *layer = NULL;
+    struct document_values *own = NULL;
 
     int r = document_read(&policy->arena, text, len, "fuzz", &document, err);
     if (r == 0)
-        r = document_read_values(&document, &policy->arena, whose, NULL, &layer, err);
+        r = document_read_values(&document, &policy->arena, whose, NULL, &own, err);
     if (r < 0)
         return r;
-    policy->layers[policy->n_documents++] = layer;
+    policy->documents[policy->n_documents++] = own;
     if (whose == POLICY_OF_USER)
-        policy->base = layer;
+        policy->base = own;
     return 0;
 }
 

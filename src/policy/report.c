@@ -75,11 +75,11 @@ bool policy_file_at(const struct policy *policy, size_t index, struct policy_fil
 {
     if (index >= policy->n_documents)
         return false;
-    const struct layer *layer = policy->layers[index];
+    const struct document_values *given = policy->documents[index];
     *out = (struct policy_file){
-        .name = layer->name,
-        .authority = layer->authority,
-        .gives_values = layer == policy->base || layer->authority == POLICY_OF_REPOSITORY,
+        .name = given->name,
+        .authority = given->authority,
+        .gives_values = given == policy->base || given->authority == POLICY_OF_REPOSITORY,
     };
     return true;
 }
@@ -141,7 +141,7 @@ bool policy_is_built_in(const struct policy *policy, enum policy_key key)
     const struct policy_value *value = policy->values[key];
 
     for (size_t i = 0; row->bound == BOUND_LIST && i < policy->n_documents; i++)
-        if (policy->layers[i]->values[key].is_set)
+        if (policy->documents[i]->values[key].is_set)
             return false;
     return !policy->maxima[key]->is_set && value->is_set == row->built_in.is_set &&
            value->number == row->built_in.number &&
@@ -166,8 +166,8 @@ static void write_canonical(const struct policy *policy, struct json *json)
         write_value(json, NULL, row->kind, policy->values[key]);
         write_value(json, NULL, row->kind, policy->maxima[key]);
         for (size_t i = 0; row->bound == BOUND_LIST && i < policy->n_documents; i++)
-            if (policy->layers[i]->values[key].is_set)
-                write_list(json, NULL, policy->layers[i]->values[key].list);
+            if (policy->documents[i]->values[key].is_set)
+                write_list(json, NULL, policy->documents[i]->values[key].list);
         json_end_array(json);
     }
     json_end_object(json);

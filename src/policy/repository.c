@@ -45,8 +45,8 @@ static int tighten(const struct policy *policy, enum policy_key key,
     bool has_maximum = false;
 
     for (size_t i = 1; i < policy->n_documents; i++) {
-        const struct layer *layer = policy->layers[i];
-        if (layer->maxima[key].is_set && (is_built_in || layer == policy->base))
+        const struct document_values *given = policy->documents[i];
+        if (given->maxima[key].is_set && (is_built_in || given == policy->base))
             has_maximum = true;
     }
     if (!rest->is_set || has_maximum ||
@@ -148,14 +148,15 @@ static int check(const struct policy *policy, enum policy_key key,
     return 0;
 }
 
-int repository_join(struct policy *policy, const struct layer *layer, struct carrel_error *err)
+int repository_join(
+        struct policy *policy, const struct document_values *given, struct carrel_error *err)
 {
     const struct policy_value *values[POLICY_KEYS];
 
     /* Compare with the policy without the file, whatever the order of its keys. */
     memcpy(values, policy->values, sizeof(values));
     for (enum policy_key key = 0; key < POLICY_KEYS; key++) {
-        const struct policy_value *value = &layer->values[key];
+        const struct policy_value *value = &given->values[key];
         if (!value->is_set)
             continue;
         int r = check(policy, key, value, err);
@@ -166,8 +167,8 @@ int repository_join(struct policy *policy, const struct layer *layer, struct car
     }
     memcpy(policy->values, values, sizeof(values));
     for (enum policy_key key = 0; key < POLICY_KEYS; key++) {
-        bool is_added = layer->values[key].is_set && key_row(key)->repository == REPO_ADD;
-        int r = is_added ? join_add(policy, key, &layer->values[key], err) : 0;
+        bool is_added = given->values[key].is_set && key_row(key)->repository == REPO_ADD;
+        int r = is_added ? join_add(policy, key, &given->values[key], err) : 0;
         if (r < 0)
             return r;
     }

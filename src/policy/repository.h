@@ -9,4 +9,5 @@
 #include "policy/join.h"
 
 /* policy->values are those without the file, policy->maxima those of all files. */
-int repository_join(struct policy *policy, const struct layer *layer, struct carrel_error *err);
+int repository_join(
+        struct policy *policy, const struct document_values *given, struct carrel_error *err);

@@ -23,18 +23,18 @@ static inline int add(struct policy *policy, const char *text, const char *name,
         enum policy_authority authority, const char *profile)
 {
     struct document document;
-    struct layer *layer = NULL;
+    struct document_values *given = NULL;
 
     int r = document_read(&policy->arena, text, strlen(text), name, &document, &err);
     if (r == 0)
         r = document_read_values(&document, &policy->arena, authority,
-                profile && document_has_profile(&document, profile) ? profile : NULL, &layer,
+                profile && document_has_profile(&document, profile) ? profile : NULL, &given,
                 &err);
     if (r < 0)
         return r;
-    policy->layers[policy->n_documents++] = layer;
+    policy->documents[policy->n_documents++] = given;
     if (authority != POLICY_OF_REPOSITORY && !policy->base)
-        policy->base = layer;
+        policy->base = given;
     return 0;
 }
 
