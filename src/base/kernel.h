@@ -7,3 +7,10 @@ bool kernel_release_is(const char *release, unsigned major, unsigned minor);
 
 /* The same for the running kernel. */
 bool kernel_is(unsigned major, unsigned minor);
+
+struct carrel_error;
+
+#define KERNEL_BOOT_ID_MAX 40
+
+/* A text that differs after each boot. */
+int kernel_boot_id(char id[static KERNEL_BOOT_ID_MAX], struct carrel_error *err);

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "base/signals.h"
+#include "base/process.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

@@ -1,9 +1,9 @@
 /* renew.c - making work directories anew, and the boot under which they were used. */
 #include "workspace/renew.h"
 #include "base/auto.h"
-#include "base/boot.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/kernel.h"
 #include "base/tree.h"
 #include "workspace/lock.h"
 #include "workspace/workspace.h"
@@ -34,9 +34,9 @@ static int make_both_anew(struct workspace *ws, struct carrel_error *err)
 /* Present from the first use on, until the orderly end. */
 int workspace_begin_use(struct workspace *ws, struct carrel_error *err)
 {
-    char boot[BOOT_ID_MAX];
+    char boot[KERNEL_BOOT_ID_MAX];
 
-    int r = boot_id_read(boot, err);
+    int r = kernel_boot_id(boot, err);
     if (r < 0)
         return r;
     AUTO(fd_close)
@@ -83,11 +83,11 @@ static void remove_index_lock(const struct workspace *ws)
 
 int workspace_renew(struct workspace *ws, struct carrel_error *err)
 {
-    char now[BOOT_ID_MAX];
-    char then[BOOT_ID_MAX];
+    char now[KERNEL_BOOT_ID_MAX];
+    char then[KERNEL_BOOT_ID_MAX];
 
     if (fd_read_file(ws->dir, "used", then, sizeof(then)) >= 0 &&
-            boot_id_read(now, NULL) == 0 && strcmp(now, then) != 0)
+            kernel_boot_id(now, NULL) == 0 && strcmp(now, then) != 0)
         (void)snprintf(ws->note, sizeof(ws->note),
                 "the machine stopped under this run; files it wrote last may be short");
     remove_index_lock(ws);

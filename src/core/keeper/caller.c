@@ -7,7 +7,7 @@
  */
 #include "base/err.h"
 #include "base/fd.h"
-#include "base/title.h"
+#include "base/process.h"
 #include "base/trim.h"
 #include "core/keeper/keeper.h"
 #include "core/run/run.h"

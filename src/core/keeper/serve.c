@@ -5,11 +5,11 @@
  * or fails with the error that the client gets. Nothing waits for a client: one that does not
  * take its answer is disconnected.
  */
-#include "base/boot.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/kernel.h"
 #include "base/payload.h"
 #include "core/keeper/claim.h"
 #include "core/keeper/keeper.h"

@@ -1,8 +1,8 @@
 /* text.c - what a keeper says of its sandbox, as JSON. */
-#include "base/boot.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/kernel.h"
 #include "core/keeper/keeper.h"
 #include "core/run/run.h"
 #include "policy/policy.h"

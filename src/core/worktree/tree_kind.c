@@ -1,9 +1,9 @@
 /* tree_kind.c - the kernel's overlay where it works; else FUSE, else a copy. */
 #include "core/worktree/tree_kind.h"
 #include "base/auto.h"
-#include "base/boot.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/kernel.h"
 #include "base/tree.h"
 #include "core/worktree/fuse.h"
 #include "core/worktree/helper.h"
@@ -49,8 +49,8 @@ static int probe_overlay(const struct worktree_request *q, const char *state, in
 bool tree_kind_has_overlay(
         const struct worktree_request *q, const char *state, struct carrel_error *err)
 {
-    char boot[BOOT_ID_MAX];
-    char known[BOOT_ID_MAX];
+    char boot[KERNEL_BOOT_ID_MAX];
+    char known[KERNEL_BOOT_ID_MAX];
     char name[32];
 
     AUTO(fd_close) int dir = open(state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -58,7 +58,7 @@ bool tree_kind_has_overlay(
         (void)err_set_errno(err, -errno, "'%s'", state);
         return false;
     }
-    if (boot_id_read(boot, err) < 0)
+    if (kernel_boot_id(boot, err) < 0)
         return false;
     if (fd_read_file(dir, "overlay", known, sizeof(known)) >= 0 && strcmp(known, boot) == 0)
         return true;

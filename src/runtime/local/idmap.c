@@ -2,7 +2,7 @@
 #include "runtime/local/idmap.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "base/signals.h"
+#include "base/process.h"
 #include "runtime/local/inside/sys.h"
 #include "runtime/local/plan.h"
 #include <errno.h>

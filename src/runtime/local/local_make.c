@@ -7,8 +7,8 @@
  */
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/process.h"
 #include "base/rundir.h"
-#include "base/signals.h"
 #include "runtime/adapters.h"
 #include "runtime/local/holders.h"
 #include "runtime/local/host.h"

@@ -9,6 +9,7 @@
  * A program of the same user can kill the supervisor. Then its programs are killed too, but not
  * processes that have detached themselves; every call reports that from then on (-EOWNERDEAD).
  */
+#include "base/process.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
@@ -16,7 +17,6 @@
 #include "base/path.h"
 #include "base/payload.h"
 #include "base/proc_tree.h"
-#include "base/signals.h"
 #include "base/tree.h"
 #include "runtime/adapters.h"
 #include "runtime/file_act.h"

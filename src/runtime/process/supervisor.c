@@ -3,7 +3,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/packet.h"
-#include "base/signals.h"
+#include "base/process.h"
 #include "base/tree.h"
 #include <errno.h>
 #include <fcntl.h>

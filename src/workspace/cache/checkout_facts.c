@@ -112,11 +112,11 @@ int checkout_facts_write(
 
 bool checkout_is_whole(int entry, const struct checkout_facts *facts)
 {
-    char boot[BOOT_ID_MAX];
+    char boot[KERNEL_BOOT_ID_MAX];
 
     if (faccessat(entry, "synced", F_OK, AT_SYMLINK_NOFOLLOW) == 0)
         return true;
-    return boot_id_read(boot, NULL) == 0 && strcmp(boot, facts->boot) == 0;
+    return kernel_boot_id(boot, NULL) == 0 && strcmp(boot, facts->boot) == 0;
 }
 
 char *checkout_format(const char *fmt, ...)

@@ -4,7 +4,7 @@
  * Also the few things that all parts of the cache share: names of files in an entry, and paths.
  */
 #pragma once
-#include "base/boot.h"
+#include "base/kernel.h"
 #include "git/conversion.h"
 #include "workspace/cache/checkout.h"
 #include <stdbool.h>
@@ -17,7 +17,7 @@ struct checkout_facts {
     char tree[OID_MAX];
     char below[OID_MAX];                    /* commit of the entry below; empty: a base */
     char conversion[CONVERSION_DIGEST_MAX]; /* of the settings that the tree was made under */
-    char boot[BOOT_ID_MAX]; /* when it was made, see checkout_is_whole(); empty: unknown */
+    char boot[KERNEL_BOOT_ID_MAX]; /* when it was made, see checkout_is_whole(); empty: unknown */
     uint64_t depth;         /* layers over the base */
     uint64_t files;         /* in the whole tree */
     uint64_t bytes;         /* on disk, of this entry alone */

@@ -151,7 +151,7 @@ static int fill_either(struct fill *fill, const char *state, struct checkout_dra
             fill->settings.digest);
     fill->facts.uid = fill->owner.uid;
     fill->facts.gid = fill->owner.gid;
-    if (boot_id_read(fill->facts.boot, NULL) < 0)
+    if (kernel_boot_id(fill->facts.boot, NULL) < 0)
         fill->facts.boot[0] = '\0';
 
     r = fill_layer(fill, state, &draft->below, err);

@@ -1,5 +1,5 @@
 #include "base/fd.h"
-#include "base/signals.h"
+#include "base/process.h"
 #include "harness.h"
 #include <fcntl.h>
 #include <signal.h>
