@@ -11,7 +11,7 @@
 #include "core/client/client.h"
 #include "core/client/remote.h"
 #include "core/disk/disk_watch.h"
-#include "core/result/output.h"
+#include "core/result/capture.h"
 #include "core/result/result.h"
 #include "core/run/follow.h"
 #include "core/run/session.h"

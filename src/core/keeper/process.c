@@ -11,9 +11,9 @@
 #include "base/str.h"
 #include "core/keeper/keeper.h"
 #include "core/keeper/wire.h"
-#include "core/request/environment.h"
 #include "core/request/hint.h"
 #include "core/request/image_root.h"
+#include "core/request/spec.h"
 #include "core/run/run.h"
 #include "registry/registry.h"
 #include <errno.h>

@@ -2,13 +2,18 @@
 #include "core/request/permit.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/path.h"
 #include "base/str.h"
-#include "core/request/permit_paths.h"
+#include "git/repo.h"
 #include "policy/policy.h"
+#include "workspace/workspace.h"
+#include <carrel/run.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static bool is_written(const struct policy_value *value)
 {
@@ -272,6 +277,8 @@ static int permit_environment(struct permit *permit, const struct policy *policy
     return 0;
 }
 
+#define ON_SUCCESS_COMMIT 2 /* as the policy orders actions */
+
 /* The names are the policy's, which has checked them. */
 static enum carrel_outcome_action action_of(const struct policy_value *value)
 {
@@ -292,8 +299,7 @@ static enum carrel_tree tree_of(const struct policy_value *value)
     static const struct {
         char name[16];
         enum carrel_tree tree;
-    } trees[] = { { "overlay", CARREL_TREE_OVERLAY }, { "fuse", CARREL_TREE_FUSE },
-        { "copy", CARREL_TREE_COPY } };
+    } trees[] = { { "overlay", CARREL_TREE_OVERLAY }, { "copy", CARREL_TREE_COPY } };
 
     for (size_t i = 0; i < ARRAY_LEN(trees); i++)
         if (value->text && strcmp(value->text, trees[i].name) == 0)
@@ -319,7 +325,7 @@ static int check_workspace(const struct carrel_workspace_options *w,
     } actions[] = {
         [CARREL_DISCARD] = { "--on-success discard", 0 },
         [CARREL_KEEP] = { "--on-success keep", 1 },
-        [CARREL_COMMIT] = { "--on-success commit", 2 },
+        [CARREL_COMMIT] = { "--on-success commit", ON_SUCCESS_COMMIT },
         [CARREL_APPLY] = { "--on-success apply", 3 },
     };
     int r = 0;
@@ -350,6 +356,8 @@ static void fill_workspace(struct permit *permit, const struct policy *policy)
     if (o->workspace)
         *w = *o->workspace;
     o->workspace = w;
+    permit->may_commit =
+            policy_check_number(policy, POLICY_ON_SUCCESS, ON_SUCCESS_COMMIT, "", NULL) == 0;
     if (w->on_success == CARREL_ACTION_DEFAULT) {
         w->on_success = action_of(policy_get(policy, POLICY_ON_SUCCESS));
         if (w->is_folder && w->on_success == CARREL_COMMIT)
@@ -440,4 +448,55 @@ void permit_finish(struct permit permit)
     free(permit.env);
     free(permit.require);
     free(permit.best_effort);
+}
+
+/* By where it really is: a link in an allowed directory is no way out of it. */
+static int check_source(const struct policy *policy, const char *source, bool is_writable,
+        const char *option, struct carrel_error *err)
+{
+    char cwd[PATH_MAX];
+    char path[PATH_MAX];
+    char flag[PATH_MAX + 32];
+
+    if (!realpath(source, path) &&
+            (!getcwd(cwd, sizeof(cwd)) || !path_absolute(cwd, source, path, sizeof(path))))
+        return err_set_errno(err, -errno, "'%s'", source);
+    (void)snprintf(flag, sizeof(flag), "%s %s", option, source);
+    return policy_check_item(policy, POLICY_MOUNTS_ALLOW, path, is_writable, flag, err);
+}
+
+int permit_paths(const struct carrel_run_options *o, const struct policy *policy,
+        struct carrel_error *err)
+{
+    int r = o->root ? check_source(policy, o->root, false, "--root", err) : 0;
+
+    for (size_t i = 0; r == 0 && i < o->n_mounts; i++)
+        r = check_source(policy, o->mounts[i].source, o->mounts[i].is_writable,
+                strcmp(o->mounts[i].target, "/workspace") == 0 ? "--workdir" : "--mount", err);
+    return r;
+}
+
+int permit_folder(const struct policy *policy, const char *path, struct carrel_error *err)
+{
+    return policy ? check_source(policy, path, false, "--workdir", err) : 0;
+}
+
+int permit_repo(const struct policy *policy, const struct repo *repo, struct carrel_error *err)
+{
+    if (!policy)
+        return 0;
+    int r = check_source(
+            policy, repo->top ? repo->top : repo->common_dir, false, "--repo", err);
+    /* Those of a linked work tree, and what a repository borrows, lie elsewhere. */
+    for (size_t i = 0; r == 0 && repo->objects[i]; i++)
+        r = check_source(policy, repo->objects[i], false, "--repo", err);
+    return r;
+}
+
+int permit_workspace(
+        const struct policy *policy, const struct workspace *ws, struct carrel_error *err)
+{
+    const char *path = ws->top ? ws->top : ws->repo;
+
+    return policy ? check_source(policy, path, false, "the workspace of", err) : 0;
 }

@@ -7,6 +7,8 @@
 
 struct carrel_error;
 struct policy;
+struct repo;
+struct workspace;
 
 /*
  * The caller's options with everything filled in that the policy decides. What the caller asked
@@ -19,6 +21,7 @@ struct permit {
     const char *const *fallback; /* runtimes to try next, in this order; or NULL */
     uint64_t output_file_bytes;  /* of each stream kept in a file */
     unsigned least_isolation;    /* that a fallback may have */
+    bool may_commit;             /* commits of the run may get a branch when it ends */
     char *require;
     char *best_effort;
 };
@@ -34,3 +37,16 @@ int permit_make(const struct carrel_run_options *given, const struct policy *pol
         const char *const *environment, struct permit *out, struct carrel_error *err);
 void permit_finish(struct permit permit); /* also after a failure */
 DEFINE_AUTO(struct permit, permit_finish)
+
+/* The mounts and the root that the caller asks for; -EPERM with both places named. */
+int permit_paths(const struct carrel_run_options *options, const struct policy *policy,
+        struct carrel_error *err);
+
+/*
+ * The same for what a workspace is a view of: nothing of it is written there, all of it can be
+ * read. `policy` may be NULL: everything.
+ */
+int permit_folder(const struct policy *policy, const char *path, struct carrel_error *err);
+int permit_repo(const struct policy *policy, const struct repo *repo, struct carrel_error *err);
+int permit_workspace(
+        const struct policy *policy, const struct workspace *ws, struct carrel_error *err);

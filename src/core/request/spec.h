@@ -2,9 +2,11 @@
 #pragma once
 #include "base/auto.h"
 #include "runtime/runtime.h"
+#include <stdbool.h>
 
 struct carrel_error;
 struct carrel_run_options;
+struct sandbox;
 
 struct spec {
     struct runtime *runtime;
@@ -25,3 +27,11 @@ int spec_add_mounts(struct spec *spec, const struct sandbox_mount *mounts, size_
         struct carrel_error *err);
 void spec_finish(struct spec spec); /* also after a failure */
 DEFINE_AUTO(struct spec, spec_finish)
+
+/* The variables a program starts with, none of them the caller's: a minimal set for `box`, then
+ * `added` ("K=V", a later one replaces an earlier one).
+ */
+int environment_make(const struct sandbox *box, const char *const *added, bool has_tty,
+        char ***out, struct carrel_error *err);
+void environment_free(char **env);
+DEFINE_AUTO(char **, environment_free)

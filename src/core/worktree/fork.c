@@ -2,7 +2,7 @@
 #include "core/worktree/fork.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "core/request/permit_paths.h"
+#include "core/request/permit.h"
 #include "core/worktree/prepare.h"
 #include "core/worktree/sweep_layers.h"
 #include "layer/layer.h"

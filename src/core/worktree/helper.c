@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "core/request/environment.h"
+#include "core/request/spec.h"
 #include "core/state/state.h"
 #include <errno.h>
 #include <poll.h>

@@ -1,7 +1,7 @@
 /* worktree.c - making and reopening the worktree of a run. */
 #include "core/worktree/worktree.h"
 #include "base/err.h"
-#include "core/request/permit_paths.h"
+#include "core/request/permit.h"
 #include "core/state/state.h"
 #include "core/worktree/fork.h"
 #include "core/worktree/fuse.h"

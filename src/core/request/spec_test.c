@@ -1,5 +1,5 @@
 #include "base/err.h"
-#include "core/request/environment.h"
+#include "core/request/spec.h"
 #include "harness.h"
 #include "runtime/runtime.h"
 #include <errno.h>
