@@ -34,3 +34,13 @@ int gitdir_load_path(int dir, const char *name, char path[static PATH_MAX]);
  * itself.
  */
 bool gitdir_is_one(int fd, int *common);
+
+/* --- all object directories of a repository --- */
+
+/*
+ * Canonical paths of the object directory below `common` (an open git dir), first, and of its
+ * direct and indirect alternates; NULL at the end. A missing alternate is skipped, as git does.
+ * On success the caller owns *out.
+ */
+int alternates_list(int common, char ***out, struct carrel_error *err);
+void alternates_free(char **paths);

@@ -4,7 +4,6 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/str.h"
-#include "git/alternates.h"
 #include "git/gitdir.h"
 #include "git/repo_format.h"
 #include <assert.h>

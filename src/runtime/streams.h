@@ -3,7 +3,11 @@
  * process's streams, and which process has which id.
  */
 #pragma once
+#include "base/auto.h"
 #include "runtime/runtime.h"
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
 
 struct carrel_error;
 
@@ -26,3 +30,24 @@ int streams_open_pipes(
 
 /* Hands our ends over, as the process `id`. */
 struct process streams_steal(struct streams *streams, uint32_t id);
+
+/*
+ * Which process has which id. A process that has exited stays in the table until its exit was
+ * collected. Another process may have its pid by then, so started_find() is only right for a
+ * process that is known to be a child of the adapter.
+ */
+struct started {
+    struct started_one {
+        uint32_t id;
+        pid_t pid;
+    } * all;
+    size_t n;
+    size_t size;
+};
+
+/* Makes room for one more, so that started_add() cannot fail. */
+int started_reserve(struct started *started, struct carrel_error *err);
+void started_add(struct started *started, uint32_t id, pid_t pid);
+void started_remove(struct started *started, uint32_t id);
+uint32_t started_find(const struct started *started, pid_t pid); /* 0: none */
+void started_finish(struct started *started);

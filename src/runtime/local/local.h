@@ -4,7 +4,7 @@
 #include "runtime/local/slot.h"
 #include "runtime/local/wire.h"
 #include "runtime/runtime.h"
-#include "runtime/started.h"
+#include "runtime/streams.h"
 
 struct plan;
 

@@ -22,7 +22,6 @@
 #include "runtime/file_act.h"
 #include "runtime/process/supervisor.h"
 #include "runtime/runtime.h"
-#include "runtime/started.h"
 #include "runtime/streams.h"
 #include <assert.h>
 #include <errno.h>

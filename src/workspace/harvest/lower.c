@@ -1,16 +1,20 @@
 /* lower.c - lookups in the layers of a pristine tree. They are ours and never change. */
 #include "workspace/harvest/lower.h"
+#include "base/auto.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/str.h"
-#include "workspace/harvest/overlay_marks.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/limits.h>
 #include <linux/openat2.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/types.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 void lower_close(struct lower *lower)
@@ -157,4 +161,76 @@ int lower_open_file(const struct lower *lower, const struct lower_entry *parent,
         return fd < 0 ? fail(err, fd, path) : fd;
     }
     return -ENOENT;
+}
+
+static const char *const prefixes[] = { "trusted.overlay.", "user.overlay." };
+
+/* Marks about the origin and numbering of a copy; they do not affect the content. */
+static const char *const harmless[] = { "impure", "nlink", "origin", "protattr", "upper",
+    "uuid" };
+
+/* "overlay.X" is how the mount stores an attribute that a run has set itself. */
+static bool is_harmless(const char *name)
+{
+    if (strncmp(name, "overlay.", strlen("overlay.")) == 0)
+        return true;
+    for (size_t i = 0; i < ARRAY_LEN(harmless); i++) {
+        if (strcmp(name, harmless[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The part after the prefix, or NULL if the attribute is not the overlay's. */
+static const char *overlay_name(const char *attribute)
+{
+    for (size_t i = 0; i < ARRAY_LEN(prefixes); i++) {
+        if (strncmp(attribute, prefixes[i], strlen(prefixes[i])) == 0)
+            return attribute + strlen(prefixes[i]);
+    }
+    return NULL;
+}
+
+/* An overlay of ours writes only "y"; "x" would announce whiteouts as attributes. */
+static int read_opaque(int fd, const char *attribute, enum overlay_mark *mark)
+{
+    char value[2];
+    ssize_t n = fgetxattr(fd, attribute, value, sizeof(value));
+
+    if (n < 0 && errno != ERANGE)
+        return -errno;
+    if (n != 1 || value[0] != 'y')
+        return -EUCLEAN;
+    *mark = OVERLAY_OPAQUE;
+    return 0;
+}
+
+int overlay_marks(int fd, enum overlay_mark *mark)
+{
+    char few[512];
+    AUTO(free) char *many = NULL;
+    char *list = few;
+
+    *mark = OVERLAY_PLAIN;
+    ssize_t len = flistxattr(fd, few, sizeof(few));
+    if (len < 0 && errno == ERANGE) {
+        many = malloc(XATTR_LIST_MAX);
+        if (!many)
+            return -ENOMEM;
+        list = many;
+        len = flistxattr(fd, many, XATTR_LIST_MAX);
+    }
+    if (len < 0)
+        return errno == ENOTSUP ? 0 : -errno; /* no attributes, no marks */
+    for (const char *at = list; at < list + len; at += strlen(at) + 1) {
+        const char *name = overlay_name(at);
+        if (!name || is_harmless(name))
+            continue;
+        if (strcmp(name, "opaque") != 0)
+            return -EUCLEAN;
+        int r = read_opaque(fd, at, mark);
+        if (r < 0)
+            return r;
+    }
+    return 0;
 }

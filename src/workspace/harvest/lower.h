@@ -53,3 +53,18 @@ static inline int lower_is_whiteout(const struct stat *st)
 {
     return S_ISCHR(st->st_mode) && st->st_rdev == 0;
 }
+
+/* --- reads what an overlay file system wrote into the attributes of a file --- */
+
+enum overlay_mark {
+    OVERLAY_PLAIN,
+    OVERLAY_OPAQUE, /* a directory that hides what is below it */
+};
+
+/*
+ * Reads the marks of the open file or directory `fd`, under "trusted.overlay." and
+ * "user.overlay.". Those that only help the kernel are ignored. -EUCLEAN: there is one that
+ * changes what the file means and that we never request (redirect, metacopy, whiteout as an
+ * attribute), or an unknown one.
+ */
+int overlay_marks(int fd, enum overlay_mark *mark);

@@ -17,7 +17,6 @@
 #include "git/format/treepath.h"
 #include "workspace/harvest/changes.h"
 #include "workspace/harvest/lower.h"
-#include "workspace/harvest/overlay_marks.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
