@@ -1,8 +1,8 @@
 /* proc_tree.c - breadth-first over /proc/PID/task/TID/children; the list is also the queue. */
 #include "base/proc_tree.h"
 #include "base/auto.h"
+#include "base/dir.h"
 #include "base/fd.h"
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -15,22 +15,16 @@ struct found {
     size_t max;
 };
 
-static void close_dir(DIR *dir)
-{
-    if (dir)
-        (void)closedir(dir);
-}
-DEFINE_AUTO(DIR *, close_dir)
-
 static bool is_gone(int r)
 {
     return r == -ENOENT || r == -ESRCH;
 }
 
 /* The text is "12 345 6789 ". */
-static int add_children(struct found *found, int file)
+int proc_tree_children(int file, pid_t *pids, size_t max)
 {
     char text[4096];
+    size_t n_pids = 0;
     pid_t pid = 0;
     ssize_t n;
 
@@ -40,34 +34,34 @@ static int add_children(struct found *found, int file)
                 pid = pid * 10 + (text[i] - '0');
                 continue;
             }
-            if (pid > 0 && found->n == found->max)
+            if (pid > 0 && n_pids == max)
                 return -E2BIG;
             if (pid > 0)
-                found->pids[found->n++] = pid;
+                pids[n_pids++] = pid;
             pid = 0;
         }
     }
-    return n < 0 ? -errno : 0;
+    return n < 0 ? -errno : (int)n_pids;
 }
 
 /* The kernel lists children per thread. */
 static int ask_threads(struct found *found, pid_t pid)
 {
     char path[64];
-    const struct dirent *item;
 
     (void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-    AUTO(close_dir) DIR *tasks = opendir(path);
+    AUTO(dir_close) DIR *tasks = dir_open(AT_FDCWD, path);
     if (!tasks)
         return -errno;
-    while ((item = readdir(tasks))) {
-        if (item->d_name[0] == '.')
-            continue;
-        (void)snprintf(path, sizeof(path), "%.20s/children", item->d_name);
+    for (const char *name; (name = dir_next(tasks));) {
+        (void)snprintf(path, sizeof(path), "%.20s/children", name);
         AUTO(fd_close) int file = openat(dirfd(tasks), path, O_RDONLY | O_CLOEXEC);
-        int r = file < 0 ? -errno : add_children(found, file);
+        int r = file < 0 ? -errno
+                         : proc_tree_children(
+                                   file, found->pids + found->n, found->max - found->n);
         if (r < 0 && !is_gone(r))
             return r;
+        found->n += r > 0 ? (size_t)r : 0;
     }
     return 0;
 }

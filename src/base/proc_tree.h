@@ -13,3 +13,6 @@
  * (CONFIG_PROC_CHILDREN).
  */
 int proc_tree_list(pid_t top, pid_t *pids, size_t max);
+
+/* The children in an open /proc/PID/task/TID/children. -E2BIG: `pids` has the first `max`. */
+int proc_tree_children(int file, pid_t *pids, size_t max);

@@ -6,6 +6,7 @@
  * enough for any depth.
  */
 #include "base/tree.h"
+#include "base/dir.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/str.h"
@@ -274,4 +275,11 @@ int tree_remove(int dir, const char *name, struct carrel_error *err)
     if ((r != -EACCES && r != -EPERM) || geteuid() == 0)
         return r;
     return subids_call(remove_apart, &apart, NULL) == 0 ? 0 : r;
+}
+
+bool tree_is_empty(int dir, const char *name)
+{
+    AUTO(dir_close) DIR *list = dir_open(dir, name);
+
+    return list && !dir_next(list);
 }

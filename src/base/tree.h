@@ -1,5 +1,6 @@
 /* tree.h - removes directory trees with untrusted content. */
 #pragma once
+#include <stdbool.h>
 
 struct carrel_error;
 
@@ -19,3 +20,6 @@ struct carrel_error;
  * ordinary user retries with the rights of its subordinate ids (subids.h).
  */
 int tree_remove(int dir, const char *name, struct carrel_error *err);
+
+/* Whether `name` is a directory, can be read, and has nothing in it. */
+bool tree_is_empty(int dir, const char *name);

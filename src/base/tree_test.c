@@ -83,6 +83,22 @@ TEST(a_file_and_an_empty_directory_go)
     CHECK(!exists(dir, name));
 }
 
+TEST(only_a_directory_without_entries_is_empty)
+{
+    char name[32];
+    AUTO(fd_close) int tmp = make_tree(name);
+    AUTO(fd_close) int dir = open_sub(tmp, name);
+
+    CHECK(tree_is_empty(tmp, name));
+    make_file(dir, ".file");
+    CHECK(!tree_is_empty(tmp, name));
+    CHECK(!tree_is_empty(dir, ".file"));
+    CHECK(!tree_is_empty(dir, "missing"));
+    CHECK_EQ(symlinkat("/nowhere", dir, "link"), 0);
+    CHECK(!tree_is_empty(dir, "link"));
+    CHECK_EQ(tree_remove(tmp, name, &err), 0);
+}
+
 TEST(a_wide_tree_goes)
 {
     char name[32];

@@ -1,3 +1,4 @@
+#include "base/dir.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/tree.h"

@@ -1,5 +1,6 @@
 /* remove.c - the way out of a workspace. */
 #include "workspace/remove.h"
+#include "base/dir.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/tree.h"

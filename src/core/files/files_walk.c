@@ -1,6 +1,7 @@
 /* files_walk.c - walks a directory tree that may change concurrently. */
 #include "core/files/files_walk.h"
 #include "base/auto.h"
+#include "base/dir.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/path.h"
@@ -14,14 +15,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#define ATTEMPTS 3 /* at a name that is something else at each look */
-
-static void close_dir(DIR *dir)
-{
-    if (dir)
-        (void)closedir(dir);
-}
-DEFINE_AUTO(DIR *, close_dir)
+#define ATTEMPTS 3 /* at a name that changes its type at each look */
 
 struct walk walk_begin(
         struct sink *sink, struct files_count *count, const struct files_limits *limits)
@@ -258,7 +252,7 @@ int walk_contents(struct walk *walk, int fd, struct carrel_error *err)
     int own = fcntl(fd, F_DUPFD_CLOEXEC, 3);
     if (own < 0)
         return failed(walk, -errno, "read", err);
-    AUTO(close_dir) DIR *dir = fdopendir(own);
+    AUTO(dir_close) DIR *dir = fdopendir(own);
     if (!dir) {
         int code = -errno;
         fd_close(own);

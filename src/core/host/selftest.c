@@ -1,6 +1,7 @@
 /* selftest.c - the stage: what programs must not find, and how they are run. */
 #include "core/host/selftest.h"
 #include "base/clock.h"
+#include "base/dir.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/str.h"
@@ -84,16 +85,11 @@ struct carrel_run_result *selftest_probe(struct selftest *test, const char *name
 static size_t count_numbers(const char *path,
         bool (*does_count)(const char *name, const char *mark), const char *mark)
 {
-    DIR *dir = opendir(path);
-    const struct dirent *entry;
+    AUTO(dir_close) DIR *dir = dir_open(AT_FDCWD, path);
     size_t n = 0;
 
-    while (dir && (entry = readdir(dir)))
-        if (entry->d_name[0] >= '0' && entry->d_name[0] <= '9' &&
-                does_count(entry->d_name, mark))
-            n++;
-    if (dir)
-        (void)closedir(dir);
+    for (const char *name; (name = dir_next(dir));)
+        n += name[0] >= '0' && name[0] <= '9' && does_count(name, mark);
     return n;
 }
 

@@ -1,5 +1,6 @@
 /* find.c - resolves paths and names of journals. */
 #include "core/record/find.h"
+#include "base/dir.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/str.h"
@@ -189,31 +190,21 @@ int journals_strays(const struct journals *journals, char (**out)[JOURNAL_RUN], 
     *out = NULL;
     if (journals->dir < 0)
         return 0;
-    int fd = openat(journals->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *stream = fd < 0 ? NULL : fdopendir(fd);
-    if (!stream) {
-        int r = -errno;
-        fd_close(fd);
-        return err_set_errno(err, r, "read the directory of runs");
-    }
-    int r = 0;
-    for (struct dirent *entry; r == 0 && (entry = readdir(stream));) {
-        if (journal_runs_get(journals->runs, entry->d_name))
+    AUTO(dir_close) DIR *dir = dir_open(journals->dir, ".");
+    if (!dir)
+        return err_set_errno(err, -errno, "read the directory of runs");
+    for (const char *name; (name = dir_next(dir));) {
+        if (journal_runs_get(journals->runs, name))
             continue;
-        AUTO(fd_close) int journal = journal_open_run(journals->dir, entry->d_name, NULL);
+        AUTO(fd_close) int journal = journal_open_run(journals->dir, name, NULL);
         if (journal < 0)
-            continue; /* what has no journal is no run of ours */
+            continue; /* a directory without a journal is not a run */
         void *more = reallocarray(strays, n_strays + 1, sizeof(*strays));
-        if (!more) {
-            r = err_set_errno(err, -ENOMEM, "read the directory of runs");
-            continue;
-        }
+        if (!more)
+            return err_set_errno(err, -ENOMEM, "read the directory of runs");
         strays = more;
-        (void)snprintf(strays[n_strays++], JOURNAL_RUN, "%.*s", JOURNAL_RUN - 1, entry->d_name);
+        (void)snprintf(strays[n_strays++], JOURNAL_RUN, "%.*s", JOURNAL_RUN - 1, name);
     }
-    (void)closedir(stream);
-    if (r < 0)
-        return r;
     *out = ptr_steal(&strays);
     *n = n_strays;
     return 0;

@@ -1,12 +1,12 @@
 /* runs.c - finds runs and reads their outcome. */
 #include "core/record/runs.h"
+#include "base/dir.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/json_read.h"
 #include "base/str.h"
 #include "core/state/run_dir.h"
 #include "journal/file.h"
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -169,17 +169,17 @@ int runs_list(struct run_list *out, struct carrel_error *err)
         *out = (struct run_list){ 0 };
         return r;
     }
-    AUTO(run_dir_close) DIR *dir = run_dir_read(runs);
+    AUTO(dir_close) DIR *dir = dir_open(runs, ".");
     if (!dir)
         return err_set_errno(err, -errno, "list the runs");
-    for (struct dirent *d; (d = readdir(dir));) {
-        if (d->d_name[0] == '.' || strlen(d->d_name) >= STATE_KEY_MAX)
+    for (const char *name; (name = dir_next(dir));) {
+        if (name[0] == '.' || strlen(name) >= STATE_KEY_MAX)
             continue;
         struct run_entry *items = reallocarray(list.items, list.n + 1, sizeof(*items));
         if (!items)
             return err_set_errno(err, -ENOMEM, "list of runs");
         list.items = items;
-        r = read_run(runs, d->d_name, &items[list.n], err);
+        r = read_run(runs, name, &items[list.n], err);
         if (r < 0)
             return r;
         list.n += r == 0;

@@ -1,5 +1,6 @@
 /* run_dir.c - walks and thins out the directory of a run. */
 #include "core/state/run_dir.h"
+#include "base/dir.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/tree.h"
@@ -30,42 +31,21 @@ int run_dir_open_all(int *fd, struct carrel_error *err)
     return *fd < 0 && errno != ENOENT ? err_set_errno(err, -errno, "'%s'", path) : 0;
 }
 
-DIR *run_dir_read(int dir)
-{
-    int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *stream = fd < 0 ? NULL : fdopendir(fd);
-
-    if (!stream)
-        fd_close(fd);
-    return stream;
-}
-
-void run_dir_close(DIR *dir)
-{
-    if (dir)
-        (void)closedir(dir);
-}
-
 static void walk(int dir, const char *prefix,
         void (*each)(const char *name, uint64_t bytes, void *context), void *context)
 {
-    AUTO(run_dir_close) DIR *stream = run_dir_read(dir);
-    char name[2 * NAME_MAX + 2];
+    AUTO(dir_close) DIR *list = dir_open(dir, prefix[0] ? prefix : ".");
+    char path[2 * NAME_MAX + 2];
     struct stat st;
 
-    for (struct dirent *d; stream && (d = readdir(stream));) {
-        if (d->d_name[0] == '.' || fstatat(dir, d->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+    for (const char *name; (name = dir_next(list));) {
+        if (name[0] == '.' || fstatat(dirfd(list), name, &st, AT_SYMLINK_NOFOLLOW) < 0)
             continue;
-        (void)snprintf(name, sizeof(name), "%s%s", prefix, d->d_name);
-        if (S_ISREG(st.st_mode)) {
-            each(name, (uint64_t)st.st_size, context);
-        } else if (S_ISDIR(st.st_mode) && !prefix[0]) {
-            AUTO(fd_close)
-            int sub = openat(dir, d->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-            (void)snprintf(name, sizeof(name), "%s/", d->d_name);
-            if (sub >= 0)
-                walk(sub, name, each, context);
-        }
+        (void)snprintf(path, sizeof(path), "%s%s%s", prefix, prefix[0] ? "/" : "", name);
+        if (S_ISREG(st.st_mode))
+            each(path, (uint64_t)st.st_size, context);
+        else if (S_ISDIR(st.st_mode) && !prefix[0])
+            walk(dir, name, each, context);
     }
 }
 
@@ -106,14 +86,11 @@ int run_dir_hold(int dir)
 
 bool run_dir_drop_artifacts(int dir)
 {
-    AUTO(run_dir_close) DIR *stream = run_dir_read(dir);
+    AUTO(dir_close) DIR *list = dir_open(dir, ".");
     bool was_there = false;
 
-    for (struct dirent *d; stream && (d = readdir(stream));) {
-        if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0 ||
-                strcmp(d->d_name, "journal.jsonl") == 0)
-            continue;
-        was_there |= tree_remove(dir, d->d_name, NULL) == 0; /* else the next sweep tries */
-    }
+    for (const char *name; (name = dir_next(list));)
+        if (strcmp(name, "journal.jsonl") != 0)
+            was_there |= tree_remove(dir, name, NULL) == 0; /* else the next sweep tries */
     return was_there;
 }

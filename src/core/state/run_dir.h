@@ -1,7 +1,5 @@
 /* run_dir.h - the directories of runs, as files. */
 #pragma once
-#include "base/auto.h"
-#include <dirent.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -9,11 +7,6 @@ struct carrel_error;
 
 /* STATE/runs; *fd is -1 if nothing was ever kept. */
 int run_dir_open_all(int *fd, struct carrel_error *err);
-
-/* A stream over a duplicate of `dir`; NULL with errno. */
-DIR *run_dir_read(int dir);
-void run_dir_close(DIR *dir); /* NULL is fine */
-DEFINE_AUTO(DIR *, run_dir_close)
 
 /* Calls `each` for every regular file below, two levels deep; links are not followed. */
 void run_dir_each(

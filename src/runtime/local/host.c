@@ -1,10 +1,10 @@
 /* host.c - facts about this machine. */
 #include "runtime/local/host.h"
+#include "base/dir.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/kernel.h"
 #include "runtime/runtime.h"
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -153,8 +153,7 @@ static int add_entry(struct host *host, int root, const char *path)
 /* Names at the top of another root that the sandbox creates itself. */
 static bool is_own_name(const char *name)
 {
-    static const char own[][16] = { ".", "..", "dev", "proc", "sys", "tmp", "run", "home",
-        "workspace" };
+    static const char own[][16] = { "dev", "proc", "sys", "tmp", "run", "home", "workspace" };
 
     for (size_t i = 0; i < ARRAY_LEN(own); i++)
         if (strcmp(name, own[i]) == 0)
@@ -167,19 +166,14 @@ static int read_other_root(struct host *host, const char *path, struct carrel_er
     AUTO(fd_close) int root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (root < 0)
         return err_set_errno(err, -errno, "root '%s'", path);
-    int copy = fcntl(root, F_DUPFD_CLOEXEC, 3);
-    DIR *dir = copy < 0 ? NULL : fdopendir(copy);
-    if (!dir) {
-        fd_close(copy);
+    AUTO(dir_close) DIR *dir = dir_open(root, ".");
+    if (!dir)
         return err_set_errno(err, -errno, "root '%s'", path);
-    }
 
     int r = 0;
-    const struct dirent *d;
-    while (r == 0 && (d = readdir(dir)))
-        if (!is_own_name(d->d_name))
-            r = add_entry(host, root, d->d_name);
-    (void)closedir(dir);
+    for (const char *name; r == 0 && (name = dir_next(dir));)
+        if (!is_own_name(name))
+            r = add_entry(host, root, name);
     if (r < 0)
         return err_set_errno(err, r, "root '%s'", path);
     if (host->n_entries == 0)

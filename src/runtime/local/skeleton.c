@@ -7,6 +7,7 @@
  * a complete one.
  */
 #include "runtime/local/skeleton.h"
+#include "base/dir.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/sha256.h"
@@ -142,21 +143,15 @@ static int fill(int root, const struct plan *plan)
 static int count(int dir, bool (*visit)(int dir, const char *name))
 {
     static const char *const prefixes[] = { COMPLETE, NEW, OLD };
-    int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *list = copy < 0 ? NULL : fdopendir(copy);
-    const struct dirent *entry;
+    AUTO(dir_close) DIR *list = dir_open(dir, ".");
     int n = 0;
 
-    if (!list) {
-        int code = -errno;
-        fd_close(copy);
-        return code;
-    }
-    while ((entry = readdir(list)))
+    if (!list)
+        return -errno;
+    for (const char *name; (name = dir_next(list));)
         for (size_t i = 0; i < ARRAY_LEN(prefixes); i++)
-            if (strncmp(entry->d_name, prefixes[i], strlen(prefixes[i])) == 0)
-                n += visit(dir, entry->d_name);
-    (void)closedir(list);
+            if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
+                n += visit(dir, name);
     return n;
 }
 

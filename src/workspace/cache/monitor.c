@@ -1,6 +1,7 @@
 /* monitor.c - the index, entry by entry, beside the pristine one and the upper directory. */
 #include "workspace/cache/monitor.h"
 #include "base/buf.h"
+#include "base/dir.h"
 #include "base/fd.h"
 #include "base/sha1.h"
 #include "base/sha256.h"
@@ -315,13 +316,6 @@ static bool list_entries(const struct monitor *monitor, size_t oid_bytes, struct
     return extensions_fit(&cursor, monitor->token);
 }
 
-static void close_dir(DIR *dir)
-{
-    if (dir)
-        (void)closedir(dir);
-}
-DEFINE_AUTO(DIR *, close_dir)
-
 static bool is_dir(int dir, const struct dirent *item)
 {
     struct stat st;
@@ -338,7 +332,7 @@ static bool is_dir(int dir, const struct dirent *item)
 static bool list_dirs(int fd, char *path, size_t len, unsigned depth, struct buf *out)
 {
     const struct dirent *item;
-    AUTO(close_dir) DIR *dir = fdopendir(fd);
+    AUTO(dir_close) DIR *dir = fdopendir(fd);
 
     if (!dir || depth > MAX_DEPTH) {
         if (!dir)

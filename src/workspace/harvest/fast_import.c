@@ -5,6 +5,7 @@
  * trees on the paths to them, so the size of the rest does not matter. It does not check names,
  * so they are checked here.
  */
+#include "base/dir.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/str.h"
@@ -12,7 +13,6 @@
 #include "git/name.h"
 #include "workspace/harvest/harvest.h"
 #include "workspace/harvest/quarantine.h"
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -281,7 +281,7 @@ static int parse_reply(const char *text, struct reply *out, struct carrel_error 
     if (sscanf(text, "040000 tree %64[0-9a-f] 040000 tree %64[0-9a-f] %64[0-9a-f]",
                 reply.parent_tree, reply.tree, reply.commit) != 3 ||
             !name_is_oid(reply.commit))
-        return err_set(err, -EPROTO, "git fast-import did not say what it made");
+        return err_set(err, -EPROTO, "git fast-import did not report its result");
     *out = reply;
     return 0;
 }
@@ -309,29 +309,21 @@ static int import(const struct git *git, struct stream *stream, struct reply *ou
     return parse_reply(output.data ? output.data : "", out, err);
 }
 
-static void dir_close(DIR *dir)
-{
-    if (dir)
-        (void)closedir(dir);
-}
-DEFINE_AUTO(DIR *, dir_close)
-
-/* Has git look at the made packs as it looks at foreign ones. */
+/* Makes git check the new packs like foreign ones. */
 static int check_modules(const struct git *git, const char *objects, struct carrel_error *err)
 {
     AUTO(dir_close) DIR *dir = NULL;
     char path[PATH_MAX];
 
     if (snprintf(path, sizeof(path), "%s/pack", objects) < (int)sizeof(path))
-        dir = opendir(path);
+        dir = dir_open(AT_FDCWD, path);
     if (!dir)
         return err_set(err, -EIO, "list '%s'", path);
-    for (const struct dirent *entry; (entry = readdir(dir));) {
-        size_t len = strlen(entry->d_name);
-        if (len < 5 || strcmp(entry->d_name + len - 5, ".pack") != 0)
+    for (const char *name; (name = dir_next(dir));) {
+        size_t len = strlen(name);
+        if (len < 5 || strcmp(name + len - 5, ".pack") != 0)
             continue;
-        if (snprintf(path, sizeof(path), "%s/pack/%s", objects, entry->d_name) >=
-                (int)sizeof(path))
+        if (snprintf(path, sizeof(path), "%s/pack/%s", objects, name) >= (int)sizeof(path))
             return err_set_errno(err, -ENAMETOOLONG, "check the commit");
         int r = git_run(git,
                 GIT_ARGS(QUARANTINE_GIT, "index-pack", "--verify", "--strict", path), NULL,

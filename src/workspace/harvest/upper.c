@@ -10,6 +10,7 @@
  * The lower layers are asked about a name only if the upper has it.
  */
 #include "workspace/harvest/upper.h"
+#include "base/dir.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/str.h"
@@ -250,13 +251,6 @@ static int take_whiteout(struct walk *walk, const struct entry *entry)
     return remove_base(walk, entry);
 }
 
-static void close_dir(DIR *dir)
-{
-    if (dir)
-        (void)closedir(dir);
-}
-DEFINE_AUTO(DIR *, close_dir)
-
 static bool is_dots(const char *name)
 {
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
@@ -266,7 +260,7 @@ static bool is_dots(const char *name)
 static int take_submodule(struct walk *walk, const struct entry *entry)
 {
     AUTO(fd_close) int fd = open_beneath(entry->dir, entry->name, O_DIRECTORY);
-    AUTO(close_dir) DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    AUTO(dir_close) DIR *dir = fd < 0 ? NULL : fdopendir(fd);
     const struct dirent *item = NULL;
 
     if (fd < 0 && fd != -EACCES)
@@ -457,7 +451,7 @@ static int visit(struct walk *walk, struct place *place)
             return r;
     }
 
-    AUTO(close_dir) DIR *dir = fdopendir(fd);
+    AUTO(dir_close) DIR *dir = fdopendir(fd);
     if (!dir)
         return fail(walk, -errno, "open", place->path);
     int at = fd_steal(&fd);

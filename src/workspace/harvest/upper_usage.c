@@ -9,6 +9,7 @@
  * approximate. A run can also close a directory to an ordinary user, who is its owner: the
  * owner may open it. The kernel's own work directory is always closed.
  */
+#include "base/dir.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "workspace/harvest/upper.h"
@@ -64,13 +65,6 @@ static void count_finish(struct count count)
     free(count.names);
 }
 DEFINE_AUTO(struct count, count_finish)
-
-static void close_dir(DIR *dir)
-{
-    if (dir)
-        (void)closedir(dir);
-}
-DEFINE_AUTO(DIR *, close_dir)
 
 static int keep_name(struct count *count, const char *name)
 {
@@ -159,7 +153,7 @@ static int list(struct count *count)
         fd = open_shut(count);
     if (fd < 0)
         return fd;
-    AUTO(close_dir) DIR *dir = fdopendir(fd);
+    AUTO(dir_close) DIR *dir = fdopendir(fd);
     if (!dir)
         return -errno;
     fd_steal(&fd);

@@ -1,5 +1,6 @@
 /* folder_walk.c - a walk over directories only. */
 #include "workspace/source/folder_walk.h"
+#include "base/dir.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/str.h"
@@ -20,13 +21,6 @@ struct walk {
     struct buf *empty;
     struct carrel_error *err;
 };
-
-static void close_dir(DIR *dir)
-{
-    if (dir)
-        (void)closedir(dir);
-}
-DEFINE_AUTO(DIR *, close_dir)
 
 static int fail(struct walk *walk, int code)
 {
@@ -63,7 +57,7 @@ static int visit(struct walk *walk, int parent, const char *name, int depth)
     int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return fail(walk, -errno);
-    AUTO(close_dir) DIR *dir = fdopendir(fd);
+    AUTO(dir_close) DIR *dir = fdopendir(fd);
     if (!dir) {
         fd_close(fd);
         return fail(walk, -ENOMEM);
