@@ -1,19 +1,13 @@
 /* living.c - the front, for a living sandbox: list, pause, expire, update. */
 #include "base/err.h"
-#include "base/fd.h"
 #include "runtime/front.h"
 #include "runtime/ps.h"
 #include "runtime/runtime.h"
 #include <assert.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
-#define FELL_MAX 1024 /* of more, none: it would take as long as the other way */
-
-/* Parents by the sandbox's numbers; 0 for one that is not listed, which is the runtime's. */
+/* Parents by the sandbox's pids; 0 for one that is not listed, which is the runtime's. */
 static void find_parents(struct sandbox_process *all, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -42,34 +36,6 @@ int sandbox_ps(
     for (size_t i = 0; box->ops->describe && i < known; i++)
         box->ops->describe(box, &out[i]);
     return n < 0 ? n : (int)known;
-}
-
-struct felled {
-    pid_t pids[FELL_MAX];
-    int pidfds[FELL_MAX];
-    pid_t again[FELL_MAX];
-};
-
-/*
- * A number may be another process's by the time that it is opened; then it is not listed again,
- * or what was opened is dead.
- */
-void sandbox_fell(struct sandbox *box)
-{
-    AUTO(free) struct felled *f = malloc(sizeof(*f));
-    int n = f ? sandbox_pids(box, f->pids, FELL_MAX, NULL) : 0;
-
-    for (int i = 0; i < n; i++)
-        f->pidfds[i] = (int)syscall(SYS_pidfd_open, f->pids[i], 0);
-    int n_again = n > 0 ? sandbox_pids(box, f->again, FELL_MAX, NULL) : 0;
-    for (int i = 0; i < n; i++) {
-        bool is_ours = false;
-        for (int j = 0; !is_ours && j < n_again; j++)
-            is_ours = f->again[j] == f->pids[i];
-        if (is_ours && f->pidfds[i] >= 0)
-            (void)syscall(SYS_pidfd_send_signal, f->pidfds[i], SIGKILL, NULL, 0);
-        fd_close(f->pidfds[i]);
-    }
 }
 
 int sandbox_pause(struct sandbox *box, struct carrel_error *err)
@@ -103,18 +69,6 @@ int sandbox_resume(struct sandbox *box, struct carrel_error *err)
         return front_fail(box->ops, r, err);
     box->paused_by = NULL;
     return 0;
-}
-
-int sandbox_pace(
-        struct sandbox *box, uint64_t cpu_us, uint64_t period_us, struct carrel_error *err)
-{
-    int r = front_check_running(box, err);
-    if (r < 0)
-        return r;
-    if (!box->ops->pace || box->held_by[LIMIT_CPU] != HELD_BY_CGROUP)
-        return front_lacks(box->ops, "give out processor time", err);
-    r = box->ops->pace(box, cpu_us, period_us, err);
-    return r < 0 ? front_fail(box->ops, r, err) : 0;
 }
 
 int sandbox_set_lease(

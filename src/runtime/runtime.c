@@ -57,8 +57,7 @@ const char *limit_holder_name(enum limit_holder holder)
         [HELD_BY_RLIMIT] = "rlimit",
         [HELD_BY_FILESYSTEM] = "filesystem",
         [HELD_BY_CGROUP] = "cgroup",
-        [HELD_BY_WATCH] = "watch",
-        [HELD_BY_LOOKS] = "looks",
+        [HELD_BY_POLLING] = "polling",
     };
 
     assert(holder < ARRAY_LEN(names));

@@ -68,8 +68,7 @@ enum limit_holder {
     HELD_BY_RLIMIT,
     HELD_BY_FILESYSTEM,
     HELD_BY_CGROUP,
-    HELD_BY_WATCH,
-    HELD_BY_LOOKS,
+    HELD_BY_POLLING,
 };
 const char *limit_holder_name(enum limit_holder holder); /* "nothing" "rlimit" ... */
 
@@ -107,14 +106,8 @@ struct sandbox_spec {
     uid_t uid;
     gid_t gid;
     struct sandbox_limits limits;
-    bool stays; /* many programs will be started in it: what can be done once is */
-    /*
-     * The caller looks how much disk is used: nothing may take it at once, and where the disk
-     * limit is demanded, the runtime must be able to hold programs up meanwhile (sandbox_pace).
-     */
-    bool is_watched;
-    unsigned max_processors; /* on which programs run at the same time; 0: on all we may use */
-    uint64_t require;        /* set of PROTECT_BITs that must be in force, or create refuses */
+    bool stays;       /* many programs will be started in it: prepare what they share */
+    uint64_t require; /* set of PROTECT_BITs that must be in force, or create refuses */
 };
 
 struct process_spec {
@@ -259,9 +252,9 @@ struct runtime_ops {
             struct sandbox *box, uint64_t end_ns, uint64_t idle_ms, struct carrel_error *err);
     int (*update)(struct sandbox *box, const struct sandbox_limits *limits, unsigned which,
             struct carrel_error *err);
-    int (*pace)(
-            struct sandbox *box, uint64_t cpu_us, uint64_t period_us, struct carrel_error *err);
-    /* Optional: what of a process only the adapter knows; NULL: the host's view is the one. */
+    /*
+     * Optional: adds what only the adapter knows of a process; NULL: the host's view is used.
+     */
     void (*describe)(struct sandbox *box, struct sandbox_process *process);
     int (*health)(struct runtime *rt, uint64_t missing, struct runtime_health *health,
             struct carrel_error *err);
@@ -410,14 +403,7 @@ int sandbox_open_file(struct sandbox *box, const char *path, int flags, mode_t m
 int sandbox_pids(struct sandbox *box, pid_t *pids, size_t max, struct carrel_error *err);
 
 /*
- * Kills the processes of the sandbox from outside, before sandbox_signal() or sandbox_stop()
- * does it in order: the sandbox's own init would wait for its turn behind those that are busy.
- * One that begins just now may be missed.
- */
-void sandbox_fell(struct sandbox *box);
-
-/*
- * They, with what is known of each. One that ends meanwhile is left out. Returns how many;
+ * The processes, with their details. One that exits meanwhile is left out. Returns how many;
  * -E2BIG: more than `max`.
  */
 int sandbox_ps(
@@ -433,19 +419,10 @@ int sandbox_pause(struct sandbox *box, struct carrel_error *err);
 int sandbox_resume(struct sandbox *box, struct carrel_error *err);
 
 /*
- * Gives all processes together `cpu_us` of processor time from now on, and as much again
- * whenever `period_us` have passed since then; the kernel keeps them from more, also when
- * nobody looks. Replaces the limit of processor time, and what the call before gave and was not
- * used. -ENOTSUP: processor time is not held for the whole sandbox.
- */
-int sandbox_pace(
-        struct sandbox *box, uint64_t cpu_us, uint64_t period_us, struct carrel_error *err);
-
-/*
- * The sandbox itself ends everything in it, and says why (EVENT_GONE), when CLOCK_BOOTTIME
- * passes `end_ns`, or when for `idle_ms` no process that sandbox_start() started was running
- * and nothing was asked of it. 0: never. Each call replaces what the one before said, and
- * counts as asking. Nobody has to be there for it to happen, and it happens while paused.
+ * The sandbox itself kills everything in it, and reports why (EVENT_GONE), when CLOCK_BOOTTIME
+ * passes `end_ns`, or when for `idle_ms` no process of sandbox_start() was running and no
+ * request came. 0: never. Each call replaces the previous values, and counts as a request. It
+ * works without the owner, and while paused.
  */
 int sandbox_set_lease(
         struct sandbox *box, uint64_t end_ns, uint64_t idle_ms, struct carrel_error *err);

@@ -47,8 +47,7 @@ TEST(names_of_isolation_and_holders)
     CHECK_STR(limit_holder_name(HELD_BY_RLIMIT), "rlimit");
     CHECK_STR(limit_holder_name(HELD_BY_FILESYSTEM), "filesystem");
     CHECK_STR(limit_holder_name(HELD_BY_CGROUP), "cgroup");
-    CHECK_STR(limit_holder_name(HELD_BY_WATCH), "watch");
-    CHECK_STR(limit_holder_name(HELD_BY_LOOKS), "looks");
+    CHECK_STR(limit_holder_name(HELD_BY_POLLING), "polling");
 }
 
 TEST(runtimes_are_found_by_name)
@@ -169,44 +168,6 @@ TEST(what_is_wrong_with_the_program_is_said_without_the_runtime)
     puppet.message = NULL;
     CHECK_EQ(sandbox_start(box, &spec, &process, &err), -ENOENT);
     CHECK_STR(err.message, "runtime puppet: No such file or directory");
-}
-
-/* Lists `listed` so many times, and then nobody: its number belongs to somebody else by now. */
-static struct {
-    pid_t listed;
-    int times;
-} changing;
-
-static int list_changing(struct sandbox *box, pid_t *pids, size_t max, struct carrel_error *e)
-{
-    (void)box;
-    (void)max;
-    (void)e;
-    pids[0] = changing.listed;
-    return changing.times-- > 0;
-}
-
-TEST(a_process_that_is_not_listed_again_is_not_felled)
-{
-    struct runtime_ops ops = puppet_ops;
-    struct sandbox *box = make();
-    int status = 0;
-
-    ops.pids = list_changing;
-    box->ops = &ops;
-    changing.listed = fork();
-    if (changing.listed == 0)
-        for (;;)
-            (void)pause();
-    CHECK(changing.listed > 0);
-    changing.times = 1;
-    sandbox_fell(box);
-    (void)usleep(100000); /* a signal would have ended it by then */
-    CHECK_EQ(waitpid(changing.listed, &status, WNOHANG), 0);
-    changing.times = 2;
-    sandbox_fell(box);
-    CHECK_EQ(waitpid(changing.listed, &status, 0), changing.listed);
-    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
 TEST(an_empty_slot_is_a_refusal_with_the_runtimes_name)

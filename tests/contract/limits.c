@@ -29,43 +29,6 @@ CONTRACT(a_limit_that_is_best_effort_is_never_a_reason_to_refuse)
     CHECK_EQ(create(&spec, &box), 0);
 }
 
-/* Whoever watches a disk may look late: then programs must be held up, or it is no limit. */
-CONTRACT(the_limit_of_a_disk_that_is_watched_is_held_or_refused)
-{
-    AUTO(sandbox_free) struct sandbox *box = NULL;
-    AUTO(sandbox_free) struct sandbox *weak = NULL;
-    struct sandbox_spec spec = plain_spec();
-
-    spec.is_watched = true;
-    spec.limits.demanded = LIMIT_BIT(LIMIT_DISK);
-    int r = create(&spec, &box);
-    CHECK(r == 0 || r == -ENOTSUP);
-    if (r == 0)
-        CHECK_EQ(sandbox_pace(box, 100000, 100000, &err), 0);
-    else
-        CHECK(strstr(err.message, "disk"));
-    spec.limits.best_effort = LIMIT_BIT(LIMIT_DISK);
-    CHECK_EQ(create(&spec, &weak), 0);
-    if (r < 0)
-        CHECK(!(weak->protections & PROTECT_BIT(PROTECT_DISK)));
-}
-
-CONTRACT(programs_have_no_more_processors_than_they_may)
-{
-    AUTO(sandbox_free) struct sandbox *box = NULL;
-    struct sandbox_spec spec = plain_spec();
-
-    spec.max_processors = 1;
-    int r = create(&spec, &box);
-    CHECK(r == 0 || r == -ENOTSUP);
-    if (r < 0)
-        SKIP("this runtime cannot bound them: %s", err.message);
-    AUTO(outcome_finish)
-    struct outcome got = run_shell(
-            box, "nproc; taskset -p ffffffff $$ >/dev/null 2>&1 && echo changed; nproc");
-    CHECK_STR(got.out.data, "1\n1\n");
-}
-
 CONTRACT(limits_that_make_no_sense_are_refused)
 {
     struct sandbox_spec spec = plain_spec();

@@ -76,28 +76,3 @@ CONTRACT(the_list_follows_what_begins_and_ends)
     CHECK_EQ(sandbox_stop(box, NULL, &err), 0);
     CHECK_EQ(sandbox_pids(box, pids, ARRAY_LEN(pids), &err), -ESHUTDOWN);
 }
-
-CONTRACT(all_that_runs_is_felled_from_outside)
-{
-    AUTO(sandbox_free) struct sandbox *box = make_sandbox();
-    AUTO(buf_finish) struct buf out = BUF_INIT(4096);
-    /* Ignores what can be ignored; so does its child, in a session of its own. */
-    const char *const argv[] = { "sh", "-c",
-        "trap '' TERM INT HUP; setsid sh -c 'trap \"\" TERM; echo up; while :; do :; done' &"
-        "echo up; while :; do :; done",
-        NULL };
-    struct process_spec spec = plain_process(argv);
-
-    sandbox_fell(box); /* nobody is there */
-    struct process process = start(box, &spec);
-    read_until(process.stdout_fd, &out, "up\nup\n");
-    sandbox_fell(box);
-    AUTO(outcome_finish) struct outcome got = finish(box, &process);
-    CHECK(WIFSIGNALED(got.status) && WTERMSIG(got.status) == SIGKILL);
-    for (int i = 0; count(box, "sh") > 0; i++) { /* the other one is dead, and not yet gone */
-        CHECK(i < 10000);
-        (void)usleep(1000);
-    }
-    CHECK_EQ(sandbox_stop(box, NULL, &err), 0);
-    sandbox_fell(box);
-}

@@ -148,28 +148,3 @@ CONTRACT(a_paused_sandbox_can_be_updated)
     if (sandbox_pause(box, &err) == 0)
         (void)can_update(box, LIMIT_MEMORY, 400U << 20);
 }
-
-/* The portion is used up in a moment; the next one comes after a second, or when we say so. */
-CONTRACT(processor_time_is_given_out_in_portions)
-{
-    AUTO(sandbox_free) struct sandbox *box = make_sandbox();
-    struct timespec from;
-    struct timespec to;
-
-    int r = sandbox_pace(box, 20000, 1000000, &err);
-    if (box->held_by[LIMIT_CPU] != HELD_BY_CGROUP) {
-        CHECK_EQ(r, -ENOTSUP);
-        CHECK(strstr(err.message, runtime_name(subject)));
-        return;
-    }
-    CHECK_EQ(r, 0);
-    (void)clock_gettime(CLOCK_MONOTONIC, &from);
-    AUTO(outcome_finish)
-    struct outcome got = run_shell(box, "i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done");
-    (void)clock_gettime(CLOCK_MONOTONIC, &to);
-    CHECK_EQ(got.status, 0);
-    CHECK(to.tv_sec - from.tv_sec >= 1); /* a tenth of a second of work, or a bit less */
-    CHECK_EQ(sandbox_pace(box, 100000, 100000, &err), 0);
-    AUTO(outcome_finish) struct outcome after = run_shell(box, "true");
-    CHECK_EQ(after.status, 0);
-}

@@ -10,7 +10,7 @@
 #include "base/fd.h"
 #include "core/client/client.h"
 #include "core/client/remote.h"
-#include "core/disk/disk_watch.h"
+#include "core/disk/disk.h"
 #include "core/result/capture.h"
 #include "core/result/result.h"
 #include "core/run/follow.h"
@@ -32,7 +32,7 @@ struct exec {
     struct process process;
     struct output output;
     struct follow follow;
-    struct disk_watch watch; /* the keeper's matter: nothing */
+    struct disk disk; /* no limit: the keeper enforces it */
     uint64_t began_ns;
 };
 
@@ -74,7 +74,7 @@ static int exec_new(struct living *sandbox, const struct carrel_run_options *opt
     exec->options = options;
     exec->process = PROCESS_INIT;
     exec->output = (struct output)OUTPUT_INIT;
-    exec->watch = (struct disk_watch)DISK_WATCH_INIT;
+    exec->disk = DISK_INIT;
     exec->follow.sinks[0] = exec->follow.sinks[1] = -1;
     exec->began_ns = clock_ns();
     exec->result = result_new();
@@ -207,7 +207,7 @@ static int follow(struct exec *exec, uint64_t timeout_ms, struct carrel_error *e
     f->options = exec->options;
     f->box = &exec->sandbox->box->base;
     f->process = &exec->process;
-    f->watch = &exec->watch;
+    f->disk = &exec->disk;
     f->out = &exec->output.out;
     f->err = &exec->output.err;
     f->may_linger = true;

@@ -224,8 +224,8 @@ static int commit_inside(struct taking *t, struct carrel_error *err)
         .line = commit_line,
         .env = env,
         .limits = t->bounds->limits,
-        .watched = t->worktree->ws->dir,
-        .has_watch = true,
+        .limited = t->worktree->ws->dir,
+        .has_limit = true,
         .max_bytes = t->bounds->disk_bytes,
     };
 

@@ -5,8 +5,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/trim.h"
-#include "base/turns.h"
-#include "core/disk/disk_watch.h"
+#include "core/disk/disk.h"
 #include "core/keeper/wire.h"
 #include "core/request/image_root.h"
 #include "core/result/outcome.h"
@@ -114,22 +113,18 @@ static bool has_clients(const struct keeper *keeper)
     return false;
 }
 
-/* Where nothing runs and nobody is connected nothing is written: then nobody looks until the
- * next start. */
-static void watch_disk(struct keeper *keeper)
+/* Without programs and clients nothing is written, so there is no look until the next start. */
+static void poll_disk(struct keeper *keeper)
 {
-    struct disk_watch *watch = &keeper->session.watch;
+    struct disk *disk = &keeper->session.disk;
     pid_t one;
 
-    bool is_over = disk_watch_is_over(watch);
+    bool is_over = disk_poll(disk);
     if (keeper_count_running(keeper) == 0 &&
-            sandbox_pids(keeper->session.box, &one, 1, NULL) == 0) {
-        keeper->is_full = keeper->is_full || is_over;
-        watch->next_ns = has_clients(keeper) ? clock_ns() + CLIENTS_MS * NS_PER_MS : UINT64_MAX;
-        disk_watch_rest(watch);
-    } else if (is_over) {
-        keeper_kill_programs(keeper); /* at once: every moment costs the host */
-    }
+            sandbox_pids(keeper->session.box, &one, 1, NULL) == 0)
+        disk->next_ns = has_clients(keeper) ? clock_ns() + CLIENTS_MS * NS_PER_MS : UINT64_MAX;
+    else if (is_over)
+        keeper_kill_programs(keeper);
 }
 
 /* init ends the sandbox when its lease is over; the keeper does if init cannot. */
@@ -165,16 +160,6 @@ static struct pollfd *make_room(struct keeper *keeper)
     return keeper->watch;
 }
 
-static void serve(struct keeper *keeper, size_t client)
-{
-    struct disk_watch *watch = &keeper->session.watch;
-
-    disk_watch_ease(watch); /* init has to answer */
-    keeper_serve(keeper, client);
-    if (watch->next_ns != UINT64_MAX)
-        disk_watch_go_on(watch);
-}
-
 static int turn(struct keeper *keeper, struct carrel_error *err)
 {
     bool has_backlog = keeper_report(keeper);
@@ -194,7 +179,7 @@ static int turn(struct keeper *keeper, struct carrel_error *err)
                 (struct pollfd){ .fd = keeper->clients[i].sock, .events = POLLIN };
     struct pollfd *streams = &watch[FIRST_CLIENT + n_clients];
     size_t n_streams = keeper_watch_streams(keeper, streams, 2 * keeper->n_processes);
-    uint64_t wake_ns = earlier(keeper_next_deadline(keeper), keeper->session.watch.next_ns);
+    uint64_t wake_ns = earlier(keeper_next_deadline(keeper), keeper->session.disk.next_ns);
     if (has_backlog)
         wake_ns = earlier(wake_ns, clock_ns() + 10 * NS_PER_MS);
     if (keeper->is_changed)
@@ -203,13 +188,8 @@ static int turn(struct keeper *keeper, struct carrel_error *err)
         wake_ns = earlier(wake_ns, keeper->next_accept_ns);
     wake_ns = earlier(earlier(wake_ns, overdue_ns(keeper)), keeper->rest_ns);
 
-    if (keeper->session.watch.next_ns != UINT64_MAX)
-        disk_watch_wait(&keeper->session.watch);
     int n = clock_poll(watch, FIRST_CLIENT + n_clients + n_streams, wake_ns);
     int code = -errno;
-    if (n == 0 && clock_ns() >= keeper->session.watch.next_ns)
-        watch_disk(keeper);
-    disk_watch_waited(&keeper->session.watch);
     if (n < 0)
         return code == -EINTR ? 0 : err_set_errno(err, code, "poll");
     keeper_take_output(keeper, streams, n_streams);
@@ -222,7 +202,7 @@ static int turn(struct keeper *keeper, struct carrel_error *err)
         on_receipt(keeper);
     for (size_t i = 0; i < n_clients && keeper->end == KEEPER_GOES_ON; i++)
         if (watch[FIRST_CLIENT + i].revents)
-            serve(keeper, i);
+            keeper_serve(keeper, i);
     if (keeper->end != KEEPER_GOES_ON)
         return 0; /* the sandbox may be gone */
     if (watch[0].revents)
@@ -230,8 +210,8 @@ static int turn(struct keeper *keeper, struct carrel_error *err)
     if (is_overdue(keeper))
         keeper->end = KEEPER_LEASE;
     keeper_enforce(keeper);
-    if (clock_ns() >= keeper->session.watch.next_ns)
-        watch_disk(keeper);
+    if (clock_ns() >= keeper->session.disk.next_ns)
+        poll_disk(keeper);
     if (keeper->session.recorder.is_failed)
         return err_set(err, -EIO, "the journal takes no more records");
     if (keeper->is_changed && clock_ns() >= keeper->next_publish_ns)
@@ -247,8 +227,6 @@ static int live(struct keeper *keeper, struct carrel_error *err)
 {
     int r = 0;
 
-    if (keeper->session.watch.n_dirs > 0)
-        turns_hurry_alone(); /* not behind those who fill the disk */
     while (r == 0 && keeper->end == KEEPER_GOES_ON)
         r = turn(keeper, err);
     return r;
@@ -293,7 +271,6 @@ static int finish(struct keeper *keeper, struct carrel_error *err)
     struct session *session = &keeper->session;
     struct carrel_run_result *result = session->result;
 
-    disk_watch_release(&session->watch); /* who is to die needs processor time for it */
     result->usage = session->box ? USAGE_INIT : keeper->before;
     int r = session->box ? sandbox_stop(session->box, &result->usage, err) : 0;
     if (r < 0)

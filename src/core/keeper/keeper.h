@@ -92,9 +92,8 @@ struct keeper {
     enum keeper_end end;
     int destroyer; /* the client that waits for the end; -1: none */
     int signal_fd;
-    int receipt;  /* says whether somebody has the id, see struct keeper_ready; -1: they do */
-    bool is_full; /* the disk limit was reached: nothing is started until there is room */
-    struct sandbox_usage before; /* of sandboxes that this one was made again after */
+    int receipt;                 /* see struct keeper_ready; -1: the id was delivered */
+    struct sandbox_usage before; /* of the sandboxes that this one replaced */
     uint32_t n_starts;
     uint64_t n_came; /* clients that ever connected */
     struct keeper_client *clients;
@@ -162,8 +161,8 @@ void keeper_enforce(struct keeper *keeper);
 /* The disk limit is exceeded: every program is killed, the sandbox and its files stay. */
 void keeper_kill_programs(struct keeper *keeper);
 
-/* -ENOSPC: it was reached, and nobody has made room since. */
-int keeper_check_room(struct keeper *keeper, struct carrel_error *err);
+/* -ENOSPC: the disk limit is exceeded, and files must be removed first. */
+int keeper_check_disk(struct keeper *keeper, struct carrel_error *err);
 
 unsigned keeper_count_running(const struct keeper *keeper);
 void keeper_process_free(struct keeper_process *process);

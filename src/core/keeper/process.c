@@ -318,34 +318,27 @@ static int start(struct keeper *keeper, size_t client, const struct keeper_messa
     if (sent < 0)
         keeper_drop_client(keeper, client); /* else it would wait for ever */
     keeper->is_changed = true;
-    disk_watch_go_on(&keeper->session.watch);
+    disk_wake(&keeper->session.disk);
     return 0;
 }
 
 void keeper_kill_programs(struct keeper *keeper)
 {
-    keeper->is_full = true;
-    disk_watch_ease(&keeper->session.watch); /* for init, and for those who are to die */
     (void)sandbox_signal(keeper->session.box, SANDBOX_ALL, SIGKILL, NULL);
     for (size_t i = 0; i < keeper->n_processes; i++)
         if (keeper->processes[i].number && !keeper->processes[i].has_ended)
             keeper->processes[i].is_over_disk = true;
-    keeper->session.watch.next_ns = clock_ns() + 10 * NS_PER_MS; /* are they gone? */
 }
 
-/* After the limit was reached somebody has to make room first. */
-int keeper_check_room(struct keeper *keeper, struct carrel_error *err)
+int keeper_check_disk(struct keeper *keeper, struct carrel_error *err)
 {
     char size[32];
 
-    bool is_full = keeper->is_full && disk_watch_is_full(&keeper->session.watch);
-    disk_watch_ease(&keeper->session.watch); /* something is about to be asked of init */
-    if (is_full)
-        return err_set(err, -ENOSPC,
-                "the disk limit of %s is reached; remove files with 'carrel rm %s:PATH' first",
-                str_size(keeper->session.watch.max_bytes, size), keeper->entry->id);
-    keeper->is_full = false;
-    return 0;
+    if (!disk_is_over(&keeper->session.disk))
+        return 0;
+    return err_set(err, -ENOSPC,
+            "the disk limit of %s is reached; remove files with 'carrel rm %s:PATH' first",
+            str_size(keeper->session.disk.max_bytes, size), keeper->entry->id);
 }
 
 int keeper_start(struct keeper *keeper, size_t client, struct keeper_message *request,
@@ -358,7 +351,7 @@ int keeper_start(struct keeper *keeper, size_t client, struct keeper_message *re
     int r = keeper_payload_read(request, &fds, &n_fds, 0, &payload, err);
     if (r < 0)
         return r;
-    r = keeper_check_room(keeper, err);
+    r = keeper_check_disk(keeper, err);
     if (r == 0 && (!payload.argv[0] || !payload.argv[0][0]))
         r = err_set(err, -EINVAL, "no program to run");
     if (r == 0 && request->timeout_ms > KEEPER_MAX_MS)

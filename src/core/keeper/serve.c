@@ -126,32 +126,18 @@ static int file(struct keeper *keeper, struct ask *ask, struct carrel_error *err
     struct file_answer answer = FILE_ANSWER_INIT;
     r = file_check(&request, err);
     if (r == 0 && may_take_room(&request))
-        r = keeper_check_room(keeper, err);
+        r = keeper_check_disk(keeper, err);
     if (r == 0)
         r = sandbox_file(keeper->session.box, &request, &answer, err);
     payload_unmap(&payload);
     if (r < 0)
         return r;
     keeper->clients[ask->client].has_file |= answer.fd >= 0;
-    if (may_take_room(&request) && keeper->session.watch.n_dirs > 0)
-        keeper->session.watch.next_ns = clock_ns(); /* it may have been at rest */
+    if (may_take_room(&request))
+        disk_wake(&keeper->session.disk);
     ask->answer_fd = fd_steal(&answer.fd);
     ask->answer.file_answer = answer;
     return 0;
-}
-
-/* Asked by who writes into a file that it was given. Looks now: until the next look of our own
- * much can be written. */
-static int room(struct keeper *keeper, struct ask *ask, struct carrel_error *err)
-{
-    (void)ask;
-    if (keeper->session.watch.n_dirs == 0)
-        return 0;
-    keeper->is_full = true; /* unless a look says that it is not */
-    int r = keeper_check_room(keeper, err);
-    if (r < 0)
-        keeper_kill_programs(keeper);
-    return r;
 }
 
 static int give_text(struct ask *ask, const struct buf *text, struct carrel_error *err)
@@ -307,8 +293,6 @@ static int update(struct keeper *keeper, struct ask *ask, struct carrel_error *e
     if (r < 0)
         return r;
     memcpy(result->limits, limits.value, sizeof(result->limits));
-    if (keeper->session.watch.cpu_milli > 0)
-        keeper->session.watch.cpu_milli = limits.value[LIMIT_CPU];
     for (size_t i = 0; i < ARRAY_LEN(changeable); i++)
         if (which & LIMIT_BIT(changeable[i]))
             keeper->changed.value[changeable[i]] = limits.value[changeable[i]];
@@ -372,7 +356,6 @@ static int (*const handlers[])(struct keeper *, struct ask *, struct carrel_erro
     [KEEPER_ATTACH] = attach,
     [KEEPER_SIGNAL] = send_signal,
     [KEEPER_FILE] = file,
-    [KEEPER_ROOM] = room,
     [KEEPER_PROCESSES] = list_processes,
     [KEEPER_INSPECT] = inspect,
     [KEEPER_RENEW] = renew,

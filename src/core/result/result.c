@@ -163,8 +163,6 @@ void result_note_held(const enum limit_holder held_by[static LIMIT_COUNT],
             text = none;
         else if (held_by[i] == HELD_BY_RLIMIT)
             text = substitutes[i];
-        else if (held_by[i] == HELD_BY_LOOKS)
-            text = "disk by looks that may come late";
         if (text && at < RESULT_NOTE_MAX)
             at += (size_t)snprintf(
                     note + at, RESULT_NOTE_MAX - at, "%s%s", at ? ", " : "", text);

@@ -9,8 +9,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/trim.h"
-#include "base/turns.h"
-#include "core/disk/disk_watch.h"
+#include "core/disk/disk.h"
 #include "runtime/runtime.h"
 #include <errno.h>
 #include <poll.h>
@@ -137,7 +136,7 @@ void follow_begin(struct follow *f)
 
 enum { WATCH_STDIN, WATCH_STDOUT, WATCH_STDERR, WATCH_BOX, WATCH_SIGNAL, WATCHED };
 
-static int follow_all(struct follow *f, struct carrel_error *err)
+int follow_to_end(struct follow *f, struct carrel_error *err)
 {
     struct pollfd watch[WATCHED];
     uint64_t rest_ns = clock_ns() + TRIM_AFTER_MS * NS_PER_MS;
@@ -148,17 +147,14 @@ static int follow_all(struct follow *f, struct carrel_error *err)
         watch[WATCH_BOX] = (struct pollfd){ .fd = f->box->event_fd, .events = POLLIN };
         watch[WATCH_SIGNAL] = (struct pollfd){ .fd = f->options->signal_fd, .events = POLLIN };
         uint64_t wake_ns =
-                f->deadline_ns < f->watch->next_ns ? f->deadline_ns : f->watch->next_ns;
-        disk_watch_wait(f->watch);
+                f->deadline_ns < f->disk->next_ns ? f->deadline_ns : f->disk->next_ns;
         int n = clock_poll(watch, WATCHED, wake_ns < rest_ns ? wake_ns : rest_ns);
         if (n < 0 && errno != EINTR)
             return err_set_errno(err, -errno, "poll");
-        if (clock_ns() >= f->watch->next_ns && disk_watch_is_over(f->watch)) {
+        if (clock_ns() >= f->disk->next_ns && disk_poll(f->disk)) {
             f->is_ending = f->is_over = true; /* at once: every moment costs the host */
             f->reason = CARREL_DISK_LIMIT;
         }
-        if (n > 0 || f->is_over)
-            disk_watch_waited(f->watch);
         if (n > 0) {
             for (int i = 0; i < 3; i++)
                 on_stream(f, i, watch[i].revents);
@@ -180,19 +176,6 @@ static int follow_all(struct follow *f, struct carrel_error *err)
         }
     }
     return 0;
-}
-
-/* Who watches a disk must not wait for its turn behind those who fill it. */
-int follow_to_end(struct follow *f, struct carrel_error *err)
-{
-    if (f->watch->n_dirs == 0)
-        return follow_all(f, err);
-    const uint64_t before = turns_hurry();
-    int r = follow_all(f, err);
-    disk_watch_waited(f->watch);
-    disk_watch_release(f->watch); /* who is to die needs processor time for it */
-    turns_restore(before);        /* the thread is our caller's */
-    return r;
 }
 
 void follow_flush(struct follow *f)

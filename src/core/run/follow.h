@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 struct carrel_error;
-struct disk_watch;
+struct disk;
 struct process;
 struct sandbox;
 
@@ -16,7 +16,7 @@ struct follow {
     const struct carrel_run_options *options;
     struct sandbox *box;
     struct process *process;
-    struct disk_watch *watch;
+    struct disk *disk;
     struct capture *out, *err;
     uint64_t deadline_ns; /* of the program; then of its grace */
     bool is_visitor;      /* the program is not ours to end: a signal to us ends the visit */

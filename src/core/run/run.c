@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "core/disk/disk_watch.h"
+#include "core/disk/disk.h"
 #include "core/record/recorder.h"
 #include "core/record/runs.h"
 #include "core/request/hint.h"
@@ -77,10 +77,7 @@ static int start(struct run *run, struct carrel_error *err)
         .rows = o->rows,
         .cols = o->cols,
     };
-    disk_watch_start(&run->session.watch);
     r = sandbox_start(run->session.box, &spec, &run->process, err);
-    if (r < 0)
-        disk_watch_release(&run->session.watch);
     if (r == -ENOENT && !o->root &&
             !run->session.root) /* what another root lacks, the host cannot lend */
         return hint_missing_program(o->argv[0], err);
@@ -140,8 +137,8 @@ static int finish(struct run *run, uint64_t began_ns, struct carrel_error *err)
     if (r < 0)
         return r;
     result->duration_ms = (clock_ns() - began_ns) / NS_PER_MS;
-    /* It may have ended by itself, by SIGXFSZ for one, before we looked. */
-    if (run->session.watch.n_dirs > 0 && disk_watch_is_over(&run->session.watch))
+    /* It may have ended by itself, for example by SIGXFSZ, before the next look. */
+    if (run->session.disk.n_dirs > 0 && disk_is_over(&run->session.disk))
         result->usage.is_disk_full = true;
     result->reason = follow->reason;
     result->cancel_signal = follow->cancel_signal;
@@ -216,7 +213,7 @@ static int follow(struct run *run, struct carrel_error *err)
     run->follow.options = run->options;
     run->follow.box = run->session.box;
     run->follow.process = &run->process;
-    run->follow.watch = &run->session.watch;
+    run->follow.disk = &run->session.disk;
     run->follow.out = &run->output.out;
     run->follow.err = &run->output.err;
     run->follow.deadline_ns = clock_ns() + run->session.result->timeout_ms * NS_PER_MS;

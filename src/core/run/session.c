@@ -25,14 +25,9 @@
 #define DEFAULT_OUTPUT_BYTES (10U << 10)
 
 static int limit_dir(
-        struct session *session, struct spec *spec, int dir, struct carrel_error *err)
+        struct session *session, const struct spec *spec, int dir, struct carrel_error *err)
 {
-    const uint64_t max_bytes = spec->box.limits.value[LIMIT_DISK];
-
-    spec->box.is_watched = true;
-    spec->box.max_processors = disk_watch_processors(max_bytes);
-    session->watch.has_others = disk_watch_has_others(&spec->box);
-    return disk_watch_begin(&session->watch, dir, max_bytes, err);
+    return disk_add(&session->disk, dir, spec->box.limits.value[LIMIT_DISK], err);
 }
 
 /* The workspace's mounts come after the caller's. */
@@ -72,7 +67,6 @@ static int use_layers(struct session *session, struct spec *spec, struct carrel_
         spec->box.root_overlay = &session->ground->overlay;
     else
         spec->box.space = &session->ground->overlay;
-    session->watch.has_private = true;
     return limit_dir(session, spec, session->ground->top.dir, err);
 }
 
@@ -102,7 +96,7 @@ static bool must_stand(const struct session *session)
 {
     const char *const *fallback = session->permit.fallback;
 
-    return session->must_stand || session->watch.n_dirs > 0 || (fallback && fallback[0]);
+    return session->must_stand || (fallback && fallback[0]);
 }
 
 static int make_sandbox(
@@ -116,20 +110,13 @@ static int make_sandbox(
     return r;
 }
 
-/* Who may look too late does not hold a limit. */
-static int note_watch(
-        struct session *session, const struct sandbox_spec *spec, struct carrel_error *err)
+/* Polling is not exact, so it is not reported as a protection. */
+static void note_disk(struct session *session)
 {
-    struct carrel_run_result *result = session->result;
-
-    if (session->watch.n_dirs == 0)
-        return 0;
-    const bool is_held = disk_watch_can_hold(spec, session->box);
-    result->held_by[LIMIT_DISK] = is_held ? HELD_BY_WATCH : HELD_BY_LOOKS;
-    if (is_held)
-        return 0;
-    result->protections &= ~PROTECT_BIT(PROTECT_DISK);
-    return disk_watch_refuse(spec, err);
+    if (session->disk.n_dirs == 0)
+        return;
+    session->result->held_by[LIMIT_DISK] = HELD_BY_POLLING;
+    session->result->protections &= ~PROTECT_BIT(PROTECT_DISK);
 }
 
 /*
@@ -151,7 +138,7 @@ static int create(struct session *session, struct carrel_error *err)
     if (r == 0 && session->root && !session->ground)
         r = use_image(session, &spec, err);
     if (r == 0 && (session->options->workspace || session->ground))
-        r = disk_watch_check(&spec.box, err);
+        r = disk_check(&spec.box, err);
     if (r == 0 && session->ground)
         r = use_layers(session, &spec, err);
     if (r == 0 && session->options->workspace)
@@ -160,19 +147,15 @@ static int create(struct session *session, struct carrel_error *err)
         r = recorder_workspace(&session->recorder, session->worktree, err);
     if (r == 0)
         r = make_sandbox(session, &spec, err);
-    session->watch.box = session->box;
     if (r < 0)
         return r;
-    session->watch.cpu_milli = spec.box.limits.value[LIMIT_CPU];
     session->runtime = spec.runtime;
 
     result->runtime = runtime_name(spec.runtime);
     result->isolation = runtime_isolation(spec.runtime);
     result->protections = session->box->protections;
     memcpy(result->held_by, session->box->held_by, sizeof(result->held_by));
-    r = note_watch(session, &spec.box, err); /* what else can be written to is held better */
-    if (r < 0)
-        return r;
+    note_disk(session);
     memcpy(result->limits, spec.box.limits.value, sizeof(result->limits));
     result_note_limits(result);
     result->workspace = strdup(session->box->workspace);
@@ -203,7 +186,7 @@ int session_remake(struct session *session, struct carrel_error *err)
     AUTO(spec_finish) struct spec spec = { 0 };
 
     sandbox_free(ptr_steal(&session->box));
-    session->watch = (struct disk_watch)DISK_WATCH_INIT;
+    session->disk = DISK_INIT;
     int r = spec_make(session->options, session->result->run, &spec, err);
     spec.box.stays = session->stays;
     if (r == 0 && session->ground)
@@ -212,8 +195,6 @@ int session_remake(struct session *session, struct carrel_error *err)
         r = show_place(session, &spec, err);
     if (r == 0)
         r = sandbox_create(spec.runtime, &spec.box, &session->box, err);
-    session->watch.box = session->box;
-    session->watch.cpu_milli = spec.box.limits.value[LIMIT_CPU];
     return r < 0 ? r : check_same(session, err);
 }
 
@@ -326,7 +307,7 @@ int session_init(
     *session = (struct session){
         .request = request,
         .must_stand = request->guest,
-        .watch = DISK_WATCH_INIT,
+        .disk = DISK_INIT,
     };
     session->options = &session->permit.options;
     session->result = result_new();

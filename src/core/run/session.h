@@ -3,7 +3,7 @@
  * and a journal that knows of both. A run has it for one program; a keeper for many.
  */
 #pragma once
-#include "core/disk/disk_watch.h"
+#include "core/disk/disk.h"
 #include "core/record/recorder.h"
 #include "core/request/permit.h"
 #include "core/result/result.h"
@@ -29,8 +29,8 @@ struct session {
     struct image_root *root;       /* the image that is the root; NULL: none */
     struct ground *ground;         /* what is written lies there, and stays; NULL: in memory */
     struct sandbox_overlay memory; /* an image's layers, where what is written is not kept */
-    struct worktree *worktree;       /* NULL: the run has no workspace of its own */
-    struct disk_watch watch;
+    struct worktree *worktree;     /* NULL: the run has no workspace of its own */
+    struct disk disk;
     struct runtime *runtime;
     struct sandbox *box;
 };

@@ -14,7 +14,6 @@
 
 void helper_finish(struct helper helper)
 {
-    disk_watch_release(&helper.watch); /* its init needs processor time to end it */
     process_close(helper.process);
     sandbox_free(helper.box);
 }
@@ -26,20 +25,6 @@ static uint64_t bound(
     const uint64_t own = spec->limits ? spec->limits[limit] : most;
 
     return own < least ? least : own > most ? most : own;
-}
-
-static int watch(struct helper *helper, const struct helper_spec *spec,
-        const struct sandbox_limits *limits, struct carrel_error *err)
-{
-    if (!spec->has_watch)
-        return 0;
-    int r = disk_watch_begin(&helper->watch, spec->watched, spec->max_bytes, err);
-    if (r < 0)
-        return r;
-    helper->watch.box = helper->box;
-    helper->watch.cpu_milli = limits->value[LIMIT_CPU];
-    disk_watch_start(&helper->watch);
-    return 0;
 }
 
 int helper_start(const struct helper_spec *spec, unsigned timeout_ms, struct helper *out,
@@ -62,8 +47,6 @@ int helper_start(const struct helper_spec *spec, unsigned timeout_ms, struct hel
         .has_user = spec->has_user,
         .uid = spec->uid,
         .gid = spec->gid,
-        .is_watched = spec->has_watch,
-        .max_processors = spec->has_watch ? disk_watch_processors(spec->max_bytes) : 0,
         .limits.value = {
             [LIMIT_MEMORY] = bound(spec, LIMIT_MEMORY, UINT64_C(512) << 20, UINT64_C(2) << 30),
             [LIMIT_PIDS] = bound(spec, LIMIT_PIDS, 64, 512),
@@ -72,11 +55,9 @@ int helper_start(const struct helper_spec *spec, unsigned timeout_ms, struct hel
             [LIMIT_FILES] = 1024,
         },
     };
-    /* Processor time is given out once the sandbox stands: making it takes some. */
-    r = spec->has_watch ? sandbox_create(spec->runtime, &box, &helper.box, err)
-                        : sandbox_begin(spec->runtime, &box, &helper.box, err);
-    if (r == 0)
-        r = watch(&helper, spec, &box.limits, err);
+    r = sandbox_begin(spec->runtime, &box, &helper.box, err);
+    if (r == 0 && spec->has_limit)
+        r = disk_add(&helper.disk, spec->limited, spec->max_bytes, err);
     if (r == 0)
         r = environment_make(helper.box, spec->env, false, &env, err);
     if (r < 0)
@@ -100,17 +81,12 @@ static int await(struct helper *helper, int fd, struct carrel_error *err)
     struct pollfd wait = { .fd = fd, .events = POLLIN };
 
     for (;;) {
-        struct disk_watch *watch = &helper->watch;
-        bool is_look = watch->next_ns < helper->deadline_ns;
-        disk_watch_wait(watch);
-        int n = clock_poll(&wait, 1, is_look ? watch->next_ns : helper->deadline_ns);
-        int code = -errno;
-        bool is_over =
-                watch->n_dirs > 0 && clock_ns() >= watch->next_ns && disk_watch_is_over(watch);
-        disk_watch_waited(watch);
-        if (n < 0 && code != -EINTR)
-            return err_set_errno(err, code, "poll");
-        if (is_over)
+        struct disk *disk = &helper->disk;
+        bool is_look = disk->next_ns < helper->deadline_ns;
+        int n = clock_poll(&wait, 1, is_look ? disk->next_ns : helper->deadline_ns);
+        if (n < 0 && errno != EINTR)
+            return err_set_errno(err, -errno, "poll");
+        if (clock_ns() >= disk->next_ns && disk_poll(disk))
             return err_set(
                     err, -EDQUOT, "git in the sandbox, or a program of its, filled the disk");
         if (n > 0)

@@ -6,7 +6,7 @@
  */
 #pragma once
 #include "base/auto.h"
-#include "core/disk/disk_watch.h"
+#include "core/disk/disk.h"
 #include "runtime/runtime.h"
 
 struct carrel_error;
@@ -24,8 +24,8 @@ struct helper_spec {
     uint64_t disk_bytes; /* of its private space; 0: a default */
     const uint64_t
             *limits; /* of the run, one for each enum limit; NULL: as much as git needs */
-    int watched;     /* directory that it may write to, if has_watch */
-    bool has_watch;
+    int limited;     /* directory that it may write to, if has_limit */
+    bool has_limit;
     uint64_t max_bytes;     /* that may be in there */
     const char *line;       /* for /bin/sh -c */
     const char *const *env; /* NULL-terminated "K=V", added to a minimal environment */
@@ -34,7 +34,7 @@ struct helper_spec {
 struct helper {
     struct sandbox *box;
     struct process process; /* stdout_fd is the caller's to read; stderr is dropped */
-    struct disk_watch watch;
+    struct disk disk;
     uint64_t deadline_ns;
 };
 void helper_finish(struct helper helper);
@@ -42,7 +42,7 @@ DEFINE_AUTO(struct helper, helper_finish)
 #define INNER_INIT                                                                             \
     (struct helper)                                                                            \
     {                                                                                          \
-        .process = PROCESS_INIT, .watch = DISK_WATCH_INIT                                      \
+        .process = PROCESS_INIT, .disk = DISK_INIT                                             \
     }
 
 int helper_start(const struct helper_spec *spec, unsigned timeout_ms, struct helper *out,

@@ -177,8 +177,8 @@ static int run_setup(const struct worktree_request *q, const struct worktree *wo
         .gid = q->spec->gid,
         .disk_bytes = SETUP_DISK,
         .line = line,
-        .watched = dir,
-        .has_watch = true,
+        .limited = dir,
+        .has_limit = true,
         .max_bytes = SETUP_DISK,
     };
     int r = helper_start(&spec, SETUP_TIMEOUT_MS, &helper, err);

@@ -44,9 +44,6 @@ int holders_choose(const struct sandbox_spec *spec, const struct cgroup_parent *
         else
             held_by[limit] = limit == LIMIT_CPU ? HELD_BY_NOTHING : HELD_BY_RLIMIT;
     }
-    /* Whoever watches a disk may look too late, unless the programs wait for it. */
-    if (spec->is_watched && place->version == CGROUP_NONE && (demanded & LIMIT_BIT(LIMIT_DISK)))
-        return refuse(LIMIT_DISK, place, err);
     return check_files(limits, err);
 }
 

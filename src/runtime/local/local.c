@@ -490,7 +490,6 @@ static const struct runtime_ops ops = {
     .resume = local_resume,
     .set_lease = local_set_lease,
     .update = local_update,
-    .pace = local_pace,
     .health = local_health,
     .sweep = local_sweep,
     .identity = local_identity,

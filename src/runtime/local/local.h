@@ -42,7 +42,5 @@ int local_pause(struct sandbox *box, const char **by, struct carrel_error *err);
 int local_resume(struct sandbox *box, struct carrel_error *err);
 int local_update(struct sandbox *box, const struct sandbox_limits *limits, unsigned which,
         struct carrel_error *err);
-int local_pace(
-        struct sandbox *box, uint64_t cpu_us, uint64_t period_us, struct carrel_error *err);
 int local_set_lease(
         struct sandbox *box, uint64_t end_ns, uint64_t idle_ms, struct carrel_error *err);

@@ -191,9 +191,3 @@ int local_update(struct sandbox *box, const struct sandbox_limits *limits, unsig
 {
     return cgroup_update_limits(&local_of(box)->cgroup, limits, which, err);
 }
-
-int local_pace(
-        struct sandbox *box, uint64_t cpu_us, uint64_t period_us, struct carrel_error *err)
-{
-    return cgroup_pace(&local_of(box)->cgroup, cpu_us, period_us, err);
-}

@@ -38,8 +38,6 @@ static uint64_t protections_of(const struct local *local)
     if (local->base.held_by[LIMIT_MEMORY] != HELD_BY_CGROUP)
         set &= ~(PROTECT_BIT(PROTECT_MEMORY) | PROTECT_BIT(PROTECT_PIDS) |
                  PROTECT_BIT(PROTECT_CPU));
-    if (local->plan->is_watched && local->base.held_by[LIMIT_CPU] != HELD_BY_CGROUP)
-        set &= ~PROTECT_BIT(PROTECT_DISK);
     return set;
 }
 

@@ -342,8 +342,6 @@ int plan_make(const struct sandbox_spec *spec, const struct host *host, struct p
         return err_set_errno(err, -ENOMEM, "plan");
     plan->has_netns = spec->network == NETWORK_NONE;
     plan->stays = spec->stays;
-    plan->is_watched = spec->is_watched;
-    plan->max_processors = spec->max_processors;
     plan->landlock = host->landlock;
     plan_space_size(plan, spec->limits.value[LIMIT_DISK]);
     plan_rlimits(plan, spec);

@@ -99,10 +99,8 @@ struct plan {
     struct subids subids;
     bool is_init_apart; /* init has another uid than the programs */
 
-    bool shares_skeleton; /* nothing will be created in the root but what the steps say */
-    bool stays; /* for programs that are started later, by a process that is its owner alone */
-    bool is_watched;         /* what is written lies on a disk that somebody watches */
-    unsigned max_processors; /* 0: all that the caller has */
+    bool shares_skeleton; /* only the steps create anything in the root */
+    bool stays; /* programs are started later, by a process that only owns the sandbox */
     bool has_netns;
     int landlock; /* ABI to use, 0: none */
     const char *hostname;

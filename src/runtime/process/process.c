@@ -103,8 +103,6 @@ static int check_spec(const struct sandbox_spec *spec, struct carrel_error *err)
         return refuse("network of its own", err);
     if (spec->ids == IDS_SUB)
         return refuse("range of user ids", err);
-    if (spec->max_processors > 0)
-        return refuse("bound on processors", err);
     if (spec->hostname)
         return refuse("host name of its own", err);
     if (spec->has_user && (spec->uid != geteuid() || spec->gid != getegid()))

@@ -265,18 +265,33 @@ static int find_parent(const struct count *count, const struct level *parent)
     return st.st_dev == parent->dev && st.st_ino == parent->ino ? fd_steal(&fd) : -ESTALE;
 }
 
+/* The nearest directory above that can be found; the first level is always open. */
+static int open_parent(struct count *count)
+{
+    for (;;) {
+        struct level *parent = &count->levels[count->n_levels - 1];
+        if (parent->fd >= 0)
+            return fd_steal(&parent->fd);
+        int fd = find_parent(count, parent);
+        if (fd != -ESTALE)
+            return fd;
+        count->names_len =
+                parent->names_start; /* it was moved: the rest of it is not counted */
+        count->n_levels--;
+    }
+}
+
 static int go_up(struct count *count)
 {
     count->n_levels--;
     if (count->n_levels == 0)
         return 0;
-    struct level *parent = &count->levels[count->n_levels - 1];
-    AUTO(fd_close)
-    int fd = parent->fd >= 0 ? fd_steal(&parent->fd) : find_parent(count, parent);
+    const mode_t shut = count->levels[count->n_levels].shut;
+    AUTO(fd_close) int fd = open_parent(count);
     if (fd < 0)
         return fd;
-    if (count->levels[count->n_levels].shut != NOT_SHUT)
-        restore_mode(count->at, count->levels[count->n_levels].shut);
+    if (shut != NOT_SHUT)
+        restore_mode(count->at, shut);
     fd_close(count->at);
     count->at = fd_steal(&fd);
     return 0;
@@ -296,8 +311,6 @@ static int sum_up(int upper, uint64_t max_names, bool passes_others, uint64_t *b
         else
             r = go_up(&count);
     }
-    if (r == -ESTALE)
-        return err_set(err, r, "directories of the workspace move while they are counted");
     if (r == -E2BIG)
         return err_set(err, r, "more than %" PRIu64 " names in the workspace", max_names);
     if (r == -EACCES)

@@ -30,10 +30,8 @@ void cgroup_find(struct cgroup_parent *where);
 struct cgroup {
     int version;
     char name[64];
-    uint64_t period_us; /* v1: over which processor time is counted; 0: as the kernel has it */
-    int freezer;        /* where the freezer's group lies; -1: not needed so far */
-    int parent[CGROUP_CONTROLLERS]; /* the carrel group; -1: not made there. v2 uses the first
-                                     */
+    int freezer; /* the parent of the freezer's group; -1: not needed so far */
+    int parent[CGROUP_CONTROLLERS]; /* the carrel group; -1: none. v2 uses the first */
 };
 #define CGROUP_INIT                                                                            \
     (struct cgroup)                                                                            \

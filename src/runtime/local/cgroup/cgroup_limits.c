@@ -194,35 +194,3 @@ int cgroup_update_limits(const struct cgroup *group, const struct sandbox_limits
     }
     return r;
 }
-
-static int write_number(
-        const struct cgroup *group, const char *file, uint64_t number, struct carrel_error *err)
-{
-    char path[128];
-    char text[32];
-
-    (void)snprintf(path, sizeof(path), "%s/%s", group->name, file);
-    (void)snprintf(text, sizeof(text), "%" PRIu64, number);
-    int r = fd_write_file(group->parent[CGROUP_CPU], path, text);
-    return r < 0 ? err_set_errno(err, r, "write %s to %s of the cgroup", text, file) : 0;
-}
-
-/* Writing the amount, the same one too, is what makes the kernel give it anew. */
-int cgroup_pace(
-        struct cgroup *group, uint64_t cpu_us, uint64_t period_us, struct carrel_error *err)
-{
-    char text[48];
-
-    if (group->version == CGROUP_V2) {
-        (void)snprintf(text, sizeof(text), "%" PRIu64 " %" PRIu64, cpu_us, period_us);
-        return write_setting(group, SET_CPU, text, err);
-    }
-    int r = group->period_us == period_us
-                    ? 0
-                    : write_number(group, "cpu.cfs_period_us", period_us, err);
-    if (r == 0) {
-        group->period_us = period_us;
-        r = write_number(group, "cpu.cfs_quota_us", cpu_us, err);
-    }
-    return r;
-}

@@ -17,7 +17,3 @@ int cgroup_set_limits(const struct cgroup *group, const struct sandbox_limits *l
  */
 int cgroup_update_limits(const struct cgroup *group, const struct sandbox_limits *limits,
         unsigned which, struct carrel_error *err);
-
-/* cpu_us of processor time now, and again whenever period_us have passed. */
-int cgroup_pace(
-        struct cgroup *group, uint64_t cpu_us, uint64_t period_us, struct carrel_error *err);

@@ -85,18 +85,6 @@ static const struct real_call {
     { SYS_fallocate, EBADF, { UINT64_MAX, 0, 0, 1 } },
 };
 
-static const struct real_call watched_calls[] = {
-    { SYS_fallocate, EOPNOTSUPP, { UINT64_MAX, 0, 0, 1 } },
-    { SYS_ioctl, EOPNOTSUPP, { UINT64_MAX, 0x40305828 } },
-    { SYS_ioctl, EOPNOTSUPP, { UINT64_MAX, 0x4030582a | BIT_32 } },
-    { SYS_ioctl, EOPNOTSUPP, { UINT64_MAX, 0x40305839 } },
-    { SYS_ioctl, EOPNOTSUPP, { UINT64_MAX, FS_IOC_FSSETXATTR } },
-    { SYS_ioctl, EPERM, { UINT64_MAX, TIOCSTI } },
-    { SYS_ioctl, EBADF, { UINT64_MAX, TIOCGWINSZ } },
-    { SYS_ftruncate, EBADF, { UINT64_MAX, 1 } },
-    { SYS_mount, EPERM, { 0 } },
-};
-
 static void make_calls(const struct real_call *calls, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -118,37 +106,6 @@ static void make_real_calls(void)
 TEST(the_kernel_answers_as_the_filter_says)
 {
     CHECK_EQ(run_apart(make_real_calls), 0);
-}
-
-static void make_watched_calls(void)
-{
-    CHECK_EQ(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-    CHECK_EQ(seccomp_install_watched(NULL), 0);
-    install();
-    make_calls(watched_calls, ARRAY_LEN(watched_calls));
-}
-
-TEST(where_the_disk_is_watched_nothing_takes_space_at_once)
-{
-    CHECK_EQ(run_apart(make_watched_calls), 0);
-}
-
-static void choose_processors(void)
-{
-    cpu_set_t set;
-
-    CHECK_EQ(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-    CHECK_EQ(seccomp_install_confined(NULL), 0);
-    install();
-    CHECK_EQ(sched_getaffinity(0, sizeof(set), &set), 0);
-    errno = 0;
-    CHECK_EQ(sched_setaffinity(0, sizeof(set), &set), -1);
-    CHECK_EQ(errno, EPERM);
-}
-
-TEST(who_has_some_of_the_processors_cannot_choose_others)
-{
-    CHECK_EQ(run_apart(choose_processors), 0);
 }
 
 static void *add_one(void *number)

@@ -150,31 +150,6 @@ static int confine_files(struct setup *setup, struct carrel_error *err)
     return plan->landlock > 0 ? landlock_confine(plan->landlock, plan->writable, err) : 0;
 }
 
-/* On the processor that the kernel found for us, and those behind it. Programs inherit them. */
-static int confine_processors(struct setup *setup, struct carrel_error *err)
-{
-    unsigned left = setup->plan->max_processors;
-    unsigned here = 0;
-    cpu_set_t all;
-    cpu_set_t few;
-
-    if (left == 0)
-        return 0;
-    if (sched_getaffinity(0, sizeof(all), &all) < 0 || getcpu(&here, NULL) < 0)
-        return err_set_errno(err, -errno, "ask for the processors");
-    CPU_ZERO(&few);
-    for (unsigned i = 0; i < CPU_SETSIZE && left > 0; i++) {
-        unsigned at = (here + i) % CPU_SETSIZE;
-        if (!CPU_ISSET(at, &all))
-            continue;
-        CPU_SET(at, &few);
-        left--;
-    }
-    if (sched_setaffinity(0, sizeof(few), &few) < 0)
-        return err_set_errno(err, -errno, "stay on some of the processors");
-    return 0;
-}
-
 static int bound_privileges(struct setup *setup, struct carrel_error *err)
 {
     (void)setup;
@@ -252,10 +227,7 @@ static int close_rest(struct setup *setup, struct carrel_error *err)
 
 static int filter_init(struct setup *setup, struct carrel_error *err)
 {
-    int r = setup->plan->is_watched ? seccomp_install_watched(err) : 0;
-    if (r == 0 && setup->plan->max_processors > 0)
-        r = seccomp_install_confined(err);
-    return r < 0 ? r : seccomp_install_init(&setup->listener, err);
+    return seccomp_install_init(&setup->listener, err);
 }
 
 int setup_run(struct setup *setup, struct carrel_error *err)
@@ -268,14 +240,13 @@ int setup_run(struct setup *setup, struct carrel_error *err)
         become_maker,    /* before creating files, whose owner must be an id inside */
         set_hostname,    /* any time before the capabilities are dropped */
         build_root,      /* from here on the host's files have no path */
-        become_other,    /* after the last path of the host, which its own id may need */
-        join_cgroups,    /* the host had time to make them; the thread stays behind, and ends */
-        confine_files,   /* after the root: its rules name paths inside */
-        bound_privileges,   /* takes no right that we have */
-        join_network,       /* as late as can be; from here on we are one thread */
-        confine_processors, /* late: making the sandbox has them all */
-        drop_privileges,    /* after all that needs them */
-        forbid_core_dumps,  /* before the filter, which keeps the limit as it is */
+        become_other,    /* after the last path of the host, which may need the host's id */
+        join_cgroups, /* the host had time to create them; the thread is not moved, and exits */
+        confine_files,     /* after the root: its rules name paths inside */
+        bound_privileges,  /* drops no right that we have */
+        join_network,      /* as late as possible; from here on we are one thread */
+        drop_privileges,   /* after everything that needs them */
+        forbid_core_dumps, /* before the filter, which fixes the limit */
         hide_init,   /* before the first program could look; after the last set-uid call */
         close_rest,  /* last but one: steps above use descriptors of the host */
         filter_init, /* last: it forbids most of the above */
