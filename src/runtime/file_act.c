@@ -25,7 +25,8 @@
 #define SYS_fchmodat2 452 /* Linux 6.6 */
 #endif
 
-#define PERMISSIONS 01777 /* never set-uid nor set-gid: what we make serves nobody else */
+#define PERMISSIONS                                                                            \
+    01777 /* never set-uid or set-gid: a file that we create must not lend an id */
 
 struct act {
     const struct file_request *request;

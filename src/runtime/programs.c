@@ -141,17 +141,19 @@ void programs_kill(struct programs *programs)
     }
 }
 
-/* A new process cannot slip through: fork fails in one that has SIGKILL pending. */
-void programs_end(struct programs *programs)
+/* No new process can escape: fork fails in a process with SIGKILL pending. */
+void programs_end(struct programs *programs, void (*kill_all)(struct programs *))
 {
     int status;
 
     while (!programs->is_alone) {
-        (void)kill(-1, SIGKILL); /* no process but us: wait4 says the same */
+        kill_all(programs);
         pid_t pid = wait4(-1, &status, __WALL, NULL);
-        if (pid > 0)
-            note_end(programs, pid, status);
         programs->is_alone = pid < 0 && errno == ECHILD;
+        if (pid > 0) {
+            note_end(programs, pid, status);
+            programs_reap(programs); /* others that were killed at the same time */
+        }
     }
     for (size_t i = 0; i < programs->n; i++)
         programs->all[i].kill_ns = 0; /* the group no longer exists */

@@ -62,4 +62,4 @@ void programs_kill(struct programs *programs);
  * includes those that were killed. Frozen processes must have been thawed, or be killed
  * already.
  */
-void programs_end(struct programs *programs);
+void programs_end(struct programs *programs, void (*kill_all)(struct programs *));

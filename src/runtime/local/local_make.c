@@ -10,7 +10,7 @@
 #include "base/process.h"
 #include "base/rundir.h"
 #include "runtime/adapters.h"
-#include "runtime/local/holders.h"
+#include "runtime/local/cgroup/cgroup.h"
 #include "runtime/local/host.h"
 #include "runtime/local/idmap.h"
 #include "runtime/local/inside/init.h"
@@ -25,8 +25,73 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+static int check_files(const struct sandbox_limits *limits, struct carrel_error *err)
+{
+    struct rlimit hard;
+
+    if (getrlimit(RLIMIT_NOFILE, &hard) < 0)
+        return err_set_errno(err, -errno, "getrlimit");
+    if (limits->value[LIMIT_FILES] > hard.rlim_max)
+        return err_set(err, -EINVAL,
+                "the files limit %ju is above this process's own hard limit %ju (ulimit -Hn)",
+                (uintmax_t)limits->value[LIMIT_FILES], (uintmax_t)hard.rlim_max);
+    return 0;
+}
+
+static int refuse(enum limit limit, const struct cgroup_parent *where, struct carrel_error *err)
+{
+    return err_set(err, -ENOTSUP,
+            "the %s limit cannot be enforced here: %s; or accept less with --best-effort %s",
+            limit_name(limit), where->why, limit_name(limit));
+}
+
+static int choose_holders(const struct sandbox_spec *spec, const struct cgroup_parent *where,
+        enum limit_holder held_by[LIMIT_COUNT], struct carrel_error *err)
+{
+    static const enum limit by_cgroup[] = { LIMIT_MEMORY, LIMIT_PIDS, LIMIT_CPU };
+    const struct sandbox_limits *limits = &spec->limits;
+    const unsigned demanded = limits->demanded & ~limits->best_effort;
+
+    held_by[LIMIT_DISK] = HELD_BY_FILESYSTEM;
+    held_by[LIMIT_FILES] = HELD_BY_RLIMIT;
+    for (size_t i = 0; i < ARRAY_LEN(by_cgroup); i++) {
+        enum limit limit = by_cgroup[i];
+        if (where->version != CGROUP_NONE)
+            held_by[limit] = HELD_BY_CGROUP;
+        else if (demanded & LIMIT_BIT(limit))
+            return refuse(limit, where, err);
+        else
+            held_by[limit] = limit == LIMIT_CPU ? HELD_BY_NOTHING : HELD_BY_RLIMIT;
+    }
+    return check_files(limits, err);
+}
+
+/* Without a cgroup: per process for memory, per user namespace (so per sandbox) for pids. */
+static void substitute_rlimits(const struct sandbox_limits *limits,
+        const enum limit_holder held_by[LIMIT_COUNT], struct plan *plan)
+{
+    if (held_by[LIMIT_MEMORY] == HELD_BY_RLIMIT)
+        plan_add_rlimit(plan, RLIMIT_DATA, limits->value[LIMIT_MEMORY]);
+    if (held_by[LIMIT_PIDS] == HELD_BY_RLIMIT)
+        plan_add_rlimit(plan, RLIMIT_NPROC, limits->value[LIMIT_PIDS] + 1); /* init */
+}
+
+/*
+ * A layer lies on the host's file system, which has no quota for it: a resource limit bounds
+ * each file, and the maker of the sandbox polls the sum.
+ */
+static void choose_disk_holder(const struct sandbox_limits *limits, const struct plan *plan,
+        enum limit_holder held_by[LIMIT_COUNT])
+{
+    if (plan->disk_use != DISK_IS_UNUSED && !plan->disk.is_in_memory)
+        held_by[LIMIT_DISK] =
+                limits->demanded & LIMIT_BIT(LIMIT_DISK) ? HELD_BY_RLIMIT : HELD_BY_NOTHING;
+}
+
 static uint64_t protections_of(const struct local *local)
 {
     uint64_t set = PROTECT_BIT(PROTECT_COUNT) - 1;
@@ -210,7 +275,7 @@ static int launch(struct local *local, const struct sandbox_spec *spec,
         r = sources_open(&trees.sources, local->plan,
                 SLOT_FIRST_ID + local->slot.number * PLAN_RANGE, err);
     if (r == 0) {
-        holders_substitute(&spec->limits, local->base.held_by, local->plan);
+        substitute_rlimits(&spec->limits, local->base.held_by, local->plan);
         local->base.protections = protections_of(local);
         r = launch_init(local, spec, where, &trees, err);
     }
@@ -235,13 +300,13 @@ int local_create(struct runtime *rt, const struct sandbox_spec *spec, struct san
     local->base.ops = local_runtime.ops;
 
     cgroup_find(&where);
-    int r = holders_choose(spec, &where, local->base.held_by, err);
+    int r = choose_holders(spec, &where, local->base.held_by, err);
     if (r == 0)
         r = host_read(spec, &host, err);
     if (r == 0)
         r = plan_make(spec, host, &local->plan, err);
     if (r == 0)
-        holders_of_disk(&spec->limits, local->plan, local->base.held_by);
+        choose_disk_holder(&spec->limits, local->plan, local->base.held_by);
     if (r == 0)
         r = launch(local, spec, &where, err);
     if (r < 0) {

@@ -293,7 +293,7 @@ void plan_add_rlimit(struct plan *plan, int resource, uint64_t value)
 {
     assert(plan->n_rlimits < PLAN_MAX_RLIMITS);
     plan->rlimits[plan->n_rlimits++] =
-            (struct plan_rlimit){ .resource = resource, .value = value };
+            (struct spawn_rlimit){ .resource = resource, .value = value };
 }
 
 /*

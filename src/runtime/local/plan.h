@@ -8,6 +8,7 @@
 #pragma once
 #include "base/auto.h"
 #include "base/subids.h"
+#include "runtime/spawn.h"
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/resource.h>
@@ -69,10 +70,6 @@ struct plan_mount {
     char *work;
 };
 
-struct plan_rlimit {
-    int resource;
-    uint64_t value;
-};
 #define PLAN_MAX_RLIMITS 10
 
 struct plan {
@@ -106,7 +103,7 @@ struct plan {
     const char *hostname;
     char space_bytes[24]; /* mount options of the private writable space */
     char space_inodes[24];
-    struct plan_rlimit rlimits[PLAN_MAX_RLIMITS];
+    struct spawn_rlimit rlimits[PLAN_MAX_RLIMITS];
     size_t n_rlimits;
 
     const char *user_name;   /* a constant */

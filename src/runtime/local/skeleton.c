@@ -15,7 +15,6 @@
 #include "runtime/local/inside/sys.h"
 #include "runtime/local/plan.h"
 #include "runtime/local/slot.h"
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>

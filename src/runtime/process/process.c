@@ -33,30 +33,28 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
 #include <sys/pidfd.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define STOP_NS                                                                                \
-    (UINT64_C(10) * 1000000000) /* what SIGKILL does not end by then hangs in the kernel */
+    (10 * UINT64_C(1000000000)) /* a process that survives SIGKILL for longer hangs */
 
 struct process_sandbox {
     struct sandbox base;
     int control;
-    int pidfd;  /* of the supervisor; -1: there is none to wait for */
-    pid_t pid;  /* the same one's, until it is reaped */
-    int parent; /* directory that holds `name` */
-    int workspace;
-    char name[128]; /* of the own directory */
+    int pidfd; /* of the supervisor; -1: there is none to wait for */
+    pid_t pid; /* the same one's, until it is reaped */
+    int home;  /* paths of requests begin here or in own.workspace */
     char home_path[PATH_MAX];
     char workspace_path[PATH_MAX];
     char user_name[64];
     struct started started;
+    struct supervisor own; /* the supervisor has a copy of it */
 };
 
 static const struct runtime_ops process_ops;
@@ -67,23 +65,20 @@ static struct process_sandbox *process_of(struct sandbox *box)
     return container_of(box, struct process_sandbox, base);
 }
 
-/* What holds each limit here; only `files` means the same for one process as for all. */
-struct substitute {
-    enum limit limit;
+/* What replaces each limit: nothing, or a limit of one process. */
+static const struct substitute {
     enum limit_holder holder;
-    __rlimit_resource_t resource; /* with HELD_BY_RLIMIT */
-    bool is_whole;                /* as good as demanded */
+    int resource;  /* with HELD_BY_RLIMIT */
+    bool is_whole; /* it means the same for one process as for all */
+} substitutes[LIMIT_COUNT] = {
+    [LIMIT_MEMORY] = { HELD_BY_RLIMIT, RLIMIT_DATA, false },
+    [LIMIT_PIDS] = { HELD_BY_NOTHING, 0, false }, /* RLIMIT_NPROC counts all of the user's */
+    [LIMIT_CPU] = { HELD_BY_NOTHING, 0, false },  /* RLIMIT_CPU is an amount, not a rate */
+    [LIMIT_DISK] = { HELD_BY_RLIMIT, RLIMIT_FSIZE, false }, /* of each file */
+    [LIMIT_FILES] = { HELD_BY_RLIMIT, RLIMIT_NOFILE, true },
 };
 
-static const struct substitute substitutes[LIMIT_COUNT] = {
-    { LIMIT_MEMORY, HELD_BY_RLIMIT, RLIMIT_DATA, false }, /* of each process */
-    { LIMIT_PIDS, HELD_BY_NOTHING, 0,
-            false },                          /* RLIMIT_NPROC counts all the user's processes */
-    { LIMIT_CPU, HELD_BY_NOTHING, 0, false }, /* RLIMIT_CPU is an amount, not a rate */
-    { LIMIT_DISK, HELD_BY_RLIMIT, RLIMIT_FSIZE, false }, /* of each file */
-    { LIMIT_FILES, HELD_BY_RLIMIT, RLIMIT_NOFILE, true },
-};
-
+#define OTHER_USER "user other than the caller"
 static int refuse(const char *what, struct carrel_error *err)
 {
     return err_set(err, -ENOTSUP,
@@ -94,51 +89,49 @@ static int refuse(const char *what, struct carrel_error *err)
 static int check_spec(const struct sandbox_spec *spec, struct carrel_error *err)
 {
     const unsigned demanded = spec->limits.demanded & ~spec->limits.best_effort;
+    const struct sandbox_mount *mount = spec->n_mounts > 0 ? spec->mounts : NULL;
+    const struct {
+        bool is_wanted;
+        const char *what;
+    } lacking[] = {
+        { spec->root || spec->root_overlay, "other root filesystem" },
+        { spec->space, "private space that is kept" },
+        { spec->network != NETWORK_HOST, "network of its own" },
+        { spec->ids == IDS_SUB, "range of user ids" },
+        { spec->hostname, "host name of its own" },
+        { spec->has_user && (spec->uid != geteuid() || spec->gid != getegid()), OTHER_USER },
+        { spec->n_mounts > 1 || (mount && strcmp(mount->target, "/workspace") != 0),
+                "mount, only one directory as /workspace" },
+        { mount && mount->overlay, "copy-on-write tree" },
+        { mount && mount->access != ACCESS_READ_WRITE, "read-only mount" },
+    };
 
-    if (spec->root || spec->root_overlay)
-        return refuse("other root filesystem", err);
-    if (spec->space)
-        return refuse("private space that is kept", err);
-    if (spec->network != NETWORK_HOST)
-        return refuse("network of its own", err);
-    if (spec->ids == IDS_SUB)
-        return refuse("range of user ids", err);
-    if (spec->hostname)
-        return refuse("host name of its own", err);
-    if (spec->has_user && (spec->uid != geteuid() || spec->gid != getegid()))
-        return refuse("user other than the caller", err);
-    for (size_t i = 0; i < spec->n_mounts; i++) {
-        if (strcmp(spec->mounts[i].target, "/workspace") != 0 || i > 0)
-            return refuse("mount, only one directory as /workspace", err);
-        if (spec->mounts[i].overlay)
-            return refuse("copy-on-write tree", err);
-        if (spec->mounts[i].access != ACCESS_READ_WRITE)
-            return refuse("read-only mount", err);
-    }
+    for (size_t i = 0; i < ARRAY_LEN(lacking); i++)
+        if (lacking[i].is_wanted)
+            return refuse(lacking[i].what, err);
     for (size_t i = 0; i < LIMIT_COUNT; i++)
-        if ((demanded & LIMIT_BIT(substitutes[i].limit)) && !substitutes[i].is_whole)
+        if ((demanded & LIMIT_BIT(i)) && !substitutes[i].is_whole)
             return err_set(err, -ENOTSUP,
-                    "the %s limit cannot be held for the whole sandbox (runtime local can; or "
-                    "make it best-effort)",
-                    limit_name(substitutes[i].limit));
+                    "the %s limit cannot be enforced for the whole sandbox (runtime local can; "
+                    "or make it best-effort)",
+                    limit_name((enum limit)i));
     return 0;
 }
 
-static void add_rlimit(struct supervisor *s, __rlimit_resource_t resource, uint64_t value)
+static void add_rlimit(struct supervisor *s, int resource, uint64_t value)
 {
     assert(s->n_rlimits < SUPERVISOR_RLIMITS);
-    s->rlimits[s->n_rlimits++] = (struct launch_rlimit){ resource, value };
+    s->rlimits[s->n_rlimits++] = (struct spawn_rlimit){ resource, value };
 }
 
 static void choose_limits(
         const struct sandbox_limits *limits, struct sandbox *box, struct supervisor *s)
 {
     for (size_t i = 0; i < LIMIT_COUNT; i++) {
-        const struct substitute *row = &substitutes[i];
-        bool is_held = row->holder != HELD_BY_NOTHING && limits->value[row->limit] > 0;
-        box->held_by[row->limit] = is_held ? row->holder : HELD_BY_NOTHING;
-        if (is_held)
-            add_rlimit(s, row->resource, limits->value[row->limit]);
+        if (substitutes[i].holder == HELD_BY_NOTHING || limits->value[i] == 0)
+            continue;
+        box->held_by[i] = substitutes[i].holder;
+        add_rlimit(s, substitutes[i].resource, limits->value[i]);
     }
     /* Smaller than any core file, and exactly 1 also disables core_pattern's pipes; core(5). */
     add_rlimit(s, RLIMIT_CORE, 1);
@@ -155,7 +148,9 @@ static void choose_limits(
 static int choose_paths(
         struct process_sandbox *box, const struct sandbox_spec *spec, struct carrel_error *err)
 {
+    const char *workspace = spec->n_mounts > 0 ? spec->mounts[0].source : box->home_path;
     const char *tmp = secure_getenv("TMPDIR");
+    struct supervisor *s = &box->own;
     uint64_t random;
 
     if (!tmp || tmp[0] != '/')
@@ -163,59 +158,23 @@ static int choose_paths(
     if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
         return err_set_errno(err, -errno, "random bytes");
     (void)snprintf(
-            box->name, sizeof(box->name), "carrel-%.64s-%016jx", spec->id, (uintmax_t)random);
-
-    const char *workspace = spec->n_mounts > 0 ? spec->mounts[0].source : NULL;
-    if (!path_absolute(tmp, box->name, box->home_path, sizeof(box->home_path)) ||
-            !path_absolute("/", workspace ? workspace : box->home_path, box->workspace_path,
-                    sizeof(box->workspace_path)))
+            s->name, sizeof(s->name), "carrel-%.64s-%016jx", spec->id, (uintmax_t)random);
+    if (!path_absolute(tmp, s->name, box->home_path, sizeof(box->home_path)) ||
+            !path_absolute("/", workspace, box->workspace_path, sizeof(box->workspace_path)))
         return err_set_errno(err, -ENAMETOOLONG, "the workspace");
-    box->parent = open(tmp, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (box->parent < 0)
+    s->parent = open(tmp, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (s->parent < 0)
         return err_set_errno(err, -errno, "temporary directory '%s'", tmp);
-    if (!workspace)
+    if (spec->n_mounts == 0)
         return 0;
-    box->workspace = open(workspace, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (box->workspace < 0)
-        return err_set_errno(err, -errno, "workspace '%s'", workspace);
-    return 0;
+    s->workspace = open(workspace, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return s->workspace < 0 ? err_set_errno(err, -errno, "workspace '%s'", workspace) : 0;
 }
 
-/* For $USER only, so what the caller calls itself will do: no name service, no plug-ins. */
-static void choose_user(struct process_sandbox *box)
+static int lose_supervisor(int r, struct carrel_error *err)
 {
-    const char *name = getenv("USER");
-
-    if (name && name[0])
-        (void)snprintf(box->user_name, sizeof(box->user_name), "%s", name);
-    else
-        (void)snprintf(box->user_name, sizeof(box->user_name), "%u", (unsigned)geteuid());
-}
-
-/*
- * Starts the supervisor. Its exit signal is none, so the caller gets no SIGCHLD for it and a
- * wait(2) of the caller's for any child does not take it away.
- */
-static int spawn(struct process_sandbox *box, struct supervisor *s, struct carrel_error *err)
-{
-    sigset_t before;
-    int pidfd = -1;
-
-    signals_block(&before);
-    long pid = syscall(SYS_clone, (long)CLONE_PIDFD, NULL, &pidfd, NULL, 0L);
-    if (pid == 0)
-        supervisor_run(s);
-    int r = pid < 0 ? -errno : 0;
-    signals_unblock(&before);
-    if (r < 0)
-        return err_set_errno(err, r, "start the supervisor");
-    box->pidfd = pidfd;
-    box->pid = (pid_t)pid;
-    return 0;
-}
-
-static int supervisor_is_gone(struct carrel_error *err)
-{
+    if (r != -EPIPE)
+        return err_set_errno(err, r, "talk to the supervisor");
     return err_set(err, -EOWNERDEAD,
             "the supervisor was killed; programs that detached themselves may still run");
 }
@@ -233,24 +192,19 @@ static int receive(struct process_sandbox *box, uint64_t deadline_ns, struct ans
     if (n == 0)
         return -ETIME;
     int r = packet_receive(box->control, answer, sizeof(*answer), NULL, 0, 0);
-    if (r == -EPIPE)
-        return supervisor_is_gone(err);
     if (r < 0)
-        return err_set_errno(err, r, "hear from the supervisor");
+        return lose_supervisor(r, err);
     if (answer->error.code < 0 && err)
         *err = answer->error;
     return answer->error.code;
 }
 
 static int ask(struct process_sandbox *box, const struct order *order, const int *fds,
-        size_t n_fds, struct answer *answer, struct carrel_error *err)
+        size_t n_fds, uint64_t deadline_ns, struct answer *answer, struct carrel_error *err)
 {
     int r = packet_send(box->control, order, sizeof(*order), fds, n_fds, 0);
-    if (r == -EPIPE)
-        return supervisor_is_gone(err);
-    if (r < 0)
-        return err_set_errno(err, r, "speak to the supervisor");
-    return receive(box, CLOCK_NEVER, answer, err);
+
+    return r < 0 ? lose_supervisor(r, err) : receive(box, deadline_ns, answer, err);
 }
 
 /*
@@ -268,99 +222,98 @@ static bool reap_supervisor(struct process_sandbox *box)
     return r < 0 || info.si_code != CLD_EXITED;
 }
 
-static void process_free(struct sandbox *base)
+static void box_free(struct process_sandbox *box)
 {
-    struct process_sandbox *box = process_of(base);
-
-    fd_close(fd_steal(&box->control)); /* it takes this as: end everything, clean up, go */
+    if (!box)
+        return;
+    fd_close(box->control); /* the supervisor kills everything and cleans up */
     if (box->pidfd >= 0 && reap_supervisor(box))
-        (void)tree_remove(box->parent, box->name, NULL); /* in its place; best effort */
-    fd_close(box->pidfd);
-    fd_close(box->parent);
-    fd_close(box->workspace);
-    fd_close(base->event_fd);
+        (void)tree_remove(
+                box->own.parent, box->own.name, NULL); /* on its behalf; best effort */
+    const int fds[] = { box->pidfd, box->home, box->base.event_fd, box->own.control,
+        box->own.events, box->own.owner, box->own.parent, box->own.workspace };
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+        fd_close(fds[i]);
     started_finish(&box->started);
     free(box);
 }
-
-static void box_free(struct process_sandbox *box)
-{
-    if (box)
-        process_free(&box->base);
-}
 DEFINE_AUTO(struct process_sandbox *, box_free)
 
-static int pair(int *ours, int *theirs, struct carrel_error *err)
+static void process_free(struct sandbox *base)
 {
-    int fds[2];
-
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)
-        return err_set_errno(err, -errno, "make a socket");
-    *ours = fds[0];
-    *theirs = fds[1];
-    return 0;
+    box_free(process_of(base));
 }
 
-/* The supervisor and our connection to it. When this returns it is ready. */
-static int connect_supervisor(
-        struct process_sandbox *box, struct supervisor *s, struct carrel_error *err)
+static int make_pair(int *ours, int *theirs)
 {
-    AUTO(fd_close) int control = -1;
-    AUTO(fd_close) int events = -1;
-    AUTO(fd_close) int owner = pidfd_open(getpid(), 0);
-    struct answer ready;
+    int fds[2] = { -1, -1 };
+    int r = socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds);
 
-    if (owner < 0)
-        return err_set_errno(err, -errno, "pidfd_open");
-    int r = pair(&box->control, &control, err);
-    if (r == 0)
-        r = pair(&box->base.event_fd, &events, err);
-    if (r < 0)
-        return r;
-    s->control = control;
-    s->events = events;
-    s->owner = owner;
-    s->parent = box->parent;
-    s->workspace = box->workspace;
-    memcpy(s->name, box->name, sizeof(s->name));
-    r = spawn(box, s, err);
-    if (r < 0)
-        return r;
-    fd_close(fd_steal(&control)); /* else its death would not close the connection */
-    fd_close(fd_steal(&events));
+    *ours = fds[0];
+    *theirs = fds[1];
+    return r;
+}
+
+/*
+ * Starts the supervisor and waits until it is ready. Without an exit signal, so the caller gets
+ * no SIGCHLD for it and its wait(2) for any child does not reap it.
+ */
+static int start_supervisor(struct process_sandbox *box, struct carrel_error *err)
+{
+    struct supervisor *s = &box->own;
+    struct answer ready;
+    sigset_t before;
+
+    s->owner = pidfd_open(getpid(), 0);
+    if (s->owner < 0 || make_pair(&box->control, &s->control) < 0 ||
+            make_pair(&box->base.event_fd, &s->events) < 0)
+        return err_set_errno(err, -errno, "connect the supervisor");
+    signals_block(&before);
+    long pid = syscall(SYS_clone, (long)CLONE_PIDFD, NULL, &box->pidfd, NULL, 0L);
+    if (pid == 0)
+        supervisor_run(s);
+    signals_unblock(&before);
+    if (pid < 0)
+        return err_set_errno(err, -errno, "start the supervisor");
+    box->pid = (pid_t)pid;
+    fd_close(fd_steal(&s->control)); /* else its death would not close the connection */
+    fd_close(fd_steal(&s->events));
     return receive(box, CLOCK_NEVER, &ready, err);
 }
 
 static int process_create(struct runtime *rt, const struct sandbox_spec *spec,
         struct sandbox **out, struct carrel_error *err)
 {
+    const char *user = getenv("USER"); /* for $USER only: no name service, no plug-ins */
+
     int r = check_spec(spec, err);
     if (r < 0)
         return r;
     AUTO(box_free) struct process_sandbox *box = calloc(1, sizeof(*box));
-    AUTO(free) struct supervisor *supervisor = calloc(1, sizeof(*supervisor));
-    if (!box || !supervisor) {
-        free(ptr_steal(&box)); /* not yet what box_free takes */
+    if (!box)
         return err_set_errno(err, -ENOMEM, "create a sandbox");
-    }
+    struct supervisor *s = &box->own;
     box->base.ops = rt->ops;
-    box->base.event_fd = box->control = box->pidfd = box->parent = box->workspace = -1;
+    box->base.event_fd = box->control = box->pidfd = box->home = -1;
+    s->control = s->events = s->owner = s->parent = s->workspace = -1;
     box->base.workspace = box->workspace_path;
     box->base.home = box->home_path;
     box->base.user_name = box->user_name;
+    (void)snprintf(box->user_name, sizeof(box->user_name), "%s", user ? user : "");
+    if (!box->user_name[0])
+        (void)snprintf(box->user_name, sizeof(box->user_name), "%u", (unsigned)geteuid());
 
-    choose_user(box);
-    choose_limits(&spec->limits, &box->base, supervisor);
+    choose_limits(&spec->limits, &box->base, s);
     r = choose_paths(box, spec, err);
     if (r == 0)
-        r = connect_supervisor(box, supervisor, err);
+        r = start_supervisor(box, err);
     if (r < 0)
         return r;
-    if (box->workspace < 0)
-        box->workspace =
-                openat(box->parent, box->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (box->workspace < 0)
-        return err_set_errno(err, -errno, "open '%s'", box->workspace_path);
+    box->home = openat(s->parent, s->name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (s->workspace < 0)
+        s->workspace = fcntl(box->home, F_DUPFD_CLOEXEC, 3);
+    if (box->home < 0 || s->workspace < 0)
+        return err_set_errno(err, -errno, "open '%s'", box->home_path);
     *out = &ptr_steal(&box)->base;
     return 0;
 }
@@ -368,19 +321,14 @@ static int process_create(struct runtime *rt, const struct sandbox_spec *spec,
 static int open_terminal(
         const struct process_spec *spec, struct streams *streams, struct carrel_error *err)
 {
-    const struct winsize size = { .ws_row = spec->rows, .ws_col = spec->cols };
     int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
 
     streams->ours.stdin_fd = master;
-    if (master < 0 || unlockpt(master) < 0 || ioctl(master, TIOCSWINSZ, &size) < 0)
-        return err_set_errno(err, -errno, "open a terminal");
-    for (size_t i = 0; i < ARRAY_LEN(streams->theirs); i++) {
-        streams->theirs[i] = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
-        if (streams->theirs[i] < 0)
-            return err_set_errno(err, -errno, "open the terminal's other side");
-    }
     streams->ours.stdout_fd = fcntl(master, F_DUPFD_CLOEXEC, 3);
-    return streams->ours.stdout_fd < 0 ? err_set_errno(err, -errno, "open a terminal") : 0;
+    if (streams->ours.stdout_fd < 0)
+        return err_set_errno(err, -errno, "open a terminal");
+    streams->theirs[0] = spawn_terminal(master, spec->rows, spec->cols, err);
+    return streams->theirs[0] < 0 ? streams->theirs[0] : 0;
 }
 
 static int process_start(struct sandbox *base, const struct process_spec *spec,
@@ -392,7 +340,7 @@ static int process_start(struct sandbox *base, const struct process_spec *spec,
     AUTO(streams_close) struct streams streams = STREAMS_INIT;
 
     if (spec->has_user && (spec->uid != geteuid() || spec->gid != getegid()))
-        return refuse("user other than the caller", err);
+        return refuse(OTHER_USER, err);
     int r = spec->has_tty ? open_terminal(spec, &streams, err)
                           : streams_open_pipes(&streams, spec, err);
     if (r < 0)
@@ -405,7 +353,7 @@ static int process_start(struct sandbox *base, const struct process_spec *spec,
         streams.theirs[2] };
     r = started_reserve(&box->started, err);
     if (r == 0)
-        r = ask(box, &order, fds, ORDER_FDS, &answer, err);
+        r = ask(box, &order, fds, spec->has_tty ? 2 : ORDER_FDS, CLOCK_NEVER, &answer, err);
     if (r < 0)
         return r;
     started_add(&box->started, answer.process, answer.pid);
@@ -416,21 +364,11 @@ static int process_start(struct sandbox *base, const struct process_spec *spec,
 static int process_next_event(
         struct sandbox *base, struct sandbox_event *event, struct carrel_error *err)
 {
-    struct notice notice;
+    int r = packet_receive(base->event_fd, event, sizeof(*event), NULL, 0, MSG_DONTWAIT);
 
-    int r = packet_receive(base->event_fd, &notice, sizeof(notice), NULL, 0, MSG_DONTWAIT);
-    if (r == -EAGAIN)
-        return 0;
-    if (r == -EPIPE)
-        return supervisor_is_gone(err);
     if (r < 0)
-        return err_set_errno(err, r, "hear from the supervisor");
-    started_remove(&process_of(base)->started, notice.process);
-    *event = (struct sandbox_event){
-        .kind = EVENT_EXITED,
-        .process = notice.process,
-        .wait_status = notice.wait_status,
-    };
+        return r == -EAGAIN ? 0 : lose_supervisor(r, err);
+    started_remove(&process_of(base)->started, event->process);
     return 0;
 }
 
@@ -438,12 +376,11 @@ static int process_signal(
         struct sandbox *base, uint32_t process, int signal, struct carrel_error *err)
 {
     const struct order order = { .kind = ORDER_SIGNAL, .process = process, .signal = signal };
+    struct answer answer = { 0 };
 
     if (process == SANDBOX_ALL)
         return err_set(err, -ENOTSUP, "cannot tell its processes from others");
-    struct answer answer = { 0 };
-
-    return ask(process_of(base), &order, NULL, 0, &answer, err);
+    return ask(process_of(base), &order, NULL, 0, CLOCK_NEVER, &answer, err);
 }
 
 static int process_stop(
@@ -452,15 +389,10 @@ static int process_stop(
     struct process_sandbox *box = process_of(base);
     const struct order order = { .kind = ORDER_STOP };
     struct answer answer = { 0 };
-    struct notice notice;
+    struct sandbox_event event;
 
     (void)pidfd_send_signal(box->pidfd, SIGCONT, NULL, 0); /* a program may have stopped it */
-    int r = packet_send(box->control, &order, sizeof(order), NULL, 0, 0);
-    if (r == -EPIPE)
-        return supervisor_is_gone(err);
-    if (r < 0)
-        return err_set_errno(err, r, "speak to the supervisor");
-    r = receive(box, clock_ns() + STOP_NS, &answer, err);
+    int r = ask(box, &order, NULL, 0, clock_ns() + STOP_NS, &answer, err);
     if (r == -ETIME) {
         /* The supervisor continues to try, and cleans up, but this does not wait for it. */
         fd_close(fd_steal(&box->pidfd));
@@ -468,42 +400,29 @@ static int process_stop(
     }
     if (r < 0)
         return r;
-    while (packet_receive(base->event_fd, &notice, sizeof(notice), NULL, 0, MSG_DONTWAIT) >= 0)
+    while (packet_receive(base->event_fd, &event, sizeof(event), NULL, 0, MSG_DONTWAIT) >= 0)
         ; /* after a stop there are no events */
     *usage = answer.usage;
     return 0;
 }
 
-/* The directory that an absolute path is below, workspace or home, and the rest of the path. */
-static int open_top(struct process_sandbox *box, const char **path, struct carrel_error *err)
+/* Where a path of a request begins; relative ones in the workspace. */
+static int begin_at(const struct process_sandbox *box, const char *path,
+        struct file_where *where, struct carrel_error *err)
 {
-    bool is_home = path_is_below(*path, box->home_path);
+    bool is_home = path_is_below(path, box->home_path);
     const char *top = is_home ? box->home_path : box->workspace_path;
 
-    if (!path_is_below(*path, top))
+    *where = (struct file_where){ is_home ? box->home : box->own.workspace, path };
+    if (path[0] != '/')
+        return 0;
+    if (!path_is_below(path, top))
         return err_set(err, -ENOTSUP, "only files below '%s' can be opened, not '%s'",
-                box->workspace_path, *path);
-    *path += strlen(top);
-    *path += strspn(*path, "/");
-    int fd = is_home ? openat(box->parent, box->name,
-                               O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-                     : fcntl(box->workspace, F_DUPFD_CLOEXEC, 3);
-    return fd < 0 ? err_set_errno(err, -errno, "open '%s'", top) : fd;
-}
-
-/* Where a path of a request begins; relative ones in the workspace. */
-static int begin_at(struct process_sandbox *box, const char *path, struct file_where *where,
-        int *top, struct carrel_error *err)
-{
-    const char *below = path;
-
-    if (path[0] == '/') {
-        *top = open_top(box, &below, err);
-        if (*top < 0)
-            return *top;
-    }
-    where->base = *top < 0 ? box->workspace : *top;
-    where->path = below[0] ? below : ".";
+                box->workspace_path, path);
+    where->path += strlen(top);
+    where->path += strspn(where->path, "/");
+    if (!where->path[0])
+        where->path = ".";
     return 0;
 }
 
@@ -517,17 +436,14 @@ static int process_file(struct sandbox *base, const struct file_request *request
     struct process_sandbox *box = process_of(base);
     struct file_where where[2] = { { request->dir, request->path },
         { request->dir, request->other } };
-    AUTO(fd_close) int top = -1;
-    AUTO(fd_close) int other_top = -1;
-    int r = 0;
 
     if (request->has_user && (request->uid != geteuid() || request->gid != getegid()))
         return err_set(err, -EPERM, "there is no user here but the caller's");
     if (request->dir >= 0)
         return file_act(request, where, file_resolve_beneath(), answer, err);
-    r = begin_at(box, request->path, &where[0], &top, err);
+    int r = begin_at(box, request->path, &where[0], err);
     if (r == 0 && (request->op == FILE_RENAME || request->op == FILE_LINK))
-        r = begin_at(box, request->other, &where[1], &other_top, err);
+        r = begin_at(box, request->other, &where[1], err);
     return r < 0 ? r : file_act(request, where, RESOLVE_BENEATH, answer, err);
 }
 

@@ -3,52 +3,35 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/packet.h"
+#include "base/payload.h"
+#include "base/proc_tree.h"
 #include "base/process.h"
 #include "base/tree.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/close_range.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/time.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 static int take_descriptors(struct supervisor *s, struct carrel_error *err)
 {
-    int *const kept[] = { &s->control, &s->events, &s->owner, &s->parent, &s->workspace };
-    unsigned from = 0;
+    const int keep[] = { s->control, s->events, s->owner, s->parent, s->workspace };
+    int fd;
 
-    for (size_t i = 0; i < ARRAY_LEN(kept); i++) {
-        if (*kept[i] < 0)
-            continue;
-        *kept[i] = fcntl(*kept[i], F_DUPFD_CLOEXEC, 3);
-        if (*kept[i] < 0)
-            return err_set_errno(err, -errno, "keep a descriptor");
-    }
-    for (;;) {
-        unsigned next = ~0U; /* the lowest kept descriptor that is not below `from` */
-        for (size_t i = 0; i < ARRAY_LEN(kept); i++)
-            if (*kept[i] >= 0 && (unsigned)*kept[i] >= from && (unsigned)*kept[i] < next)
-                next = (unsigned)*kept[i];
-        unsigned last = next == ~0U ? ~0U : next - 1;
-        if (next > from && close_range(from, last, 0) < 0)
-            return err_set_errno(err, -errno, "close inherited descriptors");
-        if (next == ~0U)
-            break;
-        from = next + 1;
-    }
-    for (int i = 0; i < 3; i++) /* so that no descriptor we receive has one of these numbers */
-        if (open("/dev/null", O_RDWR | O_NOCTTY | O_CLOEXEC) != i)
-            return err_set_errno(err, -errno, "open /dev/null");
-    return 0;
+    fd_close_all_but(keep, ARRAY_LEN(keep));
+    do /* so that no received descriptor gets a number below 3 */
+        fd = open("/dev/null", O_RDWR | O_NOCTTY | O_CLOEXEC);
+    while (fd >= 0 && fd < 3);
+    return fd < 0 ? err_set_errno(err, -errno, "open /dev/null") : 0;
 }
 
 static int take_signals(struct supervisor *s, struct carrel_error *err)
@@ -62,16 +45,12 @@ static int take_signals(struct supervisor *s, struct carrel_error *err)
     return s->signals < 0 ? err_set_errno(err, -errno, "signalfd") : 0;
 }
 
-/* Being apart from the caller: its terminal, its directory and its file modes are not ours. */
-static int stand_apart(struct supervisor *s, struct carrel_error *err)
+static int become_reaper(struct supervisor *s, struct carrel_error *err)
 {
-    (void)s;
-    (void)prctl(PR_SET_NAME, "carrel-process"); /* only for those who look at ps */
+    (void)prctl(PR_SET_NAME, "carrel-process"); /* for ps */
     (void)umask(022);
-    if (setsid() < 0 || chdir("/") < 0)
-        return err_set_errno(err, -errno, "leave the caller's session");
-    /* Programs of the same user must not read the caller's memory, of which this is a copy. */
-    if (prctl(PR_SET_DUMPABLE, 0) < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+    /* Programs of the same user must not read this memory, which is a copy of the caller's. */
+    if (setsid() < 0 || prctl(PR_SET_DUMPABLE, 0) < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
         return err_set_errno(err, -errno, "become the programs' reaper");
     s->children = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
     if (s->children < 0) /* could not kill them all */
@@ -80,58 +59,36 @@ static int stand_apart(struct supervisor *s, struct carrel_error *err)
     return 0;
 }
 
-/* Last: from here on there is something to remove. */
-static int make_directory(struct supervisor *s, struct carrel_error *err)
+/* Last: from here on there is something to remove. Programs start where the supervisor is. */
+static int enter_workspace(struct supervisor *s, struct carrel_error *err)
 {
     if (mkdirat(s->parent, s->name, 0700) < 0)
         return err_set_errno(err, -errno, "make the directory '%s'", s->name);
-    if (s->workspace >= 0)
+    if (s->workspace < 0)
+        s->workspace =
+                openat(s->parent, s->name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (s->workspace >= 0 && fchdir(s->workspace) == 0)
         return 0;
-    s->workspace = openat(s->parent, s->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (s->workspace >= 0)
-        return 0;
-    int r = -errno;
-    (void)unlinkat(s->parent, s->name, AT_REMOVEDIR); /* the error below is what matters */
-    return err_set_errno(err, r, "open the directory '%s'", s->name);
+    int r = err_set_errno(err, -errno, "enter the workspace");
+    (void)unlinkat(s->parent, s->name, AT_REMOVEDIR); /* the error above is what matters */
+    return r;
 }
 
-static struct supervised *find(struct supervisor *s, uint32_t id)
-{
-    for (size_t i = 0; i < SUPERVISOR_PROCESSES; i++)
-        if (s->processes[i].id == id)
-            return &s->processes[i];
-    return NULL;
-}
-
-/* Takes every child that has ended; orphans that came to us go without a word. */
-static int reap(struct supervisor *s)
-{
-    int status;
-    pid_t pid;
-
-    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-        for (size_t i = 0; i < SUPERVISOR_PROCESSES; i++) {
-            struct supervised *process = &s->processes[i];
-            if (process->id && process->pid == pid) {
-                process->pid = 0;
-                process->wait_status = status;
-            }
-        }
-    }
-    return pid < 0 ? -errno : 0;
-}
-
-/* Sends the notices that are due. Returns whether some are left because there is no room. */
+/* Sends pending events. Returns whether some are left because the socket is full. */
 static bool report(struct supervisor *s)
 {
-    for (size_t i = 0; i < SUPERVISOR_PROCESSES; i++) {
-        struct supervised *process = &s->processes[i];
-        const struct notice notice = { process->id, process->wait_status };
-        if (!process->id || process->pid)
+    for (size_t i = 0; i < s->programs.n; i++) {
+        struct program *program = &s->programs.all[i];
+        const struct sandbox_event event = {
+            .kind = EVENT_EXITED,
+            .process = program->id,
+            .wait_status = program->status,
+        };
+        if (!program->has_ended)
             continue;
-        if (packet_send(s->events, &notice, sizeof(notice), NULL, 0, MSG_DONTWAIT) == -EAGAIN)
+        if (packet_send(s->events, &event, sizeof(event), NULL, 0, MSG_DONTWAIT) == -EAGAIN)
             return true;
-        *process = (struct supervised){ 0 };
+        programs_reported(program);
     }
     return false;
 }
@@ -144,51 +101,26 @@ static bool report(struct supervisor *s)
  * before. A child with SIGKILL pending cannot fork any more (fork(2) fails first), so each
  * round leaves fewer that can.
  */
-static void end_child(pid_t pid)
+static void kill_children(struct programs *programs)
 {
-    pid_t group = getpgid(pid);
+    int file = container_of(programs, struct supervisor, programs)->children;
+    pid_t pids[1024];
 
-    if (group > 0 && group != getpgrp())
-        (void)kill(-group, SIGKILL); /* ESRCH: it has ended meanwhile */
-    (void)kill(pid, SIGKILL);
-}
-
-/* One reading of the list of children, "12 345 6789 ". */
-static void end_children(struct supervisor *s)
-{
-    char text[4096];
-    off_t at = 0;
-    pid_t pid = 0;
-    ssize_t n;
-
-    while ((n = pread(s->children, text, sizeof(text), at)) > 0) {
-        at += n;
-        for (ssize_t i = 0; i < n; i++) {
-            if (text[i] >= '0' && text[i] <= '9') {
-                pid = pid * 10 + (text[i] - '0');
-            } else if (pid > 0) {
-                end_child(pid);
-                pid = 0;
-            }
-        }
+    (void)lseek(file, 0, SEEK_SET);
+    int n = proc_tree_children(file, pids, ARRAY_LEN(pids));
+    for (int i = 0; i < (n == -E2BIG ? (int)ARRAY_LEN(pids) : n); i++) {
+        pid_t group = getpgid(pids[i]);
+        if (group > 0 && group != getpgrp())
+            (void)kill(-group, SIGKILL); /* ESRCH: it has exited meanwhile */
+        (void)kill(pids[i], SIGKILL);
     }
 }
 
 static void end_all(struct supervisor *s)
 {
-    const struct timespec pause = { .tv_nsec = 10000000 };
-    sigset_t child;
-
-    sigemptyset(&child);
-    sigaddset(&child, SIGCHLD);
-    (void)setpriority(PRIO_PROCESS, 0, -20); /* against a crowd; only root may, others try on */
-    for (;;) {
-        end_children(s);
-        if (reap(s) == -ECHILD)
-            break;
-        (void)sigtimedwait(&child, NULL, &pause); /* until the next one dies */
-    }
-    memset(s->processes, 0, sizeof(s->processes));
+    (void)setpriority(PRIO_PROCESS, 0, -20); /* against busy processes; only root may */
+    programs_end(&s->programs, kill_children);
+    s->programs.n = 0; /* after the end there are no events */
 }
 
 static void measure(struct sandbox_usage *usage)
@@ -196,7 +128,6 @@ static void measure(struct sandbox_usage *usage)
     struct rusage all;
     struct rusage self;
 
-    *usage = USAGE_INIT;
     if (getrusage(RUSAGE_CHILDREN, &all) < 0 || getrusage(RUSAGE_SELF, &self) < 0)
         return;
     usage->cpu_ms = (uint64_t)(all.ru_utime.tv_sec + all.ru_stime.tv_sec) * 1000 +
@@ -209,114 +140,104 @@ static void measure(struct sandbox_usage *usage)
         usage->peak_memory_bytes = (uint64_t)all.ru_maxrss * 1024;
 }
 
-/* Waits until the program runs or has failed to; gives up when the owner does. */
-static int await_exec(struct supervisor *s, int status, struct carrel_error *err)
-{
-    struct pollfd fds[] = {
-        { .fd = status, .events = POLLIN },
-        { .fd = s->control, .events = 0 }, /* a hangup comes unasked */
-        { .fd = s->owner, .events = POLLIN },
-    };
+struct start {
+    struct spawn base;
+    pid_t supervisor;
+};
 
-    while (!fds[0].revents && !fds[1].revents && !fds[2].revents)
-        if (poll(fds, ARRAY_LEN(fds), -1) < 0 && errno != EINTR)
-            return err_set_errno(err, -errno, "wait for the program's start");
-    if (!fds[0].revents)
-        return 0; /* no one will read the answer */
-    struct carrel_error failure;
-    ssize_t n = fd_read_all(status, &failure, sizeof(failure));
-    if (n == (ssize_t)sizeof(failure)) {
-        *err = failure;
-        return failure.code;
-    }
-    return 0;
+/*
+ * A program of root could raise its limits again. Without the two capabilities for that the
+ * limits hold, and with no_new_privs it cannot regain them by exec. The signal comes last: a
+ * change of credentials may clear it.
+ */
+static int drop_privileges(struct spawn *spawn)
+{
+    struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+    struct __user_cap_data_struct data[2];
+    const uint32_t given_up = (1U << CAP_SYS_RESOURCE) | (1U << CAP_IPC_LOCK);
+
+    if (syscall(SYS_capget, &header, data) < 0)
+        return -errno;
+    data[0].effective &= ~given_up;
+    data[0].permitted &= ~given_up;
+    data[0].inheritable &= ~given_up;
+    if (syscall(SYS_capset, &header, data) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+            prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+        return -errno;
+    return getppid() == container_of(spawn, struct start, base)->supervisor ? 0 : -ESRCH;
 }
 
-static int start(struct supervisor *s, const struct order *order, const int *fds,
-        struct answer *answer, struct carrel_error *err)
+static int start(struct supervisor *s, const struct order *order, const int *fds, int n_fds,
+        struct answer *answer)
 {
-    const struct launch launch = {
-        .payload = fds[0],
-        .streams = { fds[1], fds[2], fds[3] },
+    struct payload payload = { 0 };
+    struct program *slot = programs_place(&s->programs);
+
+    if (!slot)
+        return err_set(&answer->error, -EAGAIN,
+                "at most %d processes at one time in one sandbox", PROGRAMS_MOST);
+    int r = n_fds == (order->has_tty ? 2 : ORDER_FDS) ? payload_map(fds[0], &payload) : -EPROTO;
+    if (r < 0)
+        return err_set_errno(&answer->error, r, "read the arguments");
+    struct start start = { .supervisor = getpid() };
+    start.base = (struct spawn){
+        .fds = { fds[1], fds[order->has_tty ? 1 : 2], fds[order->has_tty ? 1 : 3] },
         .has_tty = order->has_tty,
-        .workspace = s->workspace,
-        .parent = getpid(),
         .rlimits = s->rlimits,
         .n_rlimits = s->n_rlimits,
+        .cwd = payload.text,
+        .argv = payload.argv,
+        .env = payload.env,
+        .stack_end = s->stack + sizeof(s->stack),
+        .drop = drop_privileges,
     };
-    struct supervised *slot = find(s, 0);
-    int status[2];
-
-    if (!slot || s->last_id == UINT32_MAX)
-        return err_set(err, -EAGAIN, "at most %d processes at one time in one sandbox",
-                SUPERVISOR_PROCESSES);
-    if (pipe2(status, O_CLOEXEC) < 0)
-        return err_set_errno(err, -errno, "make a pipe");
-    AUTO(fd_close) int reading = status[0];
-    pid_t pid = _Fork();
-    if (pid == 0)
-        launch_exec(&launch, status[1]);
-    int r = -errno;
-    fd_close(status[1]); /* else we would never see its end */
+    pid_t pid = spawn_program(&start.base, &answer->error);
+    payload_unmap(&payload);
     if (pid < 0)
-        return err_set_errno(err, r, "start a process");
-    r = await_exec(s, reading, err);
-    if (r < 0) {
-        (void)kill(pid, SIGKILL);
-        (void)waitpid(pid, NULL, 0);
-        return r;
-    }
-    answer->process = ++s->last_id;
+        return pid;
+    answer->process = programs_add(&s->programs, slot, pid, false);
     answer->pid = pid;
-    *slot = (struct supervised){ .id = answer->process, .pid = pid };
     return 0;
 }
 
-static void obey(struct supervisor *s, const struct order *order, const int *fds, int n_fds)
+/* Returns false when the owner has exited. */
+static bool obey(struct supervisor *s)
 {
     struct answer answer = { .usage = USAGE_INIT };
-    struct supervised *process;
+    struct order order;
+    int fds[ORDER_FDS];
+    const struct program *program;
 
-    switch (order->kind) {
+    int n = packet_receive(s->control, &order, sizeof(order), fds, ORDER_FDS, MSG_DONTWAIT);
+    if (n < 0)
+        return n == -EAGAIN;
+    switch (order.kind) {
     case ORDER_START:
-        if (n_fds == ORDER_FDS)
-            (void)start(s, order, fds, &answer, &answer.error);
-        else
-            (void)err_set(&answer.error, -EPROTO, "a start without descriptors");
+        (void)start(s, &order, fds, n, &answer);
         break;
     case ORDER_SIGNAL:
-        process = find(s, order->process);
-        if (order->process && process && process->pid)
-            (void)kill(-process->pid, order->signal); /* it leads its group */
+        program = programs_find(&s->programs, order.process);
+        if (program)
+            (void)kill(-program->pid, order.signal); /* it leads its group */
         break;
     case ORDER_STOP:
         end_all(s);
         measure(&answer.usage);
         break;
     }
-    /* A failure means that the owner is gone, which poll() will say. */
-    (void)packet_send(s->control, &answer, sizeof(answer), NULL, 0, 0);
-}
-
-/* Returns false when the owner is gone. */
-static bool take_order(struct supervisor *s)
-{
-    struct order order;
-    int fds[ORDER_FDS];
-
-    int n = packet_receive(s->control, &order, sizeof(order), fds, ORDER_FDS, MSG_DONTWAIT);
-    if (n < 0)
-        return n == -EAGAIN;
-    obey(s, &order, fds, n);
     for (int i = 0; i < n; i++)
         fd_close(fds[i]);
+    /* A failure means that the owner has exited, which poll() will report. */
+    (void)packet_send(s->control, &answer, sizeof(answer), NULL, 0, 0);
     return true;
 }
 
 static void serve(struct supervisor *s)
 {
+    struct signalfd_siginfo info;
+
     for (;;) {
-        (void)reap(s);
+        programs_reap(&s->programs);
         bool is_waiting_for_room = report(s);
         struct pollfd fds[] = {
             { .fd = s->control, .events = POLLIN },
@@ -326,12 +247,9 @@ static void serve(struct supervisor *s)
         };
         if (poll(fds, ARRAY_LEN(fds), -1) < 0 && errno != EINTR)
             return;
-        if (fds[2].revents) {
-            struct signalfd_siginfo info;
-            (void)read(
-                    s->signals, &info, sizeof(info)); /* one says it all: we reap every one */
-        }
-        if (fds[1].revents || (fds[0].revents && !take_order(s)))
+        if (fds[2].revents)
+            (void)read(s->signals, &info, sizeof(info)); /* one is enough: all are reaped */
+        if (fds[1].revents || (fds[0].revents && !obey(s)))
             return;
     }
 }
@@ -341,8 +259,8 @@ _Noreturn void supervisor_run(struct supervisor *s)
     static int (*const steps[])(struct supervisor *, struct carrel_error *) = {
         take_descriptors,
         take_signals,
-        stand_apart,
-        make_directory,
+        become_reaper,
+        enter_workspace,
     };
     struct answer ready = { 0 };
     int r = 0;

@@ -11,8 +11,9 @@
  * `events` the supervisor sends each struct sandbox_event.
  */
 #pragma once
-#include "runtime/process/launch.h"
+#include "runtime/programs.h"
 #include "runtime/runtime.h"
+#include "runtime/spawn.h"
 #include <carrel/error.h>
 
 enum order_kind { ORDER_START, ORDER_SIGNAL, ORDER_STOP };
@@ -34,22 +35,9 @@ struct answer {
     struct carrel_error error; /* code 0: done */
 };
 
-struct notice {
-    uint32_t process;
-    int wait_status;
-};
-
-#define SUPERVISOR_PROCESSES 512 /* started and not yet reported as ended, at one time */
 #define SUPERVISOR_RLIMITS 8
 
-struct supervised {
-    uint32_t id;
-    pid_t pid; /* a child that nobody but us reaps: the number is its own until then. 0: ended
-                */
-    int wait_status;
-};
-
-/* The owner fills in the first part; the supervisor, a copy, works with all of it. */
+/* The owner fills in the first part; the supervisor, a copy, uses all of it. */
 struct supervisor {
     int control;
     int events;
@@ -57,13 +45,13 @@ struct supervisor {
     int parent;    /* parent of the sandbox's directory */
     int workspace; /* directory to start in; -1: the sandbox's own */
     char name[128];
-    struct launch_rlimit rlimits[SUPERVISOR_RLIMITS];
+    struct spawn_rlimit rlimits[SUPERVISOR_RLIMITS];
     size_t n_rlimits;
 
     int children; /* /proc/thread-self/children */
     int signals;
-    uint32_t last_id;
-    struct supervised processes[SUPERVISOR_PROCESSES]; /* id 0: free */
+    struct programs programs;
+    char stack[SPAWN_STACK];
 };
 
 /*

@@ -32,7 +32,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -46,9 +45,9 @@
 
 /* Stacks and the data beside them: an idle init uses a single page. */
 struct init {
-    char launch_stack[LAUNCH_STACK];
-    char stack[INIT_STACK]; /* the setup's thread has it first, which is gone then */
-    struct plan plan;       /* what starting programs takes of it */
+    char launch_stack[SPAWN_STACK];
+    char stack[INIT_STACK]; /* first used by the setup's thread, which has exited by then */
+    struct plan plan;       /* the part that starting programs needs */
     int sock;
     int events;
     int owner;
@@ -191,10 +190,16 @@ static void reap(struct init *init)
         lease_touch(&init->lease);
 }
 
+static void kill_namespace(struct programs *programs)
+{
+    (void)programs;
+    (void)kill(-1, SIGKILL); /* ESRCH: no process except us; wait4 tells the same */
+}
+
 static void end_all(struct init *init)
 {
     end_frozen(init);
-    programs_end(&init->programs);
+    programs_end(&init->programs, kill_namespace);
 }
 
 /* Reports to the host which processes have exited. True: its queue is full, try again. */
@@ -225,9 +230,6 @@ static bool report(struct init *init)
 static int open_terminal(struct init *init, const struct wire_message *request, int *slave,
         struct carrel_error *err)
 {
-    const struct winsize size = { .ws_row = request->rows, .ws_col = request->cols };
-    int unlock = 0;
-
     int r = act_as(&init->plan, request->uid, request->gid, err);
     if (r < 0)
         return r;
@@ -236,16 +238,12 @@ static int open_terminal(struct init *init, const struct wire_message *request, 
     set_tie_again(init);
     if (master < 0)
         return err_set(err, -EIO, "open a terminal: %s", strerrordesc_np(errno));
-    if (ioctl(master, TIOCSPTLCK, &unlock) < 0 || ioctl(master, TIOCSWINSZ, &size) < 0)
-        return err_set(err, -EIO, "prepare a terminal: %s", strerrordesc_np(errno));
-    *slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
-    if (*slave < 0)
-        return err_set(err, -EIO, "open a terminal: %s", strerrordesc_np(errno));
-    return fd_steal(&master);
+    *slave = spawn_terminal(master, request->rows, request->cols, err);
+    return *slave < 0 ? *slave : fd_steal(&master);
 }
 
 static pid_t launch_with_owner(
-        struct init *init, const struct launch *launch, struct carrel_error *err)
+        struct init *init, struct launch *launch, struct carrel_error *err)
 {
     int r = tie_to_owner(init, err);
     if (r < 0)
@@ -266,8 +264,8 @@ static void start(struct init *init, struct wire_message *request, const int *fd
         .plan = &init->plan,
         .uid = request->uid,
         .gid = request->gid,
-        .has_tty = has_tty,
-        .stack_end = init->launch_stack + sizeof(init->launch_stack),
+        .base.has_tty = has_tty,
+        .base.stack_end = init->launch_stack + sizeof(init->launch_stack),
     };
     struct program *place = programs_place(&init->programs);
     pid_t pid = -1;
@@ -283,10 +281,10 @@ static void start(struct init *init, struct wire_message *request, const int *fd
         r = master = open_terminal(init, request, &slave, &err);
     if (r >= 0) {
         for (int i = 0; i < 3; i++)
-            launch.fds[i] = has_tty ? slave : fds[i];
-        launch.cwd = payload.text;
-        launch.argv = payload.argv;
-        launch.env = payload.env;
+            launch.base.fds[i] = has_tty ? slave : fds[i];
+        launch.base.cwd = payload.text;
+        launch.base.argv = payload.argv;
+        launch.base.env = payload.env;
         r = pid = launch_with_owner(init, &launch, &err);
     }
     payload_unmap(&payload);

@@ -5,7 +5,6 @@
 #include "runtime/local/inside/seccomp_program.h"
 #include "runtime/local/inside/seccomp_rules.h"
 #include <errno.h>
-#include <linux/fs.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
 #include <sys/syscall.h>
@@ -26,41 +25,12 @@ static const struct sock_filter trim_program_words[] = {
     BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 };
 
-/* The old ways to fallocate(), which the kernel knows for every file system: linux/falloc.h. */
-#define RESERVE 0x40305828U
-#define RESERVE_64 0x4030582aU
-#define ZERO_RANGE 0x40305839U
-
-/* Both architectures store the lower half first, and of a command the kernel sees no more. */
-static const struct sock_filter watched_program[] = {
-    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fallocate, 6, 0),
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, 6),
-    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, RESERVE, 3, 0),
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, RESERVE_64, 2, 0),
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ZERO_RANGE, 1, 0),
-    /* It also says in how large pieces a file grows. */
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, FS_IOC_FSSETXATTR, 0, 1),
-    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EOPNOTSUPP),
-    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-};
-
-static const struct sock_filter confined_program[] = {
-    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sched_setaffinity, 0, 1),
-    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-};
-
 static const struct {
     const struct sock_filter *code;
     size_t len;
 } programs[] = {
     [SECCOMP_INIT] = { seccomp_program, ARRAY_LEN(seccomp_program) },
     [SECCOMP_REST] = { trim_program_words, ARRAY_LEN(trim_program_words) },
-    [SECCOMP_WATCHED] = { watched_program, ARRAY_LEN(watched_program) },
-    [SECCOMP_CONFINED] = { confined_program, ARRAY_LEN(confined_program) },
 };
 
 const struct sock_filter *seccomp_program_code(enum seccomp_part part)
@@ -118,14 +88,4 @@ int seccomp_install_init(int *listener, struct carrel_error *err)
 int seccomp_install_rest(struct carrel_error *err)
 {
     return check(load(SECCOMP_REST, 0), err);
-}
-
-int seccomp_install_watched(struct carrel_error *err)
-{
-    return check(load(SECCOMP_WATCHED, 0), err);
-}
-
-int seccomp_install_confined(struct carrel_error *err)
-{
-    return check(load(SECCOMP_CONFINED, 0), err);
 }

@@ -20,17 +20,7 @@ struct sock_filter;
 int seccomp_install_init(int *listener, struct carrel_error *err);
 int seccomp_install_rest(struct carrel_error *err);
 
-/*
- * Beside them, where somebody watches how much disk is used: takes the calls that
- * take space at once, however much it is (-EOPNOTSUPP, as a file system says that cannot). What
- * is written takes its time, and can be seen.
- */
-int seccomp_install_watched(struct carrel_error *err);
-
-/* Likewise, where programs have some of the processors: they may not choose others. */
-int seccomp_install_confined(struct carrel_error *err);
-
-/* The prepared programs, for tests: the two parts, and what comes beside. */
-enum seccomp_part { SECCOMP_INIT, SECCOMP_REST, SECCOMP_WATCHED, SECCOMP_CONFINED };
+/* The prepared programs, for tests. */
+enum seccomp_part { SECCOMP_INIT, SECCOMP_REST };
 const struct sock_filter *seccomp_program_code(enum seccomp_part part);
 size_t seccomp_program_len(enum seccomp_part part);
