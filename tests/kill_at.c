@@ -23,6 +23,7 @@ struct traced {
     pid_t pid; /* 0: free */
     int generation;
     bool is_inside; /* of a call: the next stop is its end */
+    bool is_held;   /* stopped until its parent's event tells its generation */
 };
 
 static struct traced all[MAX_PROCESSES];
@@ -54,7 +55,15 @@ static struct traced *add(pid_t pid, int generation)
 
 static void go_on(pid_t pid, int signal)
 {
-    (void)ptrace(PTRACE_SYSCALL, pid, NULL, signal); /* gone meanwhile: as good */
+    (void)ptrace(PTRACE_SYSCALL, pid, NULL, signal); /* it may have exited meanwhile: fine */
+}
+
+/* A child that continued before its generation is known would make uncounted calls. */
+static void release(struct traced *child)
+{
+    if (child->is_held)
+        go_on(child->pid, 0);
+    child->is_held = false;
 }
 
 static pid_t begin(char **argv)
@@ -115,8 +124,10 @@ static void on_stop(pid_t pid, int status, struct target *target)
     if (event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK ||
             event == PTRACE_EVENT_CLONE) {
         if (ptrace(PTRACE_GETEVENTMSG, pid, NULL, &child) == 0)
-            (void)add((pid_t)child, one->generation + 1);
+            release(add((pid_t)child, one->generation + 1));
         go_on(pid, 0);
+    } else if (one->generation == UNKNOWN) {
+        one->is_held = true;
     } else if (signal == (SIGTRAP | 0x80) && !event) {
         on_call(one, target);
         go_on(pid, 0);

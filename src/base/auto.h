@@ -1,6 +1,7 @@
 /* auto.h - ownership that ends where the scope ends. */
 #pragma once
 #include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +28,7 @@
 /* For a function whose locals must not enlarge the frame of a long-lived caller. */
 #define NO_INLINE __attribute__((noinline))
 
-#define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
+#define container_of(ptr, type, member) ((type *)((uintptr_t)(ptr)-offsetof(type, member)))
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
 static inline void freep(void *p)

@@ -12,13 +12,12 @@
 #include <unistd.h>
 
 static const char help[] =
-        "Copies files and directories between the host and a living sandbox, or between two.\n"
-        "A directory is copied with all that is in it; DIR/. means only what is in it. If the\n"
-        "target is a directory the copy goes into it, else it gets that name. '-' is standard\n"
-        "input or output: the bytes of one file. Permissions and times come along, set-uid "
-        "bits\n"
-        "and owners do not. On the host no link is followed, and links that would lead out of\n"
-        "the copied directory are left out.";
+        "Copies files and directories between the host and a sandbox, or between two\n"
+        "sandboxes (SANDBOX:PATH). A directory is copied with its contents; DIR/. means\n"
+        "only the contents. If TARGET is a directory the copy goes into it. '-' is\n"
+        "standard input or output, for one file.\n\n"
+        "Permissions and times are kept, owners and set-uid bits are not. On the host no\n"
+        "link is followed, and links that lead out of the copied directory are left out.";
 
 static const struct option_row rows[] = {
     FILES_ENTRIES,

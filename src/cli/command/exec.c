@@ -48,7 +48,7 @@ static const struct sandbox_command attach_command = {
 };
 
 struct verb {
-    struct living *sandbox;
+    struct carrel_sandbox *sandbox;
     uint32_t process; /* to attach to */
 };
 
@@ -57,7 +57,7 @@ static int run_it(void *context, const struct carrel_run_options *options,
 {
     const struct verb *verb = context;
 
-    return living_exec(verb->sandbox, options, out, err);
+    return carrel_sandbox_exec(verb->sandbox, options, out, err);
 }
 
 static int join_it(void *context, const struct carrel_run_options *options,
@@ -68,7 +68,7 @@ static int join_it(void *context, const struct carrel_run_options *options,
     return client_attach(verb->sandbox, verb->process, options, out, err);
 }
 
-static int detach(struct sandbox_args *args, struct living *sandbox)
+static int detach(struct sandbox_args *args, struct carrel_sandbox *sandbox)
 {
     struct carrel_error err = { 0 };
     struct carrel_run_options *o = &args->run.options;
@@ -98,9 +98,9 @@ static int detach(struct sandbox_args *args, struct living *sandbox)
 static int execute(struct sandbox_args *args)
 {
     struct carrel_error err = { 0 };
-    AUTO(living_free) struct living *sandbox = NULL;
+    AUTO(carrel_sandbox_free) struct carrel_sandbox *sandbox = NULL;
 
-    if (living_open(args->words[0], &sandbox, &err) < 0) {
+    if (carrel_sandbox_open(args->words[0], &sandbox, &err) < 0) {
         err.code = -EINVAL; /* it is not the program that is missing */
         return program_fail(&args->run, &err);
     }
@@ -141,7 +141,7 @@ int cmd_exec(int argc, char **argv)
 static int join(struct sandbox_args *args)
 {
     struct carrel_error err = { 0 };
-    AUTO(living_free) struct living *sandbox = NULL;
+    AUTO(carrel_sandbox_free) struct carrel_sandbox *sandbox = NULL;
     struct verb verb = { 0 };
     uint64_t process;
     char shown[64];
@@ -150,7 +150,7 @@ static int join(struct sandbox_args *args)
         (void)err_set(&err, -EINVAL,
                 "'%s' is not the number of a process; 'carrel ps' shows it",
                 str_escape(args->words[1], strlen(args->words[1]), shown, sizeof(shown)));
-    else if (living_open(args->words[0], &sandbox, &err) < 0)
+    else if (carrel_sandbox_open(args->words[0], &sandbox, &err) < 0)
         err.code = -EINVAL;
     if (err.code < 0)
         return program_fail(&args->run, &err);

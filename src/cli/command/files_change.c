@@ -36,8 +36,7 @@ int cmd_write(int argc, char **argv)
     static const struct files_command command = {
         .name = "write",
         .words = "SANDBOX:PATH",
-        .help = "Writes standard input to a file of a living sandbox, in place of what it "
-                "held.",
+        .help = "Writes standard input to a file of a sandbox, replacing its contents.",
         .rows = rows,
         .n_rows = ARRAY_LEN(rows),
         .min_words = 1,
@@ -75,7 +74,8 @@ int cmd_rm(int argc, char **argv)
     static const struct files_command command = {
         .name = "rm",
         .words = "SANDBOX:PATH...",
-        .help = "Removes files, links and empty directories of a living sandbox. No link is\n"
+        .help = "Removes files, links and empty directories of a sandbox. Symbolic links are "
+                "not\n"
                 "followed.",
         .rows = rows,
         .n_rows = ARRAY_LEN(rows),
@@ -159,9 +159,7 @@ int cmd_mv(int argc, char **argv)
     static const struct files_command command = {
         .name = "mv",
         .words = "SANDBOX:FROM SANDBOX:TO",
-        .help = "Renames a file or directory of a living sandbox, or moves it into the "
-                "directory\n"
-                "TO.",
+        .help = "Renames a file or directory of a sandbox, or moves it into the directory TO.",
         .rows = rows,
         .n_rows = ARRAY_LEN(rows),
         .min_words = 2,

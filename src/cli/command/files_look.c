@@ -121,9 +121,8 @@ int cmd_ls(int argc, char **argv)
     static const struct files_command command = {
         .name = "ls",
         .words = "SANDBOX:PATH",
-        .help = "Lists a directory of a living sandbox, one name on each line. What a "
-                "terminal\n"
-                "would obey is shown as \\xNN.",
+        .help = "Lists a directory of a sandbox, one name per line. Control characters are\n"
+                "printed as \\xNN.",
         .rows = rows,
         .n_rows = ARRAY_LEN(rows),
         .min_words = 1,
@@ -226,7 +225,9 @@ int cmd_stat(int argc, char **argv)
     static const struct files_command command = {
         .name = "stat",
         .words = "SANDBOX:PATH",
-        .help = "Says what a file of a living sandbox is. Ids are those inside.",
+        .help = "Prints type, permissions, owner, size and time of a file of a sandbox. User "
+                "and\n"
+                "group ids are those inside the sandbox.",
         .rows = rows,
         .n_rows = ARRAY_LEN(rows),
         .min_words = 1,

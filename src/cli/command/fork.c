@@ -93,7 +93,7 @@ static int print_all(struct buf *text, const struct receipts *receipts)
 
 static int fork_it(struct fork_args *args, struct carrel_error *err)
 {
-    AUTO(living_free) struct living *sandbox = NULL;
+    AUTO(carrel_sandbox_free) struct carrel_sandbox *sandbox = NULL;
     AUTO(buf_finish) struct buf text = BUF_INIT(1U << 20);
     struct json json = { .out = &text };
     const uint32_t n = args->n ? (uint32_t)args->n : 1;
@@ -115,7 +115,7 @@ static int fork_it(struct fork_args *args, struct carrel_error *err)
         .ready = take_ready,
         .context = &births,
     };
-    int r = living_open(args->sandbox.words[0], &sandbox, err);
+    int r = carrel_sandbox_open(args->sandbox.words[0], &sandbox, err);
     if (r == 0)
         r = client_fork(sandbox, &fork, err);
     json_end_array(&json);
@@ -168,13 +168,13 @@ static const struct sandbox_command snapshots_command = {
 
 static int take_snapshot(const struct sandbox_args *args, struct carrel_error *err)
 {
-    AUTO(living_free) struct living *sandbox = NULL;
+    AUTO(carrel_sandbox_free) struct carrel_sandbox *sandbox = NULL;
     AUTO(buf_finish) struct buf text = BUF_INIT(4096);
     struct json json = { .out = &text };
     const char *name = args->words[1];
     bool is_copied = false;
 
-    int r = living_open(args->words[0], &sandbox, err);
+    int r = carrel_sandbox_open(args->words[0], &sandbox, err);
     if (r == 0)
         r = client_snapshot(sandbox, name, &is_copied, err);
     if (r < 0)

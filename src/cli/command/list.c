@@ -1,4 +1,5 @@
-/* list.c - carrel list: the living sandboxes, and who waits to become one. */
+/* list.c - carrel list: the living sandboxes, and the requests that wait for a slot. */
+#include "registry/list.h"
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/err.h"

@@ -72,7 +72,8 @@ static const struct option_row destroy_rows[] = {
     HELP_ROW,
 };
 
-static int ps(struct sandbox_args *args, struct living *sandbox, struct carrel_error *err)
+static int ps(
+        struct sandbox_args *args, struct carrel_sandbox *sandbox, struct carrel_error *err)
 {
     AUTO(buf_finish) struct buf json = BUF_INIT(64U << 20);
 
@@ -84,7 +85,8 @@ static int ps(struct sandbox_args *args, struct living *sandbox, struct carrel_e
     return sandbox_print_processes(&json, err);
 }
 
-static int inspect(struct sandbox_args *args, struct living *sandbox, struct carrel_error *err)
+static int inspect(
+        struct sandbox_args *args, struct carrel_sandbox *sandbox, struct carrel_error *err)
 {
     AUTO(buf_finish) struct buf json = BUF_INIT(64U << 20);
 
@@ -94,7 +96,7 @@ static int inspect(struct sandbox_args *args, struct living *sandbox, struct car
 }
 
 static int send_signal(
-        struct sandbox_args *args, struct living *sandbox, struct carrel_error *err)
+        struct sandbox_args *args, struct carrel_sandbox *sandbox, struct carrel_error *err)
 {
     uint64_t process;
 
@@ -107,32 +109,35 @@ static int send_signal(
     return client_signal(sandbox, (uint32_t)process, number, err);
 }
 
-static int renew(struct sandbox_args *args, struct living *sandbox, struct carrel_error *err)
+static int renew(
+        struct sandbox_args *args, struct carrel_sandbox *sandbox, struct carrel_error *err)
 {
     uint64_t lease_ms = args->has_idle ? 0 : CLIENT_LEASE_MS;
     uint64_t idle_ms = 0;
 
     if (args->has_lease)
-        lease_ms = args->lease_ms ? args->lease_ms : LIVING_NO_TIME;
+        lease_ms = args->lease_ms ? args->lease_ms : CARREL_NEVER;
     if (args->has_idle)
-        idle_ms = args->idle_ms ? args->idle_ms : LIVING_NO_TIME;
-    return living_renew(sandbox, lease_ms, idle_ms, err);
+        idle_ms = args->idle_ms ? args->idle_ms : CARREL_NEVER;
+    return carrel_sandbox_renew(sandbox, lease_ms, idle_ms, err);
 }
 
-static int pause_it(struct sandbox_args *args, struct living *sandbox, struct carrel_error *err)
+static int pause_it(
+        struct sandbox_args *args, struct carrel_sandbox *sandbox, struct carrel_error *err)
 {
     (void)args;
-    return living_pause(sandbox, err);
+    return carrel_sandbox_pause(sandbox, err);
 }
 
 static int resume_it(
-        struct sandbox_args *args, struct living *sandbox, struct carrel_error *err)
+        struct sandbox_args *args, struct carrel_sandbox *sandbox, struct carrel_error *err)
 {
     (void)args;
-    return living_resume(sandbox, err);
+    return carrel_sandbox_resume(sandbox, err);
 }
 
-static int update(struct sandbox_args *args, struct living *sandbox, struct carrel_error *err)
+static int update(
+        struct sandbox_args *args, struct carrel_sandbox *sandbox, struct carrel_error *err)
 {
     if (!args->limit[LIMIT_MEMORY] && !args->limit[LIMIT_CPU] && !args->limit[LIMIT_PIDS])
         return err_set(err, -EINVAL, "nothing to change: give --memory, --cpu or --pids");
@@ -143,7 +148,8 @@ enum { PS, INSPECT, SIGNAL, RENEW, PAUSE, RESUME, UPDATE };
 
 static const struct {
     struct sandbox_command command;
-    int (*run)(struct sandbox_args *args, struct living *sandbox, struct carrel_error *err);
+    int (*run)(struct sandbox_args *args, struct carrel_sandbox *sandbox,
+            struct carrel_error *err);
 } commands[] = {
     [PS] = { { .usage = "carrel ps ID [options]",
                      .help = "Lists the processes of a sandbox, as it numbers them. PROCESS is "
@@ -193,8 +199,8 @@ static const struct {
                          .max_words = 1 },
             resume_it },
     [UPDATE] = { { .usage = "carrel update ID [options]",
-                         .help = "Changes limits of a living sandbox, within those of the "
-                                 "policy.",
+                         .help = "Changes the limits of a sandbox, up to the maximum that the "
+                                 "policy allows.",
                          .rows = update_rows,
                          .n_rows = ARRAY_LEN(update_rows),
                          .min_words = 1,
@@ -206,12 +212,12 @@ static int run_command(size_t which, int argc, char **argv)
 {
     struct carrel_error err = { 0 };
     struct sandbox_args args;
-    AUTO(living_free) struct living *sandbox = NULL;
+    AUTO(carrel_sandbox_free) struct carrel_sandbox *sandbox = NULL;
 
     int r = sandbox_args_parse(&args, &commands[which].command, argc, argv, &err);
     int status = 0;
     if (r == 0) {
-        r = living_open(args.words[0], &sandbox, &err);
+        r = carrel_sandbox_open(args.words[0], &sandbox, &err);
         if (r == 0)
             r = commands[which].run(&args, sandbox, &err);
         status = r > 0 ? r : 0;

@@ -53,12 +53,12 @@ int cmd_export(int argc, char **argv)
     static const struct files_command command = {
         .name = "export",
         .words = "SANDBOX:PATH",
-        .help = "Writes what is in a directory of a living sandbox to standard output as a "
-                "tar:\n"
-                "files, directories, and links that stay within it. No owners and no set-uid\n"
-                "bits. A file that changes while it is read is an error, and the archive is "
-                "then\n"
-                "not whole.",
+        .help = "Writes the contents of a directory of a sandbox to standard output, as a tar\n"
+                "archive: files, directories, and links that stay inside the directory; no "
+                "owners\n"
+                "or set-uid bits. If a file changes while it is read, the command fails and "
+                "the\n"
+                "archive is incomplete.",
         .rows = rows,
         .n_rows = ARRAY_LEN(rows),
         .min_words = 1,
@@ -107,11 +107,11 @@ int cmd_import(int argc, char **argv)
     static const struct files_command command = {
         .name = "import",
         .words = "SANDBOX:PATH",
-        .help = "Unpacks a tar from standard input, plain or packed by gzip, zstd or xz, into "
-                "a\n"
-                "directory of a living sandbox. Nothing gets out of that directory, whatever "
-                "the\n"
-                "archive says. Devices and the like are left out.",
+        .help = "Unpacks a tar archive from standard input, plain or compressed with gzip, "
+                "zstd\n"
+                "or xz, into a directory of a sandbox. Nothing is written outside that "
+                "directory.\n"
+                "Devices, FIFOs and sockets are left out.",
         .rows = rows,
         .n_rows = ARRAY_LEN(rows),
         .min_words = 1,

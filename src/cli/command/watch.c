@@ -85,9 +85,9 @@ int cmd_watch(int argc, char **argv)
     static const struct files_command command = {
         .name = "watch",
         .words = "SANDBOX:PATH",
-        .help = "Tells of changes to a file or directory of a living sandbox, one on each "
-                "line,\n"
-                "until it is interrupted, the thing is removed, or the sandbox ends.",
+        .help = "Prints changes to a file or directory of a sandbox, one per line, until it "
+                "is\n"
+                "interrupted, the watched path is removed, or the sandbox ends.",
         .rows = rows,
         .n_rows = ARRAY_LEN(rows),
         .min_words = 1,

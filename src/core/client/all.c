@@ -60,15 +60,16 @@ static int end_by_force(const char *word, struct carrel_error *err)
     return keeper_sweep(&reg, err);
 }
 
-/* Asked, and not waited for. */
-static int ask_to_end(struct living *sandbox)
+/* Sends the request; does not wait for the answer. */
+static int ask_to_end(struct carrel_sandbox *sandbox)
 {
     const struct keeper_message message = { .kind = KEEPER_DESTROY };
 
     return keeper_send(sandbox->box->sock, &message, NULL, 0, 0);
 }
 
-static int await_end(struct living *sandbox, struct buf *summary, struct carrel_error *err)
+static int await_end(
+        struct carrel_sandbox *sandbox, struct buf *summary, struct carrel_error *err)
 {
     struct keeper_message message;
     int fds[KEEPER_MAX_FDS];
@@ -108,14 +109,15 @@ static void note(struct outcome_of_all *all, size_t i, int r, const struct carre
 int client_end(const struct client_end *end, struct carrel_error *err)
 {
     struct outcome_of_all all = { .end = end, .err = err };
-    struct living **asked = calloc(end->n ? end->n : 1, sizeof(struct living *));
+    struct carrel_sandbox **asked =
+            calloc(end->n ? end->n : 1, sizeof(struct carrel_sandbox *));
 
     if (!asked)
         return err_set_errno(err, -ENOMEM, "list of sandboxes");
     for (size_t i = 0; i < end->n; i++) {
         struct carrel_error own = { 0 };
         int r = end->is_force ? end_by_force(end->words[i], &own)
-                              : living_open(end->words[i], &asked[i], &own);
+                              : carrel_sandbox_open(end->words[i], &asked[i], &own);
         if (r == 0 && asked[i])
             (void)ask_to_end(asked[i]); /* the wait reports it */
         note(&all, i, r, &own);
@@ -123,7 +125,7 @@ int client_end(const struct client_end *end, struct carrel_error *err)
     for (size_t i = 0; i < end->n; i++) {
         struct carrel_error own = { 0 };
         note(&all, i, asked[i] ? await_end(asked[i], end->summary, &own) : 0, &own);
-        living_free(asked[i]);
+        carrel_sandbox_free(asked[i]);
     }
     free(asked);
     return all.first;

@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/payload.h"
+#include "core/client/keeper_alive.h"
 #include "core/client/remote.h"
 #include "core/files/file_access.h"
 #include "core/keeper/claim.h"
@@ -12,7 +13,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-void living_free(struct living *sandbox)
+void carrel_sandbox_free(struct carrel_sandbox *sandbox)
 {
     if (!sandbox)
         return;
@@ -31,13 +32,13 @@ static int connect_to(
         int sock = registry_connect(entry, KEEPER_CHECK_MS, err);
         if (sock != -ETIMEDOUT)
             return sock;
-        int r = distant_look(&check, keeper, KEEPER_HELLO, err);
+        int r = keeper_check_alive(&check, keeper, KEEPER_HELLO, err);
         if (r < 0)
             return r;
     }
 }
 
-static int find(const struct registry *reg, const char *word, struct living *sandbox,
+static int find(const struct registry *reg, const char *word, struct carrel_sandbox *sandbox,
         struct carrel_error *err)
 {
     int r = registry_find(reg, word, &sandbox->entry, err);
@@ -51,11 +52,12 @@ static int find(const struct registry *reg, const char *word, struct living *san
     return remote_open(sock, status.pid, &sandbox->box, err);
 }
 
-int living_open(const char *word, struct living **out, struct carrel_error *err)
+int carrel_sandbox_open(const char *word, struct carrel_sandbox **out, struct carrel_error *err)
 {
-    AUTO(living_free) struct living *sandbox = calloc(1, sizeof(*sandbox));
+    AUTO(carrel_sandbox_free) struct carrel_sandbox *sandbox = calloc(1, sizeof(*sandbox));
     AUTO(registry_close) struct registry reg = REGISTRY_NONE;
 
+    err = ERR_OR_IGNORED(err);
     if (!sandbox)
         return err_set_errno(err, -ENOMEM, "sandbox");
     int r = registry_open(&reg, err);
@@ -70,15 +72,15 @@ int living_open(const char *word, struct living **out, struct carrel_error *err)
     return 0;
 }
 
+const char *carrel_sandbox_id(const struct carrel_sandbox *sandbox)
+{
+    return sandbox->entry->id;
+}
+
 static int access_ask(struct file_access *access, const struct file_request *request,
         struct file_answer *answer, struct carrel_error *err)
 {
     return sandbox_file(access->box, request, answer, err);
-}
-
-static int door_check_room(struct file_access *access, struct carrel_error *err)
-{
-    return distant_check_room(access->box, err);
 }
 
 static void access_close(struct file_access *access)
@@ -88,12 +90,10 @@ static void access_close(struct file_access *access)
 
 int client_file_access(const char *word, struct file_access *access, struct carrel_error *err)
 {
-    static const struct file_access_ops ops = {
-        .ask = access_ask, .check_room = door_check_room, .close = access_close
-    };
-    AUTO(living_free) struct living *sandbox = NULL;
+    static const struct file_access_ops ops = { .ask = access_ask, .close = access_close };
+    AUTO(carrel_sandbox_free) struct carrel_sandbox *sandbox = NULL;
 
-    int r = living_open(word, &sandbox, err);
+    int r = carrel_sandbox_open(word, &sandbox, err);
     if (r < 0)
         return r;
     *access = FILE_ACCESS_INIT;
@@ -102,14 +102,15 @@ int client_file_access(const char *word, struct file_access *access, struct carr
     return 0;
 }
 
-static int ask(struct living *sandbox, struct keeper_message *message, struct carrel_error *err)
+static int ask(struct carrel_sandbox *sandbox, struct keeper_message *message,
+        struct carrel_error *err)
 {
     int r = remote_ask(sandbox->box, message, NULL, 0, NULL, err);
 
     return r < 0 ? r : 0;
 }
 
-static int ask_text(struct living *sandbox, enum keeper_kind kind, struct buf *text,
+static int ask_text(struct carrel_sandbox *sandbox, enum keeper_kind kind, struct buf *text,
         struct carrel_error *err)
 {
     struct keeper_message message = { .kind = (uint32_t)kind };
@@ -126,7 +127,7 @@ static int ask_text(struct living *sandbox, enum keeper_kind kind, struct buf *t
 }
 
 int client_signal(
-        struct living *sandbox, uint32_t process, int signal, struct carrel_error *err)
+        struct carrel_sandbox *sandbox, uint32_t process, int signal, struct carrel_error *err)
 {
     struct keeper_message message = {
         .kind = KEEPER_SIGNAL,
@@ -138,18 +139,18 @@ int client_signal(
     return ask(sandbox, &message, err);
 }
 
-int client_processes(struct living *sandbox, struct buf *json, struct carrel_error *err)
+int client_processes(struct carrel_sandbox *sandbox, struct buf *json, struct carrel_error *err)
 {
     return ask_text(sandbox, KEEPER_PROCESSES, json, err);
 }
 
-int client_inspect(struct living *sandbox, struct buf *json, struct carrel_error *err)
+int client_inspect(struct carrel_sandbox *sandbox, struct buf *json, struct carrel_error *err)
 {
     return ask_text(sandbox, KEEPER_INSPECT, json, err);
 }
 
-int living_renew(
-        struct living *sandbox, uint64_t lease_ms, uint64_t idle_ms, struct carrel_error *err)
+int carrel_sandbox_renew(struct carrel_sandbox *sandbox, uint64_t lease_ms, uint64_t idle_ms,
+        struct carrel_error *err)
 {
     struct keeper_message message = {
         .kind = KEEPER_RENEW,
@@ -157,20 +158,20 @@ int living_renew(
         .idle_ms = idle_ms,
     };
 
-    return ask(sandbox, &message, err);
+    return ask(sandbox, &message, ERR_OR_IGNORED(err));
 }
 
-int living_pause(struct living *sandbox, struct carrel_error *err)
+int carrel_sandbox_pause(struct carrel_sandbox *sandbox, struct carrel_error *err)
 {
-    return ask(sandbox, &(struct keeper_message){ .kind = KEEPER_PAUSE }, err);
+    return ask(sandbox, &(struct keeper_message){ .kind = KEEPER_PAUSE }, ERR_OR_IGNORED(err));
 }
 
-int living_resume(struct living *sandbox, struct carrel_error *err)
+int carrel_sandbox_resume(struct carrel_sandbox *sandbox, struct carrel_error *err)
 {
-    return ask(sandbox, &(struct keeper_message){ .kind = KEEPER_RESUME }, err);
+    return ask(sandbox, &(struct keeper_message){ .kind = KEEPER_RESUME }, ERR_OR_IGNORED(err));
 }
 
-int client_update(struct living *sandbox, const uint64_t limit[static LIMIT_COUNT],
+int client_update(struct carrel_sandbox *sandbox, const uint64_t limit[static LIMIT_COUNT],
         struct carrel_error *err)
 {
     struct keeper_message message = { .kind = KEEPER_UPDATE };
@@ -179,8 +180,8 @@ int client_update(struct living *sandbox, const uint64_t limit[static LIMIT_COUN
     return ask(sandbox, &message, err);
 }
 
-int client_snapshot(
-        struct living *sandbox, const char *name, bool *is_copied, struct carrel_error *err)
+int client_snapshot(struct carrel_sandbox *sandbox, const char *name, bool *is_copied,
+        struct carrel_error *err)
 {
     struct keeper_message message = { .kind = KEEPER_SNAPSHOT };
 
@@ -192,7 +193,15 @@ int client_snapshot(
     return r < 0 ? r : 0;
 }
 
-/* Hears of each fork; one that says nothing has failed, too. */
+int carrel_sandbox_snapshot(
+        struct carrel_sandbox *sandbox, const char *name, struct carrel_error *err)
+{
+    bool is_copied;
+
+    return client_snapshot(sandbox, name, &is_copied, ERR_OR_IGNORED(err));
+}
+
+/* Takes the report of each fork; a fork without a report has failed, too. */
 static int await_forks(int from, const struct client_fork *fork, struct carrel_error *err)
 {
     struct keeper_ready ready;
@@ -214,8 +223,8 @@ static int await_forks(int from, const struct client_fork *fork, struct carrel_e
     return first;
 }
 
-int client_fork(
-        struct living *sandbox, const struct client_fork *fork, struct carrel_error *err)
+int client_fork(struct carrel_sandbox *sandbox, const struct client_fork *fork,
+        struct carrel_error *err)
 {
     struct keeper_message message = {
         .kind = KEEPER_FORK,
@@ -248,7 +257,15 @@ void client_received(int receipt)
     fd_close(receipt);
 }
 
-int client_destroy(struct living *sandbox, struct buf *summary, struct carrel_error *err)
+int client_destroy(
+        struct carrel_sandbox *sandbox, struct buf *summary, struct carrel_error *err)
 {
     return ask_text(sandbox, KEEPER_DESTROY, summary, err);
+}
+
+int carrel_sandbox_destroy(struct carrel_sandbox *sandbox, struct carrel_error *err)
+{
+    AUTO(buf_finish) struct buf summary = BUF_INIT(1U << 20);
+
+    return client_destroy(sandbox, &summary, ERR_OR_IGNORED(err));
 }

@@ -11,23 +11,21 @@
 #include "base/buf.h"
 #include "registry/registry.h"
 #include "runtime/runtime.h"
-#include <carrel/run.h>
+#include <carrel/sandbox.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-struct carrel_error;
 struct remote;
 struct file_access;
 
-struct living {
+struct carrel_sandbox {
     struct registry_entry *entry;
     struct remote *box; /* connection to the keeper; see remote.h */
 };
-void living_free(struct living *sandbox); /* NULL is fine; the sandbox stays */
-DEFINE_AUTO(struct living *, living_free)
+DEFINE_AUTO(struct carrel_sandbox *, carrel_sandbox_free)
 
-/* `word`: its id, its name, or how its id begins. -ENOENT: there is none. */
-int living_open(const char *word, struct living **out, struct carrel_error *err);
+/* Public functions take a NULL error; what they call does not. */
+#define ERR_OR_IGNORED(err) ((err) ? (err) : &(struct carrel_error){ 0 })
 
 /* Opens the sandbox `word` for file operations only. */
 int client_file_access(const char *word, struct file_access *access, struct carrel_error *err);
@@ -63,50 +61,33 @@ int client_create(const struct client_request *request, char id[static REGISTRY_
 /* Confirms that the id was delivered. Closes `receipt`. */
 void client_received(int receipt);
 
-/*
- * Runs a program in it to the end. Of the options count argv, env, cwd, timeout_ms,
- * output_bytes, the user, the streams, the terminal and signal_fd; the rest was decided when
- * the sandbox was made. Errors as those of carrel_run().
- */
-int living_exec(struct living *sandbox, const struct carrel_run_options *options,
-        struct carrel_run_result **out, struct carrel_error *err);
-
-/* Starts one that stays when the caller goes. *process is for client_attach(). */
-int client_detach(struct living *sandbox, const struct carrel_run_options *options,
+/* Starts a program that outlives the caller. *process is for client_attach(). */
+int client_detach(struct carrel_sandbox *sandbox, const struct carrel_run_options *options,
         uint32_t *process, struct carrel_error *err);
 
-/* Which limits are held by less than they should be; "": none. */
-void client_note(const struct living *sandbox, char note[static CLIENT_NOTE_MAX]);
+/* Which limits are only enforced in part; "": none. */
+void client_note(const struct carrel_sandbox *sandbox, char note[static CLIENT_NOTE_MAX]);
 
-/* Goes on with such a one: what it wrote so far, then all that comes, to its end. */
-int client_attach(struct living *sandbox, uint32_t process,
+/* Follows a detached program: its output so far, then new output, until it ends. */
+int client_attach(struct carrel_sandbox *sandbox, uint32_t process,
         const struct carrel_run_options *options, struct carrel_run_result **out,
         struct carrel_error *err);
 
 int client_signal(
-        struct living *sandbox, uint32_t process, int signal, struct carrel_error *err);
+        struct carrel_sandbox *sandbox, uint32_t process, int signal, struct carrel_error *err);
 
-/* JSON of the keeper's. */
-int client_processes(struct living *sandbox, struct buf *json, struct carrel_error *err);
-int client_inspect(struct living *sandbox, struct buf *json, struct carrel_error *err);
-
-/* 0: as it is; LIVING_NO_TIME: none any more. */
-#define LIVING_NO_TIME UINT64_MAX
-int living_renew(
-        struct living *sandbox, uint64_t lease_ms, uint64_t idle_ms, struct carrel_error *err);
-int living_pause(struct living *sandbox, struct carrel_error *err);
-int living_resume(struct living *sandbox, struct carrel_error *err);
+/* The keeper's JSON. */
+int client_processes(
+        struct carrel_sandbox *sandbox, struct buf *json, struct carrel_error *err);
+int client_inspect(struct carrel_sandbox *sandbox, struct buf *json, struct carrel_error *err);
 
 /* Values of 0 stay as they are. */
-int client_update(struct living *sandbox, const uint64_t limit[static LIMIT_COUNT],
+int client_update(struct carrel_sandbox *sandbox, const uint64_t limit[static LIMIT_COUNT],
         struct carrel_error *err);
 
-/*
- * Names what was written so far, so that others can begin with it. *is_copied: programs were
- * running, so a copy was made; else nothing was copied.
- */
-int client_snapshot(
-        struct living *sandbox, const char *name, bool *is_copied, struct carrel_error *err);
+/* carrel_sandbox_snapshot(). *is_copied: programs were running, so files had to be copied. */
+int client_snapshot(struct carrel_sandbox *sandbox, const char *name, bool *is_copied,
+        struct carrel_error *err);
 
 struct client_fork {
     uint32_t n;
@@ -123,11 +104,9 @@ struct client_fork {
  * Creates `n` sandboxes from the current files of this one. Processes and memory are not
  * forked. Continues after a failure and returns the first.
  */
-int client_fork(
-        struct living *sandbox, const struct client_fork *fork, struct carrel_error *err);
+int client_fork(struct carrel_sandbox *sandbox, const struct client_fork *fork,
+        struct carrel_error *err);
 
-/*
- * Ends it, and returns when nothing is left of it but its record and its workspace. `summary`
- * gets what became of that.
- */
-int client_destroy(struct living *sandbox, struct buf *summary, struct carrel_error *err);
+/* carrel_sandbox_destroy(). `summary` gets what became of the workspace. */
+int client_destroy(
+        struct carrel_sandbox *sandbox, struct buf *summary, struct carrel_error *err);

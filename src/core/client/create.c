@@ -139,3 +139,34 @@ int client_create(const struct client_request *request, char id[static REGISTRY_
     free(keeper);
     return r < 0 ? session_not_the_program(r, err) : 0;
 }
+
+int carrel_sandbox_create(const struct carrel_sandbox_options *options,
+        struct carrel_sandbox **out, struct carrel_error *err)
+{
+    static const struct carrel_run_options defaults = CARREL_RUN_OPTIONS_INIT;
+    const struct carrel_run_options *run = options->run ? options->run : &defaults;
+    char id[REGISTRY_WORD_MAX + 1];
+
+    err = ERR_OR_IGNORED(err);
+    if (options->size != sizeof(*options) || run->size != sizeof(*run))
+        return err_set(err, -EINVAL,
+                "the options have a different size in this library; start from "
+                "CARREL_SANDBOX_OPTIONS_INIT and CARREL_RUN_OPTIONS_INIT");
+    const struct client_request request = {
+        .options = run,
+        .name = options->name,
+        .labels = options->labels,
+        .from = options->from,
+        .lease_ms = options->lease_ms == CARREL_NEVER ? 0
+                    : options->lease_ms               ? options->lease_ms
+                                                      : CLIENT_LEASE_MS,
+        .idle_ms = options->idle_ms,
+    };
+    AUTO(fd_close) int receipt = -1;
+    int r = client_create(&request, id, &receipt, err);
+    if (r == 0)
+        r = carrel_sandbox_open(id, out, err);
+    if (r == 0)
+        client_received(fd_steal(&receipt));
+    return r;
+}

@@ -26,7 +26,7 @@
 #define KILLED_MS 5000 /* until a killed program must be reported */
 
 struct exec {
-    struct living *sandbox;
+    struct carrel_sandbox *sandbox;
     const struct carrel_run_options *options;
     struct carrel_run_result *result;
     struct process process;
@@ -59,11 +59,12 @@ static int check_options(const struct carrel_run_options *o, struct carrel_error
             o->profile || o->runtime || o->hostname || o->ids != CARREL_IDS_DEFAULT ||
             o->network != CARREL_NETWORK_DEFAULT)
         return err_set(err, -EINVAL,
-                "limits, mounts and what else a sandbox is were decided when it was made");
+                "limits, mounts and other properties of a sandbox are fixed when it is "
+                "created");
     return 0;
 }
 
-static int exec_new(struct living *sandbox, const struct carrel_run_options *options,
+static int exec_new(struct carrel_sandbox *sandbox, const struct carrel_run_options *options,
         struct exec **out, struct carrel_error *err)
 {
     AUTO(exec_free) struct exec *exec = calloc(1, sizeof(*exec));
@@ -113,8 +114,8 @@ static void name_output(struct exec *exec)
             exec->process.id);
 }
 
-static int start(struct living *sandbox, const struct carrel_run_options *o, bool is_detached,
-        struct process *process, struct carrel_error *err)
+static int start(struct carrel_sandbox *sandbox, const struct carrel_run_options *o,
+        bool is_detached, struct process *process, struct carrel_error *err)
 {
     struct remote *box = sandbox->box;
     static const char *const no_env[] = { NULL };
@@ -217,11 +218,13 @@ static int follow(struct exec *exec, uint64_t timeout_ms, struct carrel_error *e
     return r == 0 && !f->has_status && f->is_ending ? kill_and_wait(exec, err) : r;
 }
 
-int living_exec(struct living *sandbox, const struct carrel_run_options *options,
-        struct carrel_run_result **out, struct carrel_error *err)
+int carrel_sandbox_exec(struct carrel_sandbox *sandbox,
+        const struct carrel_run_options *options, struct carrel_run_result **out,
+        struct carrel_error *err)
 {
     AUTO(exec_free) struct exec *exec = NULL;
 
+    err = ERR_OR_IGNORED(err);
     int r = check_options(options, err);
     if (r == 0)
         r = exec_new(sandbox, options, &exec, err);
@@ -239,7 +242,7 @@ int living_exec(struct living *sandbox, const struct carrel_run_options *options
     return r < 0 ? session_not_the_program(r, err) : 0;
 }
 
-int client_detach(struct living *sandbox, const struct carrel_run_options *options,
+int client_detach(struct carrel_sandbox *sandbox, const struct carrel_run_options *options,
         uint32_t *process, struct carrel_error *err)
 {
     struct process started = PROCESS_INIT;
@@ -255,7 +258,7 @@ int client_detach(struct living *sandbox, const struct carrel_run_options *optio
 
 _Static_assert(CLIENT_NOTE_MAX == RESULT_NOTE_MAX, "the same text");
 
-void client_note(const struct living *sandbox, char note[static CLIENT_NOTE_MAX])
+void client_note(const struct carrel_sandbox *sandbox, char note[static CLIENT_NOTE_MAX])
 {
     const struct keeper_facts *facts = &sandbox->box->facts;
 
@@ -318,7 +321,7 @@ static int take_over(
     return r;
 }
 
-int client_attach(struct living *sandbox, uint32_t process,
+int client_attach(struct carrel_sandbox *sandbox, uint32_t process,
         const struct carrel_run_options *options, struct carrel_run_result **out,
         struct carrel_error *err)
 {

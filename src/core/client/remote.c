@@ -4,7 +4,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/payload.h"
-#include "runtime/ps.h"
+#include "core/client/keeper_alive.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,10 +14,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Looks in a row that find it asleep without having done anything. It waits for init, for
- * twenty seconds at most. */
-#define ASLEEP_LOOKS 5
-
 static struct remote *remote_of(struct sandbox *box);
 
 static void close_all(int *fds, int n)
@@ -26,49 +22,13 @@ static void close_all(int *fds, int n)
         fd_close(fd_steal(&fds[i]));
 }
 
-/* These may sleep for long: until a child is done, or a disk. */
-static bool may_sleep(enum keeper_kind kind)
-{
-    return kind == KEEPER_SNAPSHOT || kind == KEEPER_FORK || kind == KEEPER_DESTROY;
-}
-
-static int give_up(pid_t keeper, const char *why, struct carrel_error *err)
-{
-    return err_set(err, -ETIMEDOUT,
-            "the keeper of the sandbox does not answer: process %d %s; 'carrel destroy "
-            "--force' ends it",
-            (int)keeper, why);
-}
-
-const char *distant_judge(
-        struct keeper_check *check, const struct sandbox_process *keeper, enum keeper_kind kind)
-{
-    if (keeper->state == 'T' || keeper->state == 't')
-        return "is stopped";
-    const bool did_nothing = keeper->state == 'S' && keeper->cpu_ms == check->cpu_ms;
-    check->n_asleep = did_nothing ? check->n_asleep + 1 : 0;
-    check->cpu_ms = keeper->cpu_ms;
-    return check->n_asleep >= ASLEEP_LOOKS && !may_sleep(kind) ? "sleeps" : NULL;
-}
-
-int distant_look(
-        struct keeper_check *check, pid_t pid, enum keeper_kind kind, struct carrel_error *err)
-{
-    struct sandbox_process keeper;
-
-    if (pid <= 0 || ps_read(pid, &keeper) < 0)
-        return 0; /* if it has ended, so has the socket */
-    const char *why = distant_judge(check, &keeper, kind);
-    return why ? give_up(pid, why, err) : 0;
-}
-
 int remote_await(struct remote *remote, enum keeper_kind kind, struct carrel_error *err)
 {
     struct pollfd answer = { .fd = remote->sock, .events = POLLIN };
     struct keeper_check check = KEEPER_CHECK_INIT;
 
     if (remote->is_stuck)
-        return give_up(remote->keeper, "was given up before", err);
+        return keeper_give_up(remote->keeper, "was given up before", err);
     for (;;) {
         const uint64_t deadline = clock_ns() + KEEPER_CHECK_MS * UINT64_C(1000000);
         int n;
@@ -77,7 +37,7 @@ int remote_await(struct remote *remote, enum keeper_kind kind, struct carrel_err
         } while (n < 0 && errno == EINTR);
         if (n != 0)
             return n < 0 ? err_set_errno(err, -errno, "poll") : 0;
-        int r = distant_look(&check, remote->keeper, kind, err);
+        int r = keeper_check_alive(&check, remote->keeper, kind, err);
         if (r < 0) {
             remote->is_stuck = true;
             return r;
@@ -287,14 +247,6 @@ static struct remote *remote_of(struct sandbox *box)
 {
     assert(box->ops == &ops);
     return container_of(box, struct remote, base);
-}
-
-int distant_check_room(struct sandbox *box, struct carrel_error *err)
-{
-    struct keeper_message message = { .kind = KEEPER_ROOM };
-
-    int r = remote_ask(remote_of(box), &message, NULL, 0, NULL, err);
-    return r < 0 ? r : 0;
 }
 
 static int say_hello(struct remote *remote, struct carrel_error *err)

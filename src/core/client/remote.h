@@ -29,31 +29,6 @@ int remote_open(int sock, pid_t keeper, struct remote **out, struct carrel_error
 void remote_free(struct remote *remote); /* NULL is fine */
 DEFINE_AUTO(struct remote *, remote_free)
 
-/* -ENOSPC: the disk limit is reached. `box` is one that remote_open() made. */
-int distant_check_room(struct sandbox *box, struct carrel_error *err);
-
-/*
- * A keeper may have long work to do, for us or for those before us; so it is given up only when
- * it is seen to do none: it was stopped, or, where `kind` and what it may wait for take seconds
- * at most, it sleeps on and on. Looked at each time that KEEPER_CHECK_MS went by without an
- * answer. -ETIMEDOUT: it is given up.
- */
-#define KEEPER_CHECK_MS 10000
-struct keeper_check {
-    uint64_t cpu_ms;   /* that it had used at the last look */
-    unsigned n_asleep; /* looks in a row that found it asleep, without having done anything */
-};
-#define KEEPER_CHECK_INIT                                                                      \
-    {                                                                                          \
-        .cpu_ms = UINT64_MAX                                                                   \
-    }
-int distant_look(
-        struct keeper_check *look, pid_t pid, enum keeper_kind kind, struct carrel_error *err);
-
-/* The rule itself: why it is given up, or NULL. */
-const char *distant_judge(
-        struct keeper_check *look, const struct sandbox_process *keeper, enum keeper_kind kind);
-
 /* Waits until there is something to receive, or the end, or the keeper is given up. */
 int remote_await(struct remote *remote, enum keeper_kind kind, struct carrel_error *err);
 
