@@ -85,7 +85,7 @@ _carrel_value() { # _carrel_value OPTION WORD
 
     case $1 in
     --history) mapfile -t COMPREPLY < <(compgen -W "full cut" -- "$2") ;;
-    --tree) mapfile -t COMPREPLY < <(compgen -W "auto overlay fuse copy" -- "$2") ;;
+    --tree) mapfile -t COMPREPLY < <(compgen -W "auto overlay copy" -- "$2") ;;
     --on-success) mapfile -t COMPREPLY < <(compgen -W "keep commit apply discard" -- "$2") ;;
     --on-failure) mapfile -t COMPREPLY < <(compgen -W "keep discard" -- "$2") ;;
     --journal) mapfile -t COMPREPLY < <(compgen -W "on off" -- "$2") ;;

@@ -39,11 +39,3 @@ int cmd_export(int argc, char **argv);
 int cmd_import(int argc, char **argv);
 int cmd_cleanup(int argc, char **argv);
 int cmd_probe(int argc, char **argv);
-
-/* Exit statuses of our own; everything else is the program's. */
-enum { STATUS_FAILED = 125, STATUS_CANNOT_EXECUTE = 126, STATUS_NOT_FOUND = 127 };
-
-struct carrel_error;
-
-/* "carrel: ..." on standard error, safe on a terminal. Returns `status`. */
-int report_error(int status, const struct carrel_error *err);

@@ -17,14 +17,6 @@
 #define MAX_ANSWER (8U << 20) /* a run that changed more is better off with git's own look */
 #define VERSION "2"
 
-bool git_monitor_is_meant(const char *argv0)
-{
-    const char *own = strrchr(PRIVATE_MONITOR, '/') + 1;
-    const char *slash = strrchr(argv0, '/');
-
-    return strcmp(slash ? slash + 1 : argv0, own) == 0;
-}
-
 /* It is git that started us, and it starts us in the root of the work tree that it means. */
 static bool is_about_us(void)
 {

@@ -5,6 +5,8 @@
 #include "base/suggest.h"
 #include "cli/commands.h"
 #include "cli/git_monitor.h"
+#include "cli/print/report.h"
+#include "workspace/private.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -14,73 +16,69 @@
 static int cmd_help(int argc, char **argv);
 static int cmd_version(int argc, char **argv);
 
+enum group { RUN, SANDBOXES, FILES, WORKSPACES, RECORDS, MACHINE };
+
+static const char *const groups[] = {
+    [RUN] = "Run a program",
+    [SANDBOXES] = "Living sandboxes",
+    [FILES] = "Files of a living sandbox",
+    [WORKSPACES] = "Workspaces",
+    [RECORDS] = "Records of runs",
+    [MACHINE] = "This machine",
+};
+
 static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
-    const char *help;
+    enum group group;
+    const char *help; /* NULL: not listed */
 } commands[] = {
-    { "run", cmd_run, "run a program in its own sandbox" },
-    { "python", cmd_python,
-            "run Python code in its own sandbox; inputs go in, a result comes out" },
-    { "create", cmd_create, "make a sandbox that stays, and print its id" },
-    { "exec", cmd_exec, "run a program in a sandbox that stays" },
-    { "attach", cmd_attach, "go on with a detached program" },
-    { "ps", cmd_ps, "list the processes of a sandbox" },
-    { "signal", cmd_signal, "send a signal to a program in a sandbox" },
-    { "inspect", cmd_inspect, "print all that is known of a sandbox" },
-    { "renew", cmd_renew, "give a sandbox more time" },
-    { "pause", cmd_pause, "halt the processes of a sandbox" },
-    { "resume", cmd_resume, "let them go on" },
-    { "update", cmd_update, "change limits of a living sandbox" },
-    { "snapshot", cmd_snapshot, "name the files of a sandbox as they are now" },
-    { "snapshots", cmd_snapshots, "list the snapshots" },
-    { "fork", cmd_fork, "make sandboxes that begin with the files of another" },
-    { "destroy", cmd_destroy, "end a sandbox and everything in it" },
-    { "workspace", cmd_workspace,
-            "look at, take over or remove what runs made of a repository" },
-    { "list", cmd_list, "list the living sandboxes, and those that wait" },
-    { "runs", cmd_runs, "list, show and prune the runs there were" },
-    { "image", cmd_image, "import, list and remove root filesystems for sandboxes" },
-    { "policy", cmd_policy, "show, check or begin a policy: what runs may do" },
-    { "journal", cmd_journal, "read and verify what carrel wrote down of its runs" },
-    { "cp", cmd_cp, "copy files between the host and a living sandbox" },
-    { "ls", cmd_ls, "list a directory of a living sandbox" },
-    { "cat", cmd_cat, "print files of a living sandbox" },
-    { "write", cmd_write, "write standard input to a file of a living sandbox" },
-    { "rm", cmd_rm, "remove files of a living sandbox" },
-    { "mv", cmd_mv, "move a file of a living sandbox" },
-    { "mkdir", cmd_mkdir, "make directories in a living sandbox" },
-    { "stat", cmd_stat, "say what a file of a living sandbox is" },
-    { "watch", cmd_watch, "tell of changes in a living sandbox as they happen" },
-    { "export", cmd_export, "write files of a living sandbox to a tar" },
-    { "import", cmd_import, "unpack a tar into a living sandbox" },
-    { "health", cmd_health, "say which protections work here, and what to do if not" },
-    { "test", cmd_test, "try the sandbox: limits driven to their bounds, attempts to get out" },
-    { "cleanup", cmd_cleanup, "remove what a crash left" },
-    { "probe", cmd_probe, NULL }, /* a part of `test`, not for people: not listed */
-    { "help", cmd_help, "this text, or 'help COMMAND'" },
-    { "version", cmd_version, "print the version" },
+    { "run", cmd_run, RUN, "run a program in a new sandbox" },
+    { "python", cmd_python, RUN, "run Python code in a new sandbox: JSON in, JSON out" },
+
+    { "create", cmd_create, SANDBOXES, "create a sandbox and print its id" },
+    { "exec", cmd_exec, SANDBOXES, "run a program in a sandbox" },
+    { "attach", cmd_attach, SANDBOXES, "follow a program started with 'exec --detach'" },
+    { "list", cmd_list, SANDBOXES, "list sandboxes, and those waiting for a free slot" },
+    { "inspect", cmd_inspect, SANDBOXES, "print everything known about a sandbox, as JSON" },
+    { "ps", cmd_ps, SANDBOXES, "list the processes of a sandbox" },
+    { "signal", cmd_signal, SANDBOXES, "send a signal to a program in a sandbox" },
+    { "renew", cmd_renew, SANDBOXES, "extend the lease of a sandbox" },
+    { "update", cmd_update, SANDBOXES, "change the limits of a sandbox" },
+    { "pause", cmd_pause, SANDBOXES, "freeze all processes of a sandbox" },
+    { "resume", cmd_resume, SANDBOXES, "continue a paused sandbox" },
+    { "snapshot", cmd_snapshot, SANDBOXES, "save the files of a sandbox under a name" },
+    { "snapshots", cmd_snapshots, SANDBOXES, "list the snapshots" },
+    { "fork", cmd_fork, SANDBOXES, "create sandboxes from the current files of another" },
+    { "destroy", cmd_destroy, SANDBOXES, "end a sandbox and everything in it" },
+
+    { "cp", cmd_cp, FILES, "copy files between the host and a sandbox" },
+    { "ls", cmd_ls, FILES, "list a directory" }, { "cat", cmd_cat, FILES, "print files" },
+    { "write", cmd_write, FILES, "write standard input to a file" },
+    { "stat", cmd_stat, FILES, "print type, permissions, owner, size and time of a file" },
+    { "mkdir", cmd_mkdir, FILES, "make directories" },
+    { "mv", cmd_mv, FILES, "rename or move a file" }, { "rm", cmd_rm, FILES, "remove files" },
+    { "watch", cmd_watch, FILES, "print changes as they happen" },
+    { "export", cmd_export, FILES, "write a directory to standard output, as a tar archive" },
+    { "import", cmd_import, FILES, "unpack a tar archive from standard input" },
+
+    { "workspace", cmd_workspace, WORKSPACES,
+            "review, commit, apply or discard what runs changed" },
+
+    { "runs", cmd_runs, RECORDS, "list, show and prune finished runs" },
+    { "journal", cmd_journal, RECORDS, "read and verify the tamper-evident journal" },
+
+    { "health", cmd_health, MACHINE,
+            "show which protections work here, and how to fix others" },
+    { "test", cmd_test, MACHINE, "test limits and isolation with real attempts to escape" },
+    { "policy", cmd_policy, MACHINE, "show, check or write a policy: what runs may do" },
+    { "image", cmd_image, MACHINE, "import, pull, list and remove root filesystems" },
+    { "cleanup", cmd_cleanup, MACHINE, "remove what crashed runs left behind" },
+    { "help", cmd_help, MACHINE, "print this text, or explain a command: help COMMAND" },
+    { "version", cmd_version, MACHINE, "print the version" },
+
+    { "probe", cmd_probe, MACHINE, NULL }, /* part of `test` */
 };
-
-/* Whoever wrote the message has escaped what is not ours; the backslashes in it stay. */
-int report_error(int status, const struct carrel_error *err)
-{
-    char shown[4 * sizeof(err->message)]; /* enough for all of it */
-    const char *text = err->message;
-    size_t at = 0;
-
-    shown[0] = '\0';
-    while (*text) {
-        size_t len = strcspn(text, "\\");
-        at += strlen(str_escape(text, len, shown + at, sizeof(shown) - at));
-        text += len;
-        if (*text)
-            shown[at++] = *text++;
-        shown[at] = '\0';
-    }
-    (void)fprintf(stderr, "carrel: %s\n", shown);
-    return status;
-}
 
 static int cmd_version(int argc, char **argv)
 {
@@ -92,14 +90,19 @@ static int cmd_version(int argc, char **argv)
 
 static void print_help(void)
 {
-    (void)puts("Usage: carrel COMMAND [options]\n\n"
-               "Gives every run of a program its own sandbox.\n\nCommands:");
-    for (size_t i = 0; i < ARRAY_LEN(commands); i++)
-        if (commands[i].help)
-            printf("  %-10s %s\n", commands[i].name, commands[i].help);
-    (void)puts("\nTry: carrel run -- echo hello\n"
-               "'carrel COMMAND --help' explains a command; manual pages: carrel(1), "
-               "carrel-run(1), carrel-workspace(1).");
+    (void)puts(
+            "Usage: carrel COMMAND [options]\n\n"
+            "Runs programs in sandboxes: isolated, limited, recorded, with a git worktree of\n"
+            "their own if you like.");
+    for (size_t g = 0; g < ARRAY_LEN(groups); g++) {
+        printf("\n%s:\n", groups[g]);
+        for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+            if (commands[i].help && commands[i].group == g)
+                printf("  %-10s %s\n", commands[i].name, commands[i].help);
+    }
+    (void)puts("\nTo begin:     carrel run -- echo hello\n"
+               "One command:  carrel help COMMAND\n"
+               "The manual:   man carrel");
 }
 
 static int run_command(const char *name, int argc, char **argv)
@@ -125,12 +128,15 @@ static int run_command(const char *name, int argc, char **argv)
 
 static int cmd_help(int argc, char **argv)
 {
-    if (argc > 1 && strcmp(argv[1], "help") != 0 && strcmp(argv[1], "version") != 0) {
+    if (argc > 1 && strcmp(argv[1], "version") == 0) {
+        (void)puts("Usage: carrel version\n\nPrints the version.");
+    } else if (argc > 1 && strcmp(argv[1], "help") != 0) {
         char *words[] = { argv[1], (char[]){ "--help" }, NULL };
         return run_command(argv[1], 2, words);
+    } else {
+        print_help();
     }
-    print_help();
-    return 0;
+    return report_finish(0);
 }
 
 /* Opens missing standard streams: the next file opened must not become one of them. */
@@ -141,6 +147,15 @@ static void fill_streams(void)
             (void)open("/dev/null", O_RDWR); /* takes the lowest number, which is this one */
 }
 
+/* git starts carrel by this name to ask what changed in a workspace. */
+static bool is_git_monitor(const char *argv0)
+{
+    const char *own = strrchr(PRIVATE_MONITOR, '/') + 1;
+    const char *slash = strrchr(argv0, '/');
+
+    return strcmp(slash ? slash + 1 : argv0, own) == 0;
+}
+
 int main(int argc, char **argv)
 {
     fill_streams();
@@ -148,7 +163,7 @@ int main(int argc, char **argv)
     (void)signal(SIGPIPE, SIG_IGN);
     /* EFBIG instead of the signal: a journal that cannot grow must be reported. */
     (void)signal(SIGXFSZ, SIG_IGN);
-    if (argc > 0 && git_monitor_is_meant(argv[0]))
+    if (argc > 0 && is_git_monitor(argv[0]))
         return git_monitor(argc, argv);
     if (argc < 2) {
         struct carrel_error err = { 0 };

@@ -4,9 +4,8 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "cli/args/report_args.h"
 #include "cli/args/user_word.h"
-#include "cli/commands.h"
+#include "cli/print/report.h"
 #include "core/client/client.h"
 #include <errno.h>
 #include <stdio.h>

@@ -28,16 +28,16 @@ int files_take_count(void *target, const char *value, struct carrel_error *err);
 #define FILES_HELP FILES_FLAG("help", "print this text", wants_help)
 #define FILES_USER                                                                             \
     {                                                                                          \
-        "user", "UID[:GID]", "as which user of the sandbox", files_take_user, 0                \
+        "user", "UID[:GID]", "act as this user of the sandbox", .take = files_take_user        \
     }
 #define FILES_ENTRIES                                                                          \
     {                                                                                          \
-        "max-entries", "N", "refuse more files and directories than this (1048576)",           \
-                files_take_entries, 0                                                          \
+        "max-entries", "N", "most files and directories (default: 1048576)",                   \
+                .take = files_take_entries                                                     \
     }
 #define FILES_BYTES                                                                            \
     {                                                                                          \
-        "max-bytes", "SIZE", "refuse more data than this (256G)", files_take_bytes, 0          \
+        "max-bytes", "SIZE", "most data (default: 256G)", .take = files_take_bytes             \
     }
 
 struct files_command {

@@ -100,13 +100,77 @@ int options_parse_mixed(const struct option_row *rows, size_t n, int argc, char 
     return n_words;
 }
 
+bool options_ask_json(int argc, char *const *argv)
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--json") == 0 || strcmp(argv[i], "--format=json") == 0 ||
+                (strcmp(argv[i], "--format") == 0 && i + 1 < argc &&
+                        strcmp(argv[i + 1], "json") == 0))
+            return true;
+    return false;
+}
+
+#define HELP_WIDTH 80
+#define HELP_INDENT 30 /* where the texts begin */
+#define HELP_LONG 24   /* tables with more rows get headings */
+
+static void print_wrapped(const char *text)
+{
+    size_t column = HELP_INDENT;
+
+    while (*text) {
+        size_t len = strcspn(text, " ");
+        bool is_first = column == HELP_INDENT;
+        if (!is_first && column + 1 + len > HELP_WIDTH) {
+            printf("\n%*s", HELP_INDENT, "");
+            column = HELP_INDENT;
+            is_first = true;
+        }
+        printf("%s%.*s", is_first ? "" : " ", (int)len, text);
+        column += len + !is_first;
+        text += len + strspn(text + len, " ");
+    }
+    (void)putchar('\n');
+}
+
+static void print_row(const struct option_row *row)
+{
+    int n = printf("  %s%s%s%s", row->name[1] ? "--" : "-", row->name, row->argument ? " " : "",
+            row->argument ? row->argument : "");
+
+    if (n < HELP_INDENT)
+        printf("%*s", HELP_INDENT - n, "");
+    else
+        printf("\n%*s", HELP_INDENT, "");
+    print_wrapped(row->help);
+}
+
+static bool is_same_group(const struct option_row *a, const struct option_row *b)
+{
+    return a->group == b->group || (a->group && b->group && strcmp(a->group, b->group) == 0);
+}
+
+static bool is_first_of_group(const struct option_row *rows, size_t at)
+{
+    for (size_t i = 0; i < at; i++)
+        if (is_same_group(&rows[i], &rows[at]))
+            return false;
+    return true;
+}
+
 void options_print(const struct option_row *rows, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        char left[64];
-        (void)snprintf(left, sizeof(left), "%s%s%s%s", rows[i].name[1] ? "--" : "-",
-                rows[i].name, rows[i].argument ? " " : "",
-                rows[i].argument ? rows[i].argument : "");
-        printf("  %-27s %s\n", left, rows[i].help);
+        if (n <= HELP_LONG) {
+            print_row(&rows[i]);
+            continue;
+        }
+        if (!is_first_of_group(rows, i))
+            continue;
+        if (rows[i].group)
+            printf("\n%s:\n", rows[i].group);
+        for (size_t j = i; j < n; j++)
+            if (is_same_group(&rows[i], &rows[j]))
+                print_row(&rows[j]);
     }
 }

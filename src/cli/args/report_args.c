@@ -5,7 +5,7 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "cli/commands.h"
+#include "cli/print/report.h"
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -42,53 +42,4 @@ int report_args_parse(const struct option_row *rows, size_t n, const char *help,
     if (at < 0)
         (void)report_error(STATUS_FAILED, &err);
     return at < 0 ? at : 0;
-}
-
-static int print(const struct buf *text, const char *end, int status)
-{
-    struct carrel_error err = { 0 };
-
-    int r = text->is_short ? -ENOMEM : fd_write_all(STDOUT_FILENO, text->data, text->len);
-    if (r == 0)
-        r = fd_write_all(STDOUT_FILENO, end, strlen(end));
-    if (r < 0) {
-        (void)err_set_errno(&err, r, "write the report");
-        return report_error(STATUS_FAILED, &err);
-    }
-    return status;
-}
-
-int report_print_json(const struct buf *json, int status)
-{
-    return print(json, "\n", status);
-}
-
-int report_print_text(const struct buf *text, int status)
-{
-    return print(text, "", status);
-}
-
-int report_fail(bool is_json, const struct carrel_error *err)
-{
-    AUTO(buf_finish) struct buf text = BUF_INIT(64U << 10);
-    struct json json = { .out = &text };
-
-    if (is_json) {
-        json_object(&json, NULL);
-        json_bool(&json, "ok", false);
-        json_str(&json, "error", err->message);
-        json_end_object(&json);
-        (void)report_print_json(&text, 0); /* the first failure is the one to report */
-    }
-    return report_error(STATUS_FAILED, err);
-}
-
-int report_finish(int status)
-{
-    struct carrel_error err = { 0 };
-
-    if (fflush(stdout) == 0 && !ferror(stdout))
-        return status;
-    (void)err_set_errno(&err, -errno, "write the report");
-    return report_error(STATUS_FAILED, &err);
 }

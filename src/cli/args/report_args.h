@@ -23,17 +23,3 @@ int report_take_runtime(void *target, const char *value, struct carrel_error *er
  */
 int report_args_parse(const struct option_row *rows, size_t n, const char *help, int argc,
         char **argv, struct report_args *args);
-
-struct buf;
-
-/* Prints a finished JSON object and a newline. Returns `status`, or 125 when that failed. */
-int report_print_json(const struct buf *json, int status);
-
-/* The same with lines: for a table that is complete before its first line is seen. */
-int report_print_text(const struct buf *text, int status);
-
-/* "carrel: ...", and with --json an object that says the same. Returns 125. */
-int report_fail(bool is_json, const struct carrel_error *err);
-
-/* After printing with stdio: `status`, or 125 when the output could not be written. */
-int report_finish(int status);

@@ -25,6 +25,13 @@ struct run_args {
     bool wants_help;
 };
 
+/* Headings of --help. */
+#define RUN_LIMITS "Limits"
+#define RUN_FILES "Files"
+#define RUN_WORKSPACE "Git workspace"
+#define RUN_ISOLATION "Isolation and policy"
+#define RUN_OUTPUT "Input, output and records"
+
 extern const struct option_row run_rows[];
 extern const size_t n_run_rows;
 

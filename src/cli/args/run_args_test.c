@@ -200,7 +200,7 @@ TEST(every_option_of_a_workspace_arrives)
     CHECK_STR(ws->setup, "install");
     CHECK_STR(ws->setup_keys[1], "b.lock");
     CHECK(!ws->setup_keys[2]);
-    CHECK_EQ(ws->tree, CARREL_TREE_FUSE);
+    CHECK_EQ(ws->tree, CARREL_TREE_COPY);
     CHECK_EQ(ws->on_success, CARREL_APPLY);
     CHECK_EQ(ws->on_failure, CARREL_DISCARD);
     CHECK(!ws->is_dirty);
@@ -236,8 +236,8 @@ TEST(options_of_workspaces_that_contradict_are_refused)
             "--workdir and --on-success cannot be combined: both would be /workspace (a folder "
             "without git: --workdir DIR --cow)");
     refused("run --workspace --mount a:/workspace true",
-            "two things cannot both be /workspace: the mount there and the workspace that "
-            "--workspace asks for");
+            "the mount on /workspace and --workspace cannot be combined: both would be "
+            "/workspace");
     refused("run --workdir a --workdir b --cow true",
             "the mount on /workspace and --cow cannot be combined: both would be /workspace");
     refused("run --cow true", "--cow needs --workdir DIR: the folder to work on");
@@ -318,9 +318,8 @@ TEST(resume_takes_a_name_with_options_on_both_sides)
 TEST(resume_refuses_what_decides_how_a_workspace_is_made)
 {
     CHECK_EQ(parse_resume("resume r --repo . -- true"), -EINVAL);
-    CHECK_STR(err.message, "--repo decides how a workspace is made; this one is there already, "
-                           "so leave it out, "
-                           "or make another with 'carrel run'");
+    CHECK_STR(err.message, "--repo applies only to a new workspace; leave it out, or create "
+                           "one with 'carrel run'");
     run_args_finish(&args);
     CHECK_EQ(parse_resume("resume r --workdir . -- true"), -EINVAL);
     run_args_finish(&args);

@@ -11,18 +11,21 @@ int run_take_store_code(void *target, const char *value, struct carrel_error *er
 #define RUN_POLICY_ROWS                                                                        \
     { .name = "policy",                                                                        \
         .argument = "FILE",                                                                    \
-        .help = "the policy to run under, instead of the one that is found; or none",          \
+        .help = "policy file, or none: built-in defaults",                                     \
+        .group = RUN_ISOLATION,                                                                \
         .take = run_take_policy },                                                             \
             { .name = "profile",                                                               \
                 .argument = "NAME",                                                            \
-                .help = "a profile of that policy",                                            \
+                .help = "profile of that policy",                                              \
+                .group = RUN_ISOLATION,                                                        \
                 .take = run_take_profile },                                                    \
             { .name = "journal",                                                               \
                 .argument = "on|off",                                                          \
-                .help = "record the run (default), or not",                                    \
+                .help = "record the run in the journal (default: on)",                         \
+                .group = RUN_OUTPUT,                                                           \
                 .take = run_take_journal },                                                    \
     {                                                                                          \
         .name = "store-code", .argument = "never|on_error|always",                             \
-        .help = "keep code, result and output: on_error (default)",                            \
-        .take = run_take_store_code                                                            \
+        .help = "when to keep code, result and output (default: on_error)",                    \
+        .group = RUN_OUTPUT, .take = run_take_store_code                                       \
     }

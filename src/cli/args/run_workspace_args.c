@@ -171,7 +171,6 @@ int run_take_tree(void *t, const char *v, struct carrel_error *err)
     static const struct choice choices[] = {
         { "auto", CARREL_TREE_AUTO },
         { "overlay", CARREL_TREE_OVERLAY },
-        { "fuse", CARREL_TREE_FUSE },
         { "copy", CARREL_TREE_COPY },
     };
     int tree = CARREL_TREE_AUTO;
@@ -258,8 +257,8 @@ static int check_mounts(const struct run_args *args, struct carrel_error *err)
             continue;
         if (args->workdir != i + 1)
             return err_set(err, -EINVAL,
-                    "two things cannot both be /workspace: the mount there and the workspace "
-                    "that %s asks for",
+                    "the mount on /workspace and %s cannot be combined: both would be "
+                    "/workspace",
                     args->workspace.asked_by);
         return err_set(err, -EINVAL,
                 "--workdir and %s cannot be combined: both would be /workspace (a folder "
@@ -282,8 +281,8 @@ static int check_fork(const struct run_workspace_args *workspace, struct carrel_
     if (!o->fork || !given)
         return 0;
     return err_set(err, -EINVAL,
-            "--fork and %s exclude each other: a fork has all that from the workspace that it "
-            "begins with",
+            "--fork and %s cannot be combined: a fork takes it from the workspace it starts "
+            "with",
             given);
 }
 
@@ -316,8 +315,8 @@ int run_workspace_resume(struct run_args *args, struct carrel_error *err)
 {
     if (args->workspace.made_by)
         return err_set(err, -EINVAL,
-                "%s decides how a workspace is made; this one is there already, so leave it "
-                "out, or make another with 'carrel run'",
+                "%s applies only to a new workspace; leave it out, or create one with 'carrel "
+                "run'",
                 args->workspace.made_by);
     if (!args->workspace.asked_by)
         args->workspace.asked_by = "a workspace that is there already";

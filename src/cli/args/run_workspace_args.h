@@ -40,33 +40,36 @@ int run_take_cow(void *target, const char *value, struct carrel_error *err);
 /* Rows of the table in run_args.c. */
 /* clang-format off */
 #define RUN_WORKSPACE_ROWS                                                                     \
-    { "cow", NULL, "with --workdir: a copy-on-write copy, the host's stays as it is",          \
-            .take = run_take_cow },                                                            \
-    { "workspace", NULL, "a git worktree of its own as /workspace, of the repository here",    \
-            .take = run_take_workspace },                                                      \
-    { "repo", "DIR", "the same, of the repository at DIR", .take = run_take_repo },            \
-    { "base", "REV", "what the worktree begins with: HEAD (default)", .take = run_take_base }, \
-    { "fork", "RUN", "begin with all that is in the workspace of RUN; copies nothing",         \
-            .take = run_take_fork },                                                           \
-    { "task", "ID", "what the run is for; the branch is task-<task>-run-<run>",                \
-            .take = run_take_task },                                                           \
-    { "run", "ID", "name of the run and its workspace; made up by default",                    \
-            .take = run_take_run },                                                            \
-    { "dirty", NULL, "begin with the uncommitted work in your tree", .take = run_take_dirty }, \
-    { "include", "PATTERN", "carry ignored files along, such as .env",                         \
-            .take = run_take_include },                                                        \
-    { "history", "full|cut", "what the run sees of the history: full (default)",               \
-            .take = run_take_history },                                                        \
-    { "setup", "LINE", "shell line whose files are kept and put under later runs",             \
-            .take = run_take_setup },                                                          \
-    { "setup-key", "FILE", "run that line anew when this file of the tree is another",         \
-            .take = run_take_setup_key },                                                      \
-    { "tree", "KIND", "auto (default), overlay, fuse or copy: how the tree is made",           \
-            .take = run_take_tree },                                                           \
-    { "on-success", "ACTION", "keep (default), commit, apply or discard the work",             \
-            .take = run_take_on_success },                                                     \
-    { "on-failure", "ACTION", "keep (default) or discard the work",                            \
-            .take = run_take_on_failure }
+    { "cow", NULL, "with --workdir: copy-on-write, DIR is not changed",                        \
+            RUN_FILES, .take = run_take_cow },                                                 \
+    { "workspace", NULL, "git worktree of this repository as /workspace",                      \
+            RUN_WORKSPACE, .take = run_take_workspace },                                       \
+    { "repo", "DIR", "the same of the repository at DIR",                                      \
+            RUN_WORKSPACE, .take = run_take_repo },                                            \
+    { "base", "REV", "commit to start from (default: HEAD)",                                   \
+            RUN_WORKSPACE, .take = run_take_base },                                            \
+    { "fork", "RUN", "start with the workspace of another run",                                \
+            RUN_WORKSPACE, .take = run_take_fork },                                            \
+    { "task", "ID", "task that the run belongs to; its branch is task-<task>-run-<run>",       \
+            RUN_WORKSPACE, .take = run_take_task },                                            \
+    { "run", "ID", "id of run and workspace (default: generated)",                             \
+            RUN_WORKSPACE, .take = run_take_run },                                             \
+    { "dirty", NULL, "start with your uncommitted changes",                                    \
+            RUN_WORKSPACE, .take = run_take_dirty },                                           \
+    { "include", "PATTERN", "copy ignored files that match, such as .env",                     \
+            RUN_WORKSPACE, .take = run_take_include },                                         \
+    { "history", "full|cut", "full (default), or cut: only the base commit",                   \
+            RUN_WORKSPACE, .take = run_take_history },                                         \
+    { "setup", "LINE", "shell line whose files later runs reuse",                              \
+            RUN_WORKSPACE, .take = run_take_setup },                                           \
+    { "setup-key", "FILE", "run the setup line again when this file changes",                  \
+            RUN_WORKSPACE, .take = run_take_setup_key },                                       \
+    { "tree", "KIND", "how it is built: auto (default), overlay or copy",                     \
+            RUN_WORKSPACE, .take = run_take_tree },                                            \
+    { "on-success", "ACTION", "keep (default), commit, apply or discard changes",              \
+            RUN_WORKSPACE, .take = run_take_on_success },                                      \
+    { "on-failure", "ACTION", "keep (default) or discard changes",                             \
+            RUN_WORKSPACE, .take = run_take_on_failure }
 /* clang-format on */
 
 /* After all options are read: looks for contradictions and sets options.workspace. */

@@ -5,6 +5,7 @@
 #include "base/suggest.h"
 #include "cli/args/report_args.h"
 #include "cli/commands.h"
+#include "cli/print/report.h"
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>

@@ -1,12 +1,13 @@
 /* cleanup.c - carrel cleanup. */
+#include "core/host/cleanup.h"
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "cli/args/report_args.h"
 #include "cli/commands.h"
+#include "cli/print/report.h"
 #include "core/client/all.h"
-#include "core/host/cleanup.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>

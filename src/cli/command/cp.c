@@ -3,8 +3,8 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "cli/args/files_args.h"
-#include "cli/args/report_args.h"
 #include "cli/commands.h"
+#include "cli/print/report.h"
 #include "core/client/client.h"
 #include <errno.h>
 #include <inttypes.h>

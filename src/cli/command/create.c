@@ -4,11 +4,10 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/trim.h"
-#include "cli/args/report_args.h"
 #include "cli/args/sandbox_args.h"
-#include "cli/command/run.h"
 #include "cli/commands.h"
-#include "cli/own_program.h"
+#include "cli/print/report.h"
+#include "cli/program.h"
 #include "core/client/client.h"
 #include <errno.h>
 #include <limits.h>
@@ -31,10 +30,10 @@ static const char *const without[] = { "c", "stdin", "tty", "format", "output", 
 
 static const struct sandbox_command command = {
     .usage = "carrel create [options]",
-    .help = "Makes a sandbox that stays, prints its id and returns. 'carrel exec ID -- "
-            "PROGRAM'\n"
-            "runs programs in it, 'carrel destroy ID' ends it; so does the end of its lease.\n"
-            "The options are those of 'carrel run'; --timeout is that of each program.",
+    .help = "Creates a sandbox that stays, and prints its id. 'carrel exec ID -- PROGRAM'\n"
+            "runs programs in it. It ends with 'carrel destroy ID' or when its lease "
+            "expires.\n\n"
+            "Takes the options of 'carrel run'; --timeout is the limit of each program.",
     .rows = rows,
     .n_rows = ARRAY_LEN(rows),
     .without = without,

@@ -3,10 +3,10 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "cli/args/report_args.h"
 #include "cli/args/sandbox_args.h"
-#include "cli/command/run.h"
 #include "cli/commands.h"
+#include "cli/print/report.h"
+#include "cli/program.h"
 #include "core/client/client.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -105,8 +105,7 @@ static int execute(struct sandbox_args *args)
         return program_fail(&args->run, &err);
     }
     struct verb verb = { .sandbox = sandbox };
-    return args->is_detached ? detach(args, sandbox)
-                             : run_program_by(&args->run, run_it, &verb);
+    return args->is_detached ? detach(args, sandbox) : program_run(&args->run, run_it, &verb);
 }
 
 /* There is no result yet, nor output: attach reports them. */
@@ -156,7 +155,7 @@ static int join(struct sandbox_args *args)
         return program_fail(&args->run, &err);
     verb.sandbox = sandbox;
     verb.process = (uint32_t)process;
-    return run_program_by(&args->run, join_it, &verb);
+    return program_run(&args->run, join_it, &verb);
 }
 
 int cmd_attach(int argc, char **argv)

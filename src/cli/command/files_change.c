@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "cli/args/files_args.h"
 #include "cli/commands.h"
+#include "cli/print/report.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -27,9 +28,9 @@ static int run_write(const struct files_args *args, char **words, int n)
 int cmd_write(int argc, char **argv)
 {
     static const struct option_row rows[] = {
-        FILES_FLAG("append", "at the end of what is there", is_append),
-        FILES_FLAG("no-replace", "refuse if the file is there", no_replace),
-        { "mode", "MODE", "permissions of a new file (644)", files_take_mode, 0 },
+        FILES_FLAG("append", "append to the file", is_append),
+        FILES_FLAG("no-replace", "fail if the file exists", no_replace),
+        { "mode", "MODE", "permissions of a new file (default: 644)", .take = files_take_mode },
         FILES_USER,
         FILES_HELP,
     };
@@ -104,9 +105,8 @@ static int run_mkdir(const struct files_args *args, char **words, int n)
 int cmd_mkdir(int argc, char **argv)
 {
     static const struct option_row rows[] = {
-        FILES_FLAG(
-                "p", "parents that are missing, too; one that is there is fine", with_parents),
-        { "mode", "MODE", "permissions (755)", files_take_mode, 0 },
+        FILES_FLAG("p", "make missing parents; ignore existing directories", with_parents),
+        { "mode", "MODE", "permissions (default: 755)", .take = files_take_mode },
         FILES_USER,
         FILES_HELP,
     };

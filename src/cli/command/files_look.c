@@ -5,8 +5,8 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "cli/args/files_args.h"
-#include "cli/args/report_args.h"
 #include "cli/commands.h"
+#include "cli/print/report.h"
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>

@@ -4,9 +4,9 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "cli/args/report_args.h"
 #include "cli/args/sandbox_args.h"
 #include "cli/commands.h"
+#include "cli/print/report.h"
 #include "core/client/client.h"
 #include "core/client/snapshots.h"
 #include <errno.h>
@@ -42,11 +42,10 @@ static const struct option_row fork_rows[] = {
 
 static const struct sandbox_command fork_command = {
     .usage = "carrel fork ID [-n N] [options]",
-    .help = "Makes sandboxes that begin with the files of ID as they are now, and prints "
-            "their\n"
-            "ids. No data is copied while nothing runs in ID; else what it wrote is copied\n"
-            "once. Processes and memory are not forked. Variables of 'create --env' are\n"
-            "taken over only with --inherit-env, since they may be secrets.",
+    .help = "Creates sandboxes that start with the current files of ID, and prints their ids.\n"
+            "Processes and memory are not forked. If nothing runs in ID no data is copied;\n"
+            "otherwise its written files are copied once. Variables of 'create --env' may be\n"
+            "secrets and are inherited only with --inherit-env.",
     .rows = fork_rows,
     .n_rows = ARRAY_LEN(fork_rows),
     .min_words = 1,

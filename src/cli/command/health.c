@@ -1,9 +1,10 @@
 /* health.c - carrel health. */
+#include "core/host/health.h"
 #include "base/auto.h"
 #include "base/str.h"
 #include "cli/args/report_args.h"
 #include "cli/commands.h"
-#include "core/host/health.h"
+#include "cli/print/report.h"
 #include <stdio.h>
 
 static const char help[] =
@@ -83,7 +84,9 @@ static void print_gaps(enum health_user user, const struct health_view *view)
         return;
     }
     if (!view->is_able) {
-        printf("\n%s: no sandbox can be made\n", health_user_name(user));
+        printf("\n"
+               "%s: cannot create a sandbox\n",
+                health_user_name(user));
         print_wrapped("  error:", safe(view->error.message, shown, sizeof(shown)));
     }
     for (size_t i = 0; i < view->found.n_gaps; i++) {

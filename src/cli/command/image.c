@@ -1,4 +1,5 @@
 /* image.c - carrel image: root filesystems for sandboxes. */
+#include "image/image.h"
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -8,9 +9,9 @@
 #include "cli/args/report_args.h"
 #include "cli/args/subcommands.h"
 #include "cli/commands.h"
+#include "cli/print/report.h"
 #include "core/host/pull.h"
 #include "core/state/state.h"
-#include "image/image.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>

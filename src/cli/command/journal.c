@@ -8,6 +8,7 @@
 #include "cli/args/report_args.h"
 #include "cli/args/subcommands.h"
 #include "cli/commands.h"
+#include "cli/print/report.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdint.h>

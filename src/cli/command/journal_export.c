@@ -5,6 +5,7 @@
 #include "cli/args/report_args.h"
 #include "cli/command/journal.h"
 #include "cli/commands.h"
+#include "cli/print/report.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -4,6 +4,7 @@
 #include "base/str.h"
 #include "cli/args/report_args.h"
 #include "cli/command/journal.h"
+#include "cli/print/report.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

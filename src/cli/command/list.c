@@ -8,9 +8,9 @@
 #include "base/utf8.h"
 #include "cli/args/report_args.h"
 #include "cli/commands.h"
+#include "cli/print/report.h"
 #include "cli/print/span.h"
 #include "core/keeper/sweep.h"
-#include "registry/list.h"
 #include <errno.h>
 #include <stdio.h>
 
@@ -26,9 +26,9 @@ struct list_args {
 
 static const char help[] =
         "Usage: carrel list [options]\n\n"
-        "Lists the sandboxes of this user that are alive, in the order in which they were\n"
-        "created, and below them those that wait until there is room for one more. Entries of\n"
-        "sandboxes whose carrel was killed are removed on the way.";
+        "Lists the sandboxes of this user, oldest first, and below them those that wait\n"
+        "until the policy allows one more. Entries of sandboxes that were killed are\n"
+        "removed.";
 
 static int take_label(void *t, const char *v, struct carrel_error *err)
 {
@@ -45,12 +45,13 @@ static int take_label(void *t, const char *v, struct carrel_error *err)
 }
 
 static const struct option_row rows[] = {
-    OPTION_FLAG("all", "show the dead, too, and leave them", struct list_args, has_dead),
-    { "label", "KEY[=VALUE]", "only those with this label; repeatable: all must hold",
-            take_label, 0 },
-    OPTION_FLAG("json", "print one JSON object, and nothing else", struct list_args,
-            report.is_json),
-    OPTION_FLAG("help", "this text", struct list_args, report.wants_help),
+    OPTION_FLAG("all", "also show entries of killed sandboxes, and keep them", struct list_args,
+            has_dead),
+    { "label", "KEY[=VALUE]", "only sandboxes with this label; repeatable, all must match",
+            .take = take_label },
+    OPTION_FLAG(
+            "json", "print one JSON object and nothing else", struct list_args, report.is_json),
+    OPTION_FLAG("help", "print this text", struct list_args, report.wants_help),
 };
 
 enum {

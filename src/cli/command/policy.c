@@ -1,4 +1,5 @@
 /* policy.c - carrel policy show, check and init. */
+#include "policy/policy.h"
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/fd.h"
@@ -8,7 +9,7 @@
 #include "cli/args/report_args.h"
 #include "cli/args/subcommands.h"
 #include "cli/commands.h"
-#include "policy/policy.h"
+#include "cli/print/report.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -11,6 +11,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "cli/commands.h"
+#include "cli/print/report.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>

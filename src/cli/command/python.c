@@ -2,8 +2,8 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "cli/args/python_args.h"
-#include "cli/command/run.h"
 #include "cli/commands.h"
+#include "cli/program.h"
 #include <stdio.h>
 
 static void print_help(void)
@@ -11,13 +11,11 @@ static void print_help(void)
     (void)puts(
             "Usage: carrel python [options] FILE [options] [--] [ARG...]\n"
             "       carrel python [options] -c CODE [--] [ARG...]\n"
-            "       carrel python [options] - [options] [--] [ARG...]   (code from standard "
-            "input)\n\n"
-            "Runs Python code in its own sandbox. The program finds the dict `inputs`; what "
-            "it\n"
-            "assigns to `result` comes back as JSON. The exit status is the program's own, 1 "
-            "for a\n"
-            "syntax error, 126 for a blocked import; else as with 'carrel run'.\n\n"
+            "       carrel python [options] - [options] [--] [ARG...]    (code from stdin)\n\n"
+            "Runs Python code in a new sandbox. The code reads the dict `inputs` and assigns\n"
+            "its answer to `result`, which is returned as JSON.\n\n"
+            "Exit status: the program's own; 1 for a syntax error, 126 for a blocked import;\n"
+            "otherwise as for 'carrel run'.\n\n"
             "Options:");
     python_args_print();
 }
@@ -44,8 +42,7 @@ int cmd_python(int argc, char **argv)
         status = program_refuse(&args.run, argc, argv, &err);
     } else {
         r = python_args_load(&args, &err);
-        status = r < 0 ? program_fail(&args.run, &err)
-                       : run_program_by(&args.run, execute, &args);
+        status = r < 0 ? program_fail(&args.run, &err) : program_run(&args.run, execute, &args);
     }
     python_args_finish(&args);
     return status;

@@ -1,4 +1,5 @@
 /* runs.c - carrel runs: what there was, what came of it, and what may go. */
+#include "core/record/runs.h"
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -7,7 +8,7 @@
 #include "base/str.h"
 #include "cli/args/report_args.h"
 #include "cli/commands.h"
-#include "core/record/runs.h"
+#include "cli/print/report.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -54,8 +55,8 @@ static int take_keep(void *t, const char *v, struct carrel_error *err)
 
 static const struct option_row rows[] = {
     { "older-than", "TIME", "prune: only runs that began longer ago, such as 30d",
-            take_older_than, 0 },
-    { "keep", "N", "prune: the newest N runs stay", take_keep, 0 },
+            .take = take_older_than },
+    { "keep", "N", "prune: the newest N runs stay", .take = take_keep },
     OPTION_FLAG("dry-run", "prune: say what would go", struct runs_args, is_dry_run),
     OPTION_FLAG("json", "print JSON, and nothing else", struct runs_args, report.is_json),
     OPTION_FLAG("help", "this text", struct runs_args, report.wants_help),

@@ -2,10 +2,10 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "cli/args/report_args.h"
 #include "cli/args/sandbox_args.h"
 #include "cli/args/signal_name.h"
 #include "cli/commands.h"
+#include "cli/print/report.h"
 #include "cli/print/sandbox_print.h"
 #include "core/client/all.h"
 #include "core/client/client.h"
@@ -152,15 +152,17 @@ static const struct {
             struct carrel_error *err);
 } commands[] = {
     [PS] = { { .usage = "carrel ps ID [options]",
-                     .help = "Lists the processes of a sandbox, as it numbers them. PROCESS is "
-                             "the number\nfor 'carrel signal' and 'carrel attach'.",
+                     .help = "Lists the processes of a sandbox. PROCESS is the number to use "
+                             "with\n"
+                             "'carrel signal' and 'carrel attach'.",
                      .rows = plain_rows,
                      .n_rows = ARRAY_LEN(plain_rows),
                      .min_words = 1,
                      .max_words = 1 },
             ps },
     [INSPECT] = { { .usage = "carrel inspect ID",
-                          .help = "Prints all that is known of a sandbox, as one JSON object.",
+                          .help = "Prints everything known about a sandbox, as one JSON "
+                                  "object.",
                           .rows = plain_rows,
                           .n_rows = ARRAY_LEN(plain_rows),
                           .min_words = 1,
@@ -176,8 +178,8 @@ static const struct {
                          .max_words = 3 },
             send_signal },
     [RENEW] = { { .usage = "carrel renew ID [options]",
-                        .help = "Gives a sandbox more time: an hour from now, or as --lease "
-                                "says.",
+                        .help = "Extends the lease of a sandbox: to an hour from now, or as "
+                                "--lease says.",
                         .rows = renew_rows,
                         .n_rows = ARRAY_LEN(renew_rows),
                         .min_words = 1,

@@ -4,8 +4,8 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "cli/args/files_args.h"
-#include "cli/args/report_args.h"
 #include "cli/commands.h"
+#include "cli/print/report.h"
 #include "core/files/files_tar.h"
 #include <errno.h>
 #include <inttypes.h>

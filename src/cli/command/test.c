@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "cli/args/report_args.h"
 #include "cli/commands.h"
+#include "cli/print/report.h"
 #include "core/host/selftest.h"
 #include <errno.h>
 #include <limits.h>

@@ -4,8 +4,8 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "cli/args/files_args.h"
-#include "cli/args/report_args.h"
 #include "cli/commands.h"
+#include "cli/print/report.h"
 #include "core/files/files_watch.h"
 #include <errno.h>
 #include <limits.h>
@@ -76,8 +76,8 @@ static int run(const struct files_args *args, char **words, int n)
 int cmd_watch(int argc, char **argv)
 {
     static const struct option_row rows[] = {
-        FILES_FLAG("r", "subdirectories, too, and those that come", is_recursive),
-        { "count", "N", "end after so many events", files_take_count, 0 },
+        FILES_FLAG("r", "include subdirectories, also new ones", is_recursive),
+        { "count", "N", "end after N changes", .take = files_take_count },
         FILES_USER,
         FILES_FLAG("json", "print one JSON object per line", is_json),
         FILES_HELP,

@@ -9,6 +9,7 @@
 #include "cli/args/subcommands.h"
 #include "cli/args/workspace_args.h"
 #include "cli/commands.h"
+#include "cli/print/report.h"
 #include "core/harvest/verbs.h"
 #include <errno.h>
 #include <limits.h>

@@ -5,6 +5,7 @@
 #include "cli/args/report_args.h"
 #include "cli/args/workspace_args.h"
 #include "cli/command/workspace.h"
+#include "cli/print/report.h"
 #include "cli/print/workspace_print.h"
 #include <errno.h>
 #include <inttypes.h>

@@ -6,6 +6,7 @@
 #include "cli/args/report_args.h"
 #include "cli/args/workspace_args.h"
 #include "cli/command/workspace.h"
+#include "cli/print/report.h"
 #include "core/harvest/verbs.h"
 #include <errno.h>
 #include <limits.h>

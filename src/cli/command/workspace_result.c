@@ -7,6 +7,7 @@
 #include "cli/args/workspace_args.h"
 #include "cli/command/workspace.h"
 #include "cli/commands.h"
+#include "cli/print/report.h"
 #include "cli/print/workspace_print.h"
 #include <errno.h>
 #include <stdio.h>

@@ -2,11 +2,10 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "cli/args/report_args.h"
 #include "cli/args/run_args.h"
-#include "cli/command/run.h"
 #include "cli/command/workspace.h"
-#include "cli/commands.h"
+#include "cli/print/report.h"
+#include "cli/program.h"
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -14,17 +13,16 @@
 static const char resume_help[] =
         "Usage: carrel workspace resume [NAME] [options] -- PROGRAM [ARG...]\n"
         "       carrel workspace resume [NAME] [options] -c 'SHELL LINE' [ARG...]\n\n"
-        "Runs another program in a workspace whose run is over: it finds the files and "
-        "commits\n"
-        "as they were left. All else is as with 'carrel run', and so are the options, but "
-        "those\n"
-        "that decide how a workspace is made.\n\nOptions:";
+        "Runs another program in the workspace of a finished run, with its files and\n"
+        "commits. Takes the options of 'carrel run', except those that make a workspace.\n\n"
+        "Options:";
 
 static const char shell_help[] =
         "Usage: carrel workspace shell [NAME] [options]\n\n"
-        "A shell (bash, or sh where there is none) in a workspace whose run is over, in a\n"
-        "sandbox with the options of 'carrel run'. On a terminal it has one, else it reads\n"
-        "standard input. It may take a day unless --timeout says otherwise.\n\nOptions:";
+        "Starts a shell (bash, or sh) in the workspace of a finished run, in a sandbox.\n"
+        "Without a terminal it reads standard input. Takes the options of 'carrel run';\n"
+        "the default of --timeout is 24h.\n\n"
+        "Options:";
 
 static int resume(int argc, char **argv, const char *help, bool is_shell)
 {
@@ -50,7 +48,7 @@ static int resume(int argc, char **argv, const char *help, bool is_shell)
         status = program_refuse(&args, argc, argv, &err);
     } else {
         args.workspace.options.resume = name;
-        status = run_program(&args);
+        status = program_run(&args, NULL, NULL);
     }
     run_args_finish(&args);
     return status;

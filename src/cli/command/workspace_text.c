@@ -7,6 +7,7 @@
 #include "cli/args/workspace_args.h"
 #include "cli/command/workspace.h"
 #include "cli/print/paint.h"
+#include "cli/print/report.h"
 #include "core/harvest/verbs.h"
 #include <errno.h>
 #include <poll.h>
