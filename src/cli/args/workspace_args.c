@@ -40,29 +40,11 @@ static int take_message(void *t, const char *v, struct carrel_error *err)
 
 static int take_older_than(void *t, const char *v, struct carrel_error *err)
 {
-    const uint64_t day_s = 24 * 3600;
-    size_t len = strlen(v);
-    uint64_t days;
-    uint64_t ms;
+    uint64_t ms = 0;
 
-    AUTO(free) char *text = strdup(v);
-    if (!text)
-        return err_set_errno(err, -ENOMEM, "time");
-    if (len > 1 && text[len - 1] == 'd') {
-        text[len - 1] = '\0';
-        if (str_parse_u64(text, &days) == 0 && days <= UINT32_MAX) {
-            args_of(t)->older_than_s = days * day_s;
-            return 0;
-        }
-    } else if (str_parse_duration(v, &ms, NULL) == 0) {
-        args_of(t)->older_than_s = ms / 1000;
-        return 0;
-    }
-    char shown[64];
-    return err_set(err, -EINVAL,
-            "'%s' is not a time; expected a number with an optional unit s, m, h or d, such as "
-            "30d",
-            str_escape(v, len, shown, sizeof(shown)));
+    int r = str_parse_duration(v, &ms, err);
+    args_of(t)->older_than_s = ms / 1000;
+    return r;
 }
 
 static int take_at(void *t, const char *v, struct carrel_error *err)
@@ -111,56 +93,16 @@ const struct option_row workspace_rows[OPTION_COUNT] = {
     [OPTION_REPO] = { "repo", "DIR", "worktree that receives the changes", .take = take_repo },
     [OPTION_REASON] = { "reason", "TEXT", "why it is locked, shown by 'show'",
             .take = take_reason },
-    [OPTION_JSON] = FLAG("json", "print one JSON object, and nothing else", is_json),
-    [OPTION_HELP] = FLAG("help", "this text", wants_help),
 };
 
-static size_t select_rows(unsigned options, struct option_row rows[static OPTION_COUNT])
+bool workspace_args_has_color(const struct subcommand_args *args)
 {
-    size_t n = 0;
-
-    for (size_t i = 0; i < OPTION_COUNT; i++)
-        if (options & OPTION_BIT(i))
-            rows[n++] = workspace_rows[i];
-    return n;
-}
-
-void workspace_args_print(unsigned options)
-{
-    struct option_row rows[OPTION_COUNT];
-
-    options_print(rows, select_rows(options, rows));
-}
-
-int workspace_args_parse(struct workspace_args *args, unsigned options, int argc, char **argv,
-        struct carrel_error *err)
-{
-    struct option_row rows[OPTION_COUNT];
-    const size_t n = select_rows(options, rows);
-
-    *args = (struct workspace_args){ 0 };
-    args->words = calloc((size_t)argc + 1, sizeof(*args->words));
-    if (!args->words)
-        return err_set_errno(err, -ENOMEM, "arguments");
-    int r = options_parse_mixed(rows, n, argc, argv, args, args->words, err);
-    if (r < 0)
-        return r;
-    args->n_words = (size_t)r;
-    return 0;
-}
-
-void workspace_args_finish(struct workspace_args *args)
-{
-    free(args->words);
-}
-
-bool workspace_args_has_color(const struct workspace_args *args)
-{
+    const enum color_choice color = workspace_args_of(args)->color;
     const char *term = getenv("TERM");
     const char *no_color = getenv("NO_COLOR");
 
-    if (args->color != COLOR_AUTO)
-        return args->color == COLOR_ALWAYS;
+    if (color != COLOR_AUTO)
+        return color == COLOR_ALWAYS;
     return isatty(STDOUT_FILENO) && term && strcmp(term, "dumb") != 0 &&
            !(no_color && no_color[0]);
 }

@@ -1,11 +1,8 @@
 /* workspace_args.h - the options of `carrel workspace`; each subcommand takes some of them. */
 #pragma once
-#include "cli/args/options.h"
-#include <stdbool.h>
-#include <stddef.h>
+#include "base/auto.h"
+#include "cli/args/subcommands.h"
 #include <stdint.h>
-
-struct carrel_error;
 
 enum workspace_option {
     OPTION_ALL,
@@ -23,17 +20,13 @@ enum workspace_option {
     OPTION_AT,
     OPTION_REPO,
     OPTION_REASON,
-    OPTION_JSON,
-    OPTION_HELP,
     OPTION_COUNT, /* their number */
 };
-#define OPTION_BIT(option) (1U << (option))
 
 enum color_choice { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
 struct workspace_args {
-    char **words; /* names and the like, in their order; they belong to the command line */
-    size_t n_words;
+    struct subcommand_args common;
     bool is_all;
     bool is_stat;
     bool is_names;
@@ -42,8 +35,6 @@ struct workspace_args {
     bool is_merge;
     bool is_forced;
     bool is_dry_run;
-    bool is_json;
-    bool wants_help;
     enum color_choice color;
     const char *message;
     const char *at;
@@ -52,18 +43,12 @@ struct workspace_args {
     uint64_t older_than_s;
 };
 
+static inline const struct workspace_args *workspace_args_of(const struct subcommand_args *args)
+{
+    return container_of(args, const struct workspace_args, common);
+}
+
 extern const struct option_row workspace_rows[OPTION_COUNT];
 
-/*
- * Reads argv[1] and what follows: options of the set `options` and words, mixed as people type
- * them; after "--" there are words only.
- */
-int workspace_args_parse(struct workspace_args *args, unsigned options, int argc, char **argv,
-        struct carrel_error *err);
-void workspace_args_finish(struct workspace_args *args);
-
-/* The rows of a set as --help shows them. */
-void workspace_args_print(unsigned options);
-
 /* Whether output to standard output is to be coloured. */
-bool workspace_args_has_color(const struct workspace_args *args);
+bool workspace_args_has_color(const struct subcommand_args *args);

@@ -6,7 +6,6 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "cli/args/options.h"
-#include "cli/args/report_args.h"
 #include "cli/args/subcommands.h"
 #include "cli/commands.h"
 #include "cli/print/report.h"
@@ -21,14 +20,15 @@
 #define JSON_MAX (SIZE_MAX / 4)
 
 struct image_args {
-    char **words;
-    size_t n_words;
-    const char *state;
+    struct subcommand_args common;
     const char *tag;
     bool is_insecure;
-    bool is_json;
-    bool wants_help;
 };
+
+static const struct image_args *args_of(const struct subcommand_args *args)
+{
+    return container_of(args, const struct image_args, common);
+}
 
 static int take_tag(void *t, const char *v, struct carrel_error *err)
 {
@@ -77,8 +77,8 @@ static const char *escaped(const char *text, char *out, size_t size)
 
 /* ---- import, pull ---- */
 
-static int report_imported(
-        const struct image_args *args, const char *name, const struct image_imported *imported)
+static int report_imported(bool is_json, const char *state, const char *name,
+        const struct image_imported *imported)
 {
     AUTO(buf_finish) struct buf text = BUF_INIT(JSON_MAX);
     AUTO(image_free) struct image *image = NULL;
@@ -86,9 +86,9 @@ static int report_imported(
     struct carrel_error err = { 0 };
     char size[32];
 
-    if (image_read(args->state, name, &image, &err) < 0)
-        return report_fail(args->is_json, &err);
-    if (!args->is_json) {
+    if (image_read(state, name, &image, &err) < 0)
+        return report_fail(is_json, &err);
+    if (!is_json) {
         printf("%s %s: %zu layer%s (%zu shared), %s%s\n", name,
                 imported->is_replaced ? "replaced" : "imported", imported->n_layers,
                 imported->n_layers == 1 ? "" : "s", imported->n_shared,
@@ -110,40 +110,38 @@ static int report_imported(
     return report_print_json(&text, 0);
 }
 
-static int verb_import(const struct image_args *args)
+static int verb_import(const struct subcommand_args *args)
 {
     const struct image_import import = {
         .source = args->words[0],
         .name = args->words[1],
-        .tag = args->tag,
+        .tag = args_of(args)->tag,
     };
     struct carrel_error err = { 0 };
     struct image_imported imported = { 0 };
+    char state[PATH_MAX];
 
-    int r = state_make(args->state, &err);
-    if (r == 0)
-        r = image_import(args->state, &import, &imported, &err);
-    if (r < 0)
+    if (state_path(state, sizeof(state), &err) < 0 || state_make(state, &err) < 0 ||
+            image_import(state, &import, &imported, &err) < 0)
         return report_fail(args->is_json, &err);
-    return report_imported(args, import.name, &imported);
+    return report_imported(args->is_json, state, import.name, &imported);
 }
 
-static int verb_pull(const struct image_args *args)
+static int verb_pull(const struct subcommand_args *args)
 {
     const struct pull pull = {
         .ref = args->words[0],
         .name = args->words[1],
-        .is_insecure = args->is_insecure,
+        .is_insecure = args_of(args)->is_insecure,
     };
     struct carrel_error err = { 0 };
     struct image_imported imported = { 0 };
+    char state[PATH_MAX];
 
-    int r = state_make(args->state, &err);
-    if (r == 0)
-        r = pull_image(args->state, &pull, &imported, &err);
-    if (r < 0)
+    if (state_path(state, sizeof(state), &err) < 0 || state_make(state, &err) < 0 ||
+            pull_image(state, &pull, &imported, &err) < 0)
         return report_fail(args->is_json, &err);
-    return report_imported(args, pull_name(&pull), &imported);
+    return report_imported(args->is_json, state, pull_name(&pull), &imported);
 }
 
 /* ---- list, inspect, rm ---- */
@@ -170,30 +168,25 @@ static int add_object(const struct image *image, void *arg)
     return 0;
 }
 
-static int list_text(const struct image_args *args)
-{
-    AUTO(buf_finish) struct buf text = BUF_INIT(JSON_MAX);
-    struct carrel_error err = { 0 };
-
-    if (image_list(args->state, add_line, &text, &err) < 0)
-        return report_fail(false, &err);
-    if (text.len == 0)
-        (void)fputs("no images yet\n", stderr);
-    return report_print_text(&text, 0);
-}
-
-static int verb_list(const struct image_args *args)
+static int verb_list(const struct subcommand_args *args)
 {
     AUTO(buf_finish) struct buf text = BUF_INIT(JSON_MAX);
     struct json json = { .out = &text };
     struct carrel_error err = { 0 };
+    char state[PATH_MAX];
 
-    if (!args->is_json)
-        return list_text(args);
+    int r = state_path(state, sizeof(state), &err);
+    if (!args->is_json) {
+        if (r < 0 || image_list(state, add_line, &text, &err) < 0)
+            return report_fail(false, &err);
+        if (text.len == 0)
+            (void)fputs("no images yet\n", stderr);
+        return report_print_text(&text, 0);
+    }
     json_object(&json, NULL);
     json_bool(&json, "ok", true);
     json_array(&json, "images");
-    if (image_list(args->state, add_object, &json, &err) < 0)
+    if (r < 0 || image_list(state, add_object, &json, &err) < 0)
         return report_fail(true, &err);
     json_end_array(&json);
     json_end_object(&json);
@@ -216,15 +209,17 @@ static void print_text(const char *title, const char *text)
         printf("%-11s %s\n", title, escaped(text, shown, sizeof(shown)));
 }
 
-static int verb_inspect(const struct image_args *args)
+static int verb_inspect(const struct subcommand_args *args)
 {
     AUTO(buf_finish) struct buf text = BUF_INIT(JSON_MAX);
     AUTO(image_free) struct image *image = NULL;
     struct json json = { .out = &text };
     struct carrel_error err = { 0 };
+    char state[PATH_MAX];
     char line[32];
 
-    if (image_read(args->state, args->words[0], &image, &err) < 0)
+    if (state_path(state, sizeof(state), &err) < 0 ||
+            image_read(state, args->words[0], &image, &err) < 0)
         return report_fail(args->is_json, &err);
     if (args->is_json) {
         image_write_json(image, &json, NULL);
@@ -245,18 +240,21 @@ static int verb_inspect(const struct image_args *args)
     return report_finish(0);
 }
 
-/* One that cannot be removed does not keep the others from it. */
-static int verb_rm(const struct image_args *args)
+/* An image that cannot be removed does not stop the removal of the others. */
+static int verb_rm(const struct subcommand_args *args)
 {
     AUTO(buf_finish) struct buf text = BUF_INIT(JSON_MAX);
     struct json json = { .out = &text };
     struct carrel_error first = { 0 };
+    char state[PATH_MAX];
 
+    if (state_path(state, sizeof(state), &first) < 0)
+        return report_fail(args->is_json, &first);
     json_object(&json, NULL);
     json_array(&json, "removed");
     for (size_t i = 0; i < args->n_words; i++) {
         struct carrel_error err = { 0 };
-        if (image_remove(args->state, args->words[i], &err) < 0) {
+        if (image_remove(state, args->words[i], &err) < 0) {
             (void)report_error(STATUS_FAILED, &err);
             first = first.code < 0 ? first : err;
             continue;
@@ -276,122 +274,48 @@ static int verb_rm(const struct image_args *args)
 
 /* ---- the table ---- */
 
-enum option { TAG, INSECURE, JSON, HELP, N_OPTIONS };
-#define BIT(option) (1U << (option))
-#define FLAG(name, help, member) OPTION_FLAG(name, help, struct image_args, member)
+enum { TAG, INSECURE };
 
-static const struct option_row all_rows[N_OPTIONS] = {
-    [TAG] = { "tag", "TAG", "import: which image of a source that has several",
+static const struct option_row rows[] = {
+    [TAG] = { "tag", "TAG", "import: the image to take from a source with several",
             .take = take_tag },
-    [INSECURE] = FLAG("insecure", "pull: trust a registry without TLS", is_insecure),
-    [JSON] = FLAG("json", "print JSON, and nothing else", is_json),
-    [HELP] = FLAG("help", "this text", wants_help),
+    [INSECURE] = OPTION_FLAG(
+            "insecure", "pull: allow a registry without TLS", struct image_args, is_insecure),
 };
 
-static const struct verb {
-    const char *name;
-    const char *words;
-    const char *help;
-    const char *more;
-    size_t min, max;
-    unsigned options; /* --json and --help are in every set */
-    int (*run)(const struct image_args *args);
-} verbs[] = {
-    { "import", "SOURCE NAME", "make an image from files",
-            "SOURCE is a directory with a root filesystem, a tar of one (also packed with "
-            "gzip,\n"
-            "zstd or xz; - is standard input), an OCI layout (a directory or a tar), or what\n"
-            "'docker save' wrote. An image of that name is replaced.",
-            2, 2, BIT(TAG), verb_import },
-    { "pull", "REFERENCE [NAME]", "make an image from one of a registry",
-            "skopeo fetches it, with the credentials that it finds. Without NAME the image is\n"
-            "called as the reference.",
-            1, 2, BIT(INSECURE), verb_pull },
-    { "list", "", "all images", "Sizes are those of the files in all layers.", 0, 0, 0,
-            verb_list },
-    { "inspect", "NAME", "what there is to know of one image",
-            "Its layers, topmost first, and what it says about programs that run in it.", 1, 1,
-            0, verb_inspect },
+static const struct subcommand verbs[] = {
+    { "list", "", "list the images", "SIZE is the sum over all layers.", 0, 0, 0, verb_list,
+            NULL },
+    { "import", "SOURCE NAME", "import an image from files",
+            "SOURCE is a directory with a root filesystem; a tar archive of one, plain or\n"
+            "compressed with gzip, zstd or xz (- is standard input); an OCI layout, as a\n"
+            "directory or an archive; or the output of 'docker save'. An image with the same\n"
+            "name is replaced.",
+            2, 2, OPTION_BIT(TAG), verb_import, NULL },
+    { "pull", "REFERENCE [NAME]", "import an image from a registry",
+            "Uses skopeo and the credentials it finds. Without NAME the image is named after\n"
+            "the reference.",
+            1, 2, OPTION_BIT(INSECURE), verb_pull, NULL },
+    { "inspect", "NAME", "print everything known about an image",
+            "Layers (topmost first), entrypoint, command, variables, user and directory.", 1, 1,
+            0, verb_inspect, NULL },
     { "rm", "NAME...", "remove images",
-            "Layers that no other image has go too, as soon as no sandbox uses them.", 1,
-            SIZE_MAX, 0, verb_rm },
+            "Layers that no other image uses are removed when no sandbox uses them any more.",
+            1, SIZE_MAX, 0, verb_rm, NULL },
 };
-
-static size_t select_rows(unsigned options, struct option_row rows[static N_OPTIONS])
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < N_OPTIONS; i++)
-        if (options & BIT(i))
-            rows[n++] = all_rows[i];
-    return n;
-}
-
-static void print_help(void)
-{
-    (void)puts("Usage: carrel image SUBCOMMAND [options] ...\n\n"
-               "Root filesystems that sandboxes are made from: 'carrel run --image NAME'.\n\n"
-               "Subcommands:");
-    for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
-        printf("  %-8s %s\n", verbs[i].name, verbs[i].help);
-    (void)puts("\nOptions, each of some subcommands ('carrel image SUBCOMMAND --help'):");
-    options_print(all_rows, N_OPTIONS);
-}
-
-static void print_verb_help(const struct verb *verb)
-{
-    struct option_row rows[N_OPTIONS];
-
-    printf("Usage: carrel image %s [options]%s%s\n\n%c%s.\n%s\n\nOptions:\n", verb->name,
-            verb->words[0] ? " " : "", verb->words, verb->help[0] - 'a' + 'A', verb->help + 1,
-            verb->more);
-    options_print(rows, select_rows(verb->options | BIT(JSON) | BIT(HELP), rows));
-}
-
-static int run_verb(size_t index, int argc, char **argv)
-{
-    const struct verb *verb = &verbs[index];
-    const struct subcommand_words takes = { verb->words, verb->min, verb->max };
-    struct image_args args = { 0 };
-    struct option_row rows[N_OPTIONS];
-    struct carrel_error err = { 0 };
-    char state[PATH_MAX];
-
-    size_t n = select_rows(verb->options | BIT(JSON) | BIT(HELP), rows);
-    AUTO(free) char **words = calloc((size_t)argc + 2, sizeof(*words));
-    int r = words ? options_parse_mixed(rows, n, argc, argv, &args, words, &err)
-                  : err_set_errno(&err, -ENOMEM, "arguments");
-    args.words = words;
-    args.n_words = r < 0 ? 0 : (size_t)r;
-    if (r >= 0 && args.wants_help) {
-        print_verb_help(verb);
-        return report_finish(0);
-    }
-    if (r >= 0)
-        r = subcommand_check_words("image", verb->name, takes, words, args.n_words, &err);
-    if (r >= 0)
-        r = state_path(state, sizeof(state), &err);
-    if (r < 0)
-        return report_fail(args.is_json, &err);
-    args.state = state;
-    return verb->run(&args);
-}
-
-static const char *name_of(size_t index)
-{
-    return verbs[index].name;
-}
 
 int cmd_image(int argc, char **argv)
 {
     static const struct subcommands set = {
         .command = "image",
-        .first = "list",
+        .help = "Usage: carrel image SUBCOMMAND [options] ...\n\n"
+                "Manages root filesystems for sandboxes: 'carrel run --image NAME'.",
+        .list = verbs,
         .n = ARRAY_LEN(verbs),
-        .name = name_of,
-        .print_help = print_help,
-        .run = run_verb,
+        .rows = rows,
+        .n_rows = ARRAY_LEN(rows),
     };
+    struct image_args args = { 0 };
 
-    return subcommands_run(&set, argc, argv);
+    return subcommands_run(&set, argc, argv, &args.common);
 }

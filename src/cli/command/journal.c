@@ -5,7 +5,6 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "cli/args/options.h"
-#include "cli/args/report_args.h"
 #include "cli/args/subcommands.h"
 #include "cli/commands.h"
 #include "cli/print/report.h"
@@ -35,91 +34,41 @@ static int take_output(void *t, const char *v, struct carrel_error *err)
     return 0;
 }
 
-enum option { FOLLOW, KEY, OUTPUT, FORCE, JSON, HELP, N_OPTIONS };
-#define BIT(option) (1U << (option))
+enum { FOLLOW, KEY, OUTPUT, FORCE };
+#define BIT OPTION_BIT
 #define FLAG(name, help, member) OPTION_FLAG(name, help, struct journal_args, member)
 
-static const struct option_row all_rows[N_OPTIONS] = {
-    [FOLLOW] = FLAG("follow", "wait for further records until the run is over", is_followed),
-    [KEY] = { "key", "FILE", "seals must be signed by this public key", .take = take_key },
-    [OUTPUT] = { "output", "FILE", "write there; it must not exist yet", .take = take_output },
-    [FORCE] = FLAG("force", "export also what does not verify", is_forced),
-    [JSON] = FLAG("json", "print JSON, and nothing else", is_json),
-    [HELP] = FLAG("help", "this text", wants_help),
+static const struct option_row rows[] = {
+    [FOLLOW] = FLAG("follow", "print new records until the run ends", is_followed),
+    [KEY] = { "key", "FILE", "require seals signed by this public key", .take = take_key },
+    [OUTPUT] = { "output", "FILE", "write to FILE, which must not exist yet",
+            .take = take_output },
+    [FORCE] = FLAG("force", "export even if verification fails", is_forced),
 };
 
-struct verb {
-    const char *name;
-    const char *words; /* what --help calls the words it takes */
-    const char *help;
-    const char *more; /* further lines for its own --help */
-    size_t min, max;  /* how many words */
-    unsigned options; /* --json and --help are in every set */
-    int (*run)(const struct journal_args *args);
+static const struct subcommand verbs[] = {
+    { "list", "", "list all runs and the state of their journals",
+            "States: sealed (complete); in progress; unsealed (carrel was killed); missing\n"
+            "(the journal was removed by others); pruned (removed by carrel).",
+            0, 0, 0, journal_verb_list, NULL },
+    { "show", "RUN|FILE", "print the records of a run",
+            "With --follow also new ones, until the run ends.", 1, 1, BIT(FOLLOW) | BIT(KEY),
+            journal_verb_show, NULL },
+    { "verify", "[RUN|FILE...]", "check that no record was changed, removed or moved",
+            "Checks the given runs, or all runs and their index, and names the first bad\n"
+            "record. A FILE is checked by itself, a RUN also against the index.\n\n"
+            "Exit status: 0 if all is well; 1 if a record is bad; 3 if none is bad but a run\n"
+            "has no seal, because it is in progress or carrel was killed.",
+            0, SIZE_MAX, BIT(KEY), journal_verb_verify, NULL },
+    { "export", "RUN|FILE", "write the verified records of a run, for an archive",
+            "Writes the lines of the journal, which can be verified anywhere; with --json one\n"
+            "document with verdict and records.",
+            1, 1, BIT(KEY) | BIT(OUTPUT) | BIT(FORCE), journal_verb_export, NULL },
+    { "keygen", "", "generate the key pair that signs seals",
+            "Writes journal.key (secret) and journal.pub (for verification) to\n"
+            "$XDG_CONFIG_HOME/carrel or ~/.config/carrel. Existing keys are not overwritten.",
+            0, 0, 0, journal_verb_keygen, NULL },
 };
-
-static const struct verb verbs[] = {
-    { "list", "", "all runs, and what became of them",
-            "States: sealed (its end was recorded); in progress; unsealed (its carrel was\n"
-            "killed); missing (its journal was taken away); pruned (removed by carrel).",
-            0, 0, 0, journal_verb_list },
-    { "show", "RUN|FILE", "the records of one run",
-            "With --follow further ones as they come, until the run is over.", 1, 1,
-            BIT(FOLLOW) | BIT(KEY), journal_verb_show },
-    { "verify", "[RUN|FILE...]", "whether records were changed, lost or moved",
-            "All runs and their index, or those that are named. The first bad record is "
-            "named.\n"
-            "A FILE is looked at alone, a RUN together with what the index says of it.\n"
-            "The exit status is 0; 1 when something is wrong; 3 when nothing is, but a run "
-            "has\n"
-            "no seal: it is in progress, or its carrel was killed.",
-            0, SIZE_MAX, BIT(KEY), journal_verb_verify },
-    { "export", "RUN|FILE", "a run's records as they are, checked, for an archive",
-            "The lines of the journal, which verify anywhere; with --json one document with "
-            "the\n"
-            "verdict and the records.",
-            1, 1, BIT(KEY) | BIT(OUTPUT) | BIT(FORCE), journal_verb_export },
-    { "keygen", "", "make the key that signs seals",
-            "Two files in $XDG_CONFIG_HOME/carrel or ~/.config/carrel: journal.key is the "
-            "secret,\n"
-            "journal.pub is for whoever verifies. Existing ones are never replaced.",
-            0, 0, 0, journal_verb_keygen },
-};
-
-static size_t select_rows(unsigned options, struct option_row rows[static N_OPTIONS])
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < N_OPTIONS; i++)
-        if (options & BIT(i))
-            rows[n++] = all_rows[i];
-    return n;
-}
-
-static void print_help(void)
-{
-    (void)puts("Usage: carrel journal SUBCOMMAND [options] [RUN|FILE]\n\n"
-               "Looks at what carrel wrote down of its runs: one record for each step, each "
-               "with the\nhash of the one before. RUN is a run, or the beginning of its id.\n\n"
-               "Subcommands:");
-    for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
-        printf("  %-8s %s\n", verbs[i].name, verbs[i].help);
-    (void)puts("\nOptions, each of some subcommands ('carrel journal SUBCOMMAND --help'):");
-    options_print(all_rows, N_OPTIONS);
-    (void)puts(
-            "\nThe exit status is 0; 1 when records are wrong; 3 from verify when nothing is "
-            "wrong and\na run has no seal; 125 when carrel failed.");
-}
-
-static void print_verb_help(const struct verb *verb)
-{
-    struct option_row rows[N_OPTIONS];
-
-    printf("Usage: carrel journal %s [options]%s%s\n\n%c%s.\n%s\n\nOptions:\n", verb->name,
-            verb->words[0] ? " " : "", verb->words, verb->help[0] - 'a' + 'A', verb->help + 1,
-            verb->more);
-    options_print(rows, select_rows(verb->options | BIT(JSON) | BIT(HELP), rows));
-}
 
 void journal_asked_finish(struct journal_asked asked)
 {
@@ -128,7 +77,7 @@ void journal_asked_finish(struct journal_asked asked)
 }
 
 int journal_ask(
-        const struct journal_args *args, struct journal_asked *out, struct carrel_error *err)
+        const struct subcommand_args *args, struct journal_asked *out, struct carrel_error *err)
 {
     struct journal_asked *asked = out;
 
@@ -144,7 +93,7 @@ int journal_ask(
     asked->known = (struct journal_known){ .is_index = asked->ref.is_index };
     if (asked->ref.run[0])
         asked->known = journal_run_known(asked->ref.run, asked->ref.entry);
-    r = journals_trust(args->key, &asked->trust, err);
+    r = journals_trust(journal_args_of(args)->key, &asked->trust, err);
     if (r > 0)
         asked->known.trust = &asked->trust;
     return r < 0 ? r : 0;
@@ -162,46 +111,22 @@ int journal_asked_judge(const struct journal_asked *asked, struct journal_reader
     return journals_verify(&asked->ref, asked->known.trust, out, err); /* has a later index */
 }
 
-static int run_verb(size_t index, int argc, char **argv)
-{
-    const struct verb *verb = &verbs[index];
-    const struct subcommand_words takes = { verb->words, verb->min, verb->max };
-    struct journal_args args = { 0 };
-    struct option_row rows[N_OPTIONS];
-    struct carrel_error err = { 0 };
-
-    size_t n = select_rows(verb->options | BIT(JSON) | BIT(HELP), rows);
-    AUTO(free) char **words = calloc((size_t)argc + 1, sizeof(*words));
-    int r = words ? options_parse_mixed(rows, n, argc, argv, &args, words, &err)
-                  : err_set_errno(&err, -ENOMEM, "arguments");
-    args.words = words;
-    args.n_words = r < 0 ? 0 : (size_t)r;
-    if (r >= 0 && !args.wants_help)
-        r = subcommand_check_words("journal", verb->name, takes, words, args.n_words, &err);
-    if (r < 0)
-        return report_fail(args.is_json, &err);
-    if (args.wants_help) {
-        print_verb_help(verb);
-        return report_finish(0);
-    }
-    return verb->run(&args);
-}
-
-static const char *name_of(size_t index)
-{
-    return verbs[index].name;
-}
-
 int cmd_journal(int argc, char **argv)
 {
     static const struct subcommands set = {
         .command = "journal",
-        .first = "list",
+        .help = "Usage: carrel journal SUBCOMMAND [options] [RUN|FILE]\n\n"
+                "Reads the tamper-evident record of runs: one line per step, each with the "
+                "hash\n"
+                "of the line before. RUN is a run id or the beginning of one.",
+        .end = "Exit status: 0; 1 if a record is bad; 3 from verify if a run has no seal;\n"
+               "125 if carrel failed.",
+        .list = verbs,
         .n = ARRAY_LEN(verbs),
-        .name = name_of,
-        .print_help = print_help,
-        .run = run_verb,
+        .rows = rows,
+        .n_rows = ARRAY_LEN(rows),
     };
+    struct journal_args args = { 0 };
 
-    return subcommands_run(&set, argc, argv);
+    return subcommands_run(&set, argc, argv, &args.common);
 }

@@ -2,9 +2,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/json.h"
-#include "cli/args/report_args.h"
 #include "cli/command/journal.h"
-#include "cli/commands.h"
 #include "cli/print/report.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -59,8 +57,8 @@ static int copy_bytes(int fd, uint64_t limit, FILE *out, struct carrel_error *er
     return 0;
 }
 
-static int copy(const struct journal_args *args, int fd, const struct journal_verdict *verdict,
-        FILE *out, struct carrel_error *err)
+static int copy(const struct subcommand_args *args, int fd,
+        const struct journal_verdict *verdict, FILE *out, struct carrel_error *err)
 {
     uint64_t limit = verdict->state == JOURNAL_BAD ? UINT64_MAX : verdict->bytes;
 
@@ -70,28 +68,29 @@ static int copy(const struct journal_args *args, int fd, const struct journal_ve
     return r;
 }
 
-static int export_to_file(const struct journal_args *args, int fd,
+static int export_to_file(const struct subcommand_args *args, int fd,
         const struct journal_verdict *verdict, struct carrel_error *err)
 {
-    int target = open(args->output, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    const char *path = journal_args_of(args)->output;
+    int target = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (target < 0)
-        return err_set_errno(err, -errno, "create '%s'", args->output);
+        return err_set_errno(err, -errno, "create '%s'", path);
     FILE *out = fdopen(target, "we");
     if (!out) {
         fd_close(target);
-        return err_set_errno(err, -ENOMEM, "create '%s'", args->output);
+        return err_set_errno(err, -ENOMEM, "create '%s'", path);
     }
     int r = copy(args, fd, verdict, out, err);
     if (r == 0 && fsync(target) < 0)
-        r = err_set_errno(err, -errno, "write '%s' to the disk", args->output);
+        r = err_set_errno(err, -errno, "write '%s' to the disk", path);
     if (fclose(out) != 0 && r == 0)
-        r = err_set_errno(err, -errno, "write '%s'", args->output);
+        r = err_set_errno(err, -errno, "write '%s'", path);
     if (r < 0)
-        (void)unlink(args->output); /* half an archive is none */
+        (void)unlink(path); /* half an archive is none */
     return r;
 }
 
-static int refuse(const struct journal_args *args, const struct journal_verdict *verdict)
+static int refuse(const struct subcommand_args *args, const struct journal_verdict *verdict)
 {
     AUTO(buf_finish) struct buf text = BUF_INIT(1000);
     struct carrel_error err = { 0 };
@@ -102,7 +101,7 @@ static int refuse(const struct journal_args *args, const struct journal_verdict 
     return STATUS_BAD;
 }
 
-int journal_verb_export(const struct journal_args *args)
+int journal_verb_export(const struct subcommand_args *args)
 {
     AUTO(journal_asked_finish) struct journal_asked asked = { .ref.fd = -1 };
     struct journal_verdict verdict;
@@ -119,43 +118,34 @@ int journal_verb_export(const struct journal_args *args)
     while (r > 0);
     if (r < 0 || journal_asked_judge(&asked, &reader, &verdict, &err) < 0)
         return report_fail(args->is_json, &err);
-    if (verdict.state == JOURNAL_BAD && !args->is_forced)
+    if (verdict.state == JOURNAL_BAD && !journal_args_of(args)->is_forced)
         return refuse(args, &verdict);
-    if (verdict.state == JOURNAL_BAD && !args->is_json && !args->output &&
+    if (verdict.state == JOURNAL_BAD && !args->is_json && !journal_args_of(args)->output &&
             isatty(STDOUT_FILENO)) {
         (void)err_set(&err, -EINVAL,
                 "unverified records are not written to a terminal; use --output FILE");
         return report_fail(args->is_json, &err);
     }
-    r = args->output ? export_to_file(args, asked.ref.fd, &verdict, &err)
-                     : copy(args, asked.ref.fd, &verdict, stdout, &err);
+    r = journal_args_of(args)->output ? export_to_file(args, asked.ref.fd, &verdict, &err)
+                                      : copy(args, asked.ref.fd, &verdict, stdout, &err);
     if (r < 0)
         return report_error(STATUS_FAILED, &err);
     return verdict.state == JOURNAL_BAD ? STATUS_BAD : 0;
 }
 
-int journal_verb_keygen(const struct journal_args *args)
+int journal_verb_keygen(const struct subcommand_args *args)
 {
-    AUTO(buf_finish) struct buf text = BUF_INIT(64U << 10);
-    struct json json = { .out = &text };
     struct carrel_error err = { 0 };
     char public_hex[JOURNAL_KEY];
     char id[JOURNAL_KEY_ID];
     char path[PATH_MAX];
+    char text[PATH_MAX + 128];
 
     if (journals_make_key(public_hex, path, &err) < 0)
         return report_fail(args->is_json, &err);
     journal_key_id(public_hex, id);
-    if (!args->is_json) {
-        printf("key %s: '%s' is the secret; the public key is beside it, journal.pub\n", id,
-                path);
-        return report_finish(0);
-    }
-    json_object(&json, NULL);
-    json_bool(&json, "ok", true);
-    json_str(&json, "key_id", id);
-    json_str(&json, "public", public_hex);
-    json_str(&json, "path", path);
-    json_end_object(&json);
-    return report_print_json(&text, 0);
+    (void)snprintf(text, sizeof(text),
+            "key %s: '%s' is the secret; the public key is beside it, journal.pub", id, path);
+    return report_done(args->is_json, text,
+            (const char *[]){ "key_id", id, "public", public_hex, "path", path, NULL });
 }

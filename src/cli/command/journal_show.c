@@ -2,9 +2,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/json.h"
-#include "cli/args/report_args.h"
 #include "cli/command/journal.h"
-#include "cli/commands.h"
 #include "cli/print/report.h"
 #include "journal/file.h"
 #include <errno.h>
@@ -100,7 +98,7 @@ static int print_list_json(const struct journals *journals, int status)
     return report_print_json(&text, status);
 }
 
-int journal_verb_list(const struct journal_args *args)
+int journal_verb_list(const struct subcommand_args *args)
 {
     AUTO(journals_close) struct journals *journals = NULL;
     struct carrel_error err = { 0 };
@@ -195,7 +193,7 @@ static int watch_file(int fd, struct carrel_error *err)
 }
 
 struct show {
-    const struct journal_args *args;
+    const struct subcommand_args *args;
     bool is_first;
 };
 
@@ -205,11 +203,11 @@ static void show_record(struct show *show, const struct journal_line *line)
         print_record(line);
         return;
     }
-    if (!show->args->is_followed)
+    if (!journal_args_of(show->args)->is_followed)
         (void)fputs(show->is_first ? "\n" : ",\n", stdout);
     show->is_first = false;
     (void)fwrite(line->whole.text, 1, line->whole.len, stdout); /* report_finish() looks */
-    if (show->args->is_followed)
+    if (journal_args_of(show->args)->is_followed)
         (void)putchar('\n');
 }
 
@@ -237,7 +235,7 @@ static int show_records(
     }
 }
 
-static int show_end(const struct journal_args *args, const struct journal_verdict *verdict)
+static int show_end(const struct subcommand_args *args, const struct journal_verdict *verdict)
 {
     AUTO(buf_finish) struct buf text = BUF_INIT(64U << 10);
     struct json json = { .out = &text, .needs_comma = true };
@@ -246,7 +244,7 @@ static int show_end(const struct journal_args *args, const struct journal_verdic
     if (!args->is_json) {
         journal_put_verdict(&text, verdict);
         (void)puts(text.data);
-    } else if (!args->is_followed) {
+    } else if (!journal_args_of(args)->is_followed) {
         (void)fputs("\n]", stdout);
         journal_write_verdict(&json, verdict);
         json_bool(&json, "ok", status == 0);
@@ -256,7 +254,7 @@ static int show_end(const struct journal_args *args, const struct journal_verdic
     return report_finish(status);
 }
 
-int journal_verb_show(const struct journal_args *args)
+int journal_verb_show(const struct subcommand_args *args)
 {
     AUTO(journal_asked_finish) struct journal_asked asked = { .ref.fd = -1 };
     struct show show = { .args = args, .is_first = true };
@@ -265,12 +263,13 @@ int journal_verb_show(const struct journal_args *args)
 
     if (journal_ask(args, &asked, &err) < 0)
         return report_fail(args->is_json, &err);
-    AUTO(fd_close) int watch = args->is_followed ? watch_file(asked.ref.fd, &err) : -1;
-    if (args->is_followed && watch < 0)
+    AUTO(fd_close)
+    int watch = journal_args_of(args)->is_followed ? watch_file(asked.ref.fd, &err) : -1;
+    if (journal_args_of(args)->is_followed && watch < 0)
         return report_fail(args->is_json, &err);
     AUTO(journal_reader_finish)
     struct journal_reader reader = journal_reader_of(asked.ref.fd, &asked.known);
-    if (args->is_json && !args->is_followed)
+    if (args->is_json && !journal_args_of(args)->is_followed)
         printf("{\"run\":\"%s\",\"journal\":[", asked.ref.run);
     if (show_records(&show, &reader, watch, &err) < 0 ||
             journal_asked_judge(&asked, &reader, &verdict, &err) < 0)

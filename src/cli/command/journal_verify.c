@@ -2,7 +2,6 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "cli/args/report_args.h"
 #include "cli/command/journal.h"
 #include "cli/print/report.h"
 #include <errno.h>
@@ -90,7 +89,7 @@ int journal_verdict_status(const struct journal_verdict *verdict)
 
 /* What a verify has come to so far. */
 struct tally {
-    const struct journal_args *args;
+    const struct subcommand_args *args;
     const struct journals *journals;
     const struct journal_trust *trust; /* NULL: anybody */
     struct buf text;
@@ -282,7 +281,7 @@ static void sum_up(struct tally *tally)
     buf_add_str(&tally->text, "\n");
 }
 
-int journal_verb_verify(const struct journal_args *args)
+int journal_verb_verify(const struct subcommand_args *args)
 {
     AUTO(journals_close) struct journals *journals = NULL;
     struct tally tally = { .args = args, .text = BUF_INIT(JSON_MAX) };
@@ -290,7 +289,7 @@ int journal_verb_verify(const struct journal_args *args)
     struct journal_trust trust;
     int status;
 
-    int r = journals_trust(args->key, &trust, &err);
+    int r = journals_trust(journal_args_of(args)->key, &trust, &err);
     tally.trust = r > 0 ? &trust : NULL;
     if (r >= 0)
         r = journals_open(&journals, &err);

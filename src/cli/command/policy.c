@@ -6,7 +6,6 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "cli/args/options.h"
-#include "cli/args/report_args.h"
 #include "cli/args/subcommands.h"
 #include "cli/commands.h"
 #include "cli/print/report.h"
@@ -16,11 +15,9 @@
 #include <unistd.h>
 
 struct policy_args {
+    struct subcommand_args common;
     const char *policy;
     const char *profile;
-    const char *word;
-    bool is_json;
-    bool wants_help;
 };
 
 static int take_policy(void *target, const char *value, struct carrel_error *err)
@@ -37,20 +34,6 @@ static int take_profile(void *target, const char *value, struct carrel_error *er
         return err_set(err, -EINVAL, "expected the name of a profile");
     ((struct policy_args *)target)->profile = value;
     return 0;
-}
-
-/* Each subcommand takes the first so many of them. */
-static const struct option_row rows[] = {
-    OPTION_FLAG("help", "this text", struct policy_args, wants_help),
-    OPTION_FLAG("json", "print one JSON object, and nothing else", struct policy_args, is_json),
-    { "policy", "FILE", "this file and no search; none: what is built in",
-            .take = take_policy },
-    { "profile", "NAME", "with this profile of the file", .take = take_profile },
-};
-
-static int fail(const struct policy_args *args, const struct carrel_error *err)
-{
-    return report_fail(args->is_json, err);
 }
 
 /* ---- show ---- */
@@ -91,13 +74,13 @@ static size_t column_len(const char *text)
     return strlen(text) <= VALUE_WIDTH || fits == 0 ? strlen(text) : fits;
 }
 
-static void add_place(struct buf *out, const char *label, const struct policy_position *position)
+static void add_place(struct buf *out, const char *label, const struct policy_position *place)
 {
     char text[400];
     char shown[1600];
 
     buf_addf(out, "%s%s", label,
-            safe(policy_position_text(position, text, sizeof(text)), shown, sizeof(shown)));
+            safe(policy_position_text(place, text, sizeof(text)), shown, sizeof(shown)));
 }
 
 /* Where the value is from; and where the maximum, if that is another file. */
@@ -161,55 +144,50 @@ static int print_text(const struct policy *policy)
         if (r < 0)
             return r;
     }
-    (void)puts("\n* differs from what is built in");
+    (void)puts("\n"
+               "* differs from the built-in value");
     return 0;
 }
 
-static int show(const struct policy_args *args)
+static int show(const struct subcommand_args *args)
 {
+    const struct policy_args *own = container_of(args, const struct policy_args, common);
     AUTO(buf_finish) struct buf text = BUF_INIT(4U << 20);
     AUTO(policy_free) struct policy *policy = NULL;
     struct json json = { .out = &text };
     struct carrel_error err = { 0 };
     const struct policy_request request = {
-        .file = args->policy,
-        .profile = args->profile,
+        .file = own->policy,
+        .profile = own->profile,
         .environment = (const char *const *)environ,
     };
 
     if (policy_load(&request, &policy, &err) < 0)
-        return fail(args, &err);
+        return report_fail(args->is_json, &err);
     if (args->is_json) {
         policy_write_json(policy, &json);
         return report_print_json(&text, 0);
     }
     if (print_text(policy) < 0) {
         (void)err_set_errno(&err, -ENOMEM, "policy");
-        return fail(args, &err);
+        return report_fail(args->is_json, &err);
     }
     return report_finish(0);
 }
 
 /* ---- check ---- */
 
-static int check(const struct policy_args *args)
+static int check(const struct subcommand_args *args)
 {
-    AUTO(buf_finish) struct buf text = BUF_INIT(64U << 10);
-    struct json json = { .out = &text };
+    const char *file = args->words[0];
     struct carrel_error err = { 0 };
     char shown[800];
+    char text[sizeof(shown) + 8];
 
-    if (policy_check_file(args->word, &err) < 0)
-        return fail(args, &err);
-    if (!args->is_json) {
-        printf("%s: ok\n", safe(args->word, shown, sizeof(shown)));
-        return report_finish(0);
-    }
-    json_object(&json, NULL);
-    json_bool(&json, "ok", true);
-    json_str(&json, "file", args->word);
-    json_end_object(&json);
-    return report_print_json(&text, 0);
+    if (policy_check_file(file, &err) < 0)
+        return report_fail(args->is_json, &err);
+    (void)snprintf(text, sizeof(text), "%s: ok", safe(file, shown, sizeof(shown)));
+    return report_done(args->is_json, text, (const char *[]){ "file", file, NULL });
 }
 
 /* ---- init ---- */
@@ -232,99 +210,54 @@ static int write_template(const char *path, struct carrel_error *err)
     return 0;
 }
 
-static int init(const struct policy_args *args)
+static int init(const struct subcommand_args *args)
 {
-    const char *path = args->word ? args->word : "carrel.yaml";
+    const char *path = args->n_words > 0 ? args->words[0] : "carrel.yaml";
     struct carrel_error err = { 0 };
     char shown[800];
+    char text[sizeof(shown) + 80];
 
     if (write_template(path, &err) < 0)
-        return fail(args, &err);
-    printf("wrote %s; 'carrel policy show' prints what is in force\n",
+        return report_fail(args->is_json, &err);
+    (void)snprintf(text, sizeof(text), "wrote %s; 'carrel policy show' prints what is in force",
             safe(path, shown, sizeof(shown)));
-    return report_finish(0);
+    return report_done(args->is_json, text, (const char *[]){ "file", path, NULL });
 }
 
 /* ---- the command ---- */
 
-static const struct verb {
-    const char *name;
-    const char *words;
-    const char *help;
-    const char *more;
-    size_t min, max; /* how many words */
-    size_t n_rows;
-    int (*run)(const struct policy_args *args);
-} verbs[] = {
-    { "show", "", "the policy in force here, and where each value comes from",
-            "The policy that carrel run would have in this directory and environment.", 0, 0,
-            ARRAY_LEN(rows), show },
-    { "check", "FILE", "whether a policy file is right, with all its profiles",
-            "As a file of your own; what other files say does not count. The exit status is 0\n"
-            "or 125.",
-            1, 1, 2, check },
-    { "init", "[FILE]", "write a commented policy to begin with",
-            "FILE is carrel.yaml where none is named. A file that is there is left alone.", 0,
-            1, 1, init },
+static const struct option_row rows[] = {
+    { "policy", "FILE", "policy file to use instead of the one found; none: built-in defaults",
+            .take = take_policy },
+    { "profile", "NAME", "profile of that policy", .take = take_profile },
 };
 
-static void print_help(void)
-{
-    (void)puts("Usage: carrel policy SUBCOMMAND [options]\n\n"
-               "A policy says what runs may do: their runtime, limits with maxima, network, "
-               "mounts,\nvariables, imports, journal. carrel-policy(5) explains the file.\n\n"
-               "Subcommands:");
-    for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
-        printf("  %-12s %s\n", verbs[i].name, verbs[i].help);
-    (void)puts("\nOptions, each of some subcommands ('carrel policy SUBCOMMAND --help'):");
-    options_print(rows, ARRAY_LEN(rows));
-}
-
-static void print_verb_help(const struct verb *verb)
-{
-    printf("Usage: carrel policy %s [options]%s%s\n\n%s\n\nOptions:\n", verb->name,
-            verb->words[0] ? " " : "", verb->words, verb->more);
-    options_print(rows, verb->n_rows);
-}
-
-static int run_verb(size_t index, int argc, char **argv)
-{
-    const struct verb *verb = &verbs[index];
-    const struct subcommand_words takes = { verb->words, verb->min, verb->max };
-    struct policy_args args = { 0 };
-    struct carrel_error err = { 0 };
-
-    AUTO(free) char **words = calloc((size_t)argc + 1, sizeof(*words));
-    int n = words ? options_parse_mixed(rows, verb->n_rows, argc, argv, &args, words, &err)
-                  : err_set_errno(&err, -ENOMEM, "arguments");
-    if (n >= 0 && !args.wants_help &&
-            subcommand_check_words("policy", verb->name, takes, words, (size_t)n, &err) < 0)
-        n = -1;
-    if (n < 0)
-        return fail(&args, &err);
-    if (args.wants_help) {
-        print_verb_help(verb);
-        return report_finish(0);
-    }
-    args.word = words[0];
-    return verb->run(&args);
-}
-
-static const char *name_of(size_t index)
-{
-    return verbs[index].name;
-}
+static const struct subcommand verbs[] = {
+    { "show", "", "print the policy in force, and where each value comes from",
+            "That is the policy 'carrel run' would use in this directory and environment.", 0,
+            0, OPTION_BIT(0) | OPTION_BIT(1), show, NULL },
+    { "check", "FILE", "check a policy file and all its profiles",
+            "The file is checked by itself, without other policy files. Exit status: 0 if it\n"
+            "is correct, 125 if not.",
+            1, 1, 0, check, NULL },
+    { "init", "[FILE]", "write a commented policy file",
+            "The default is carrel.yaml. An existing file is not overwritten.", 0, 1, 0, init,
+            NULL },
+};
 
 int cmd_policy(int argc, char **argv)
 {
     static const struct subcommands set = {
         .command = "policy",
-        .first = "show",
+        .help = "Usage: carrel policy SUBCOMMAND [options]\n\n"
+                "A policy says what runs may do: runtime, limits and their maxima, network,\n"
+                "mounts, variables, imports, journal. carrel-policy(5) describes the file.",
+        .list = verbs,
         .n = ARRAY_LEN(verbs),
-        .name = name_of,
-        .print_help = print_help,
-        .run = run_verb,
+        .rows = rows,
+        .n_rows = ARRAY_LEN(rows),
     };
+    struct policy_args args = { 0 };
 
-    return subcommands_run(&set, argc, argv);
+    return subcommands_run(&set, argc, argv, &args.common);
 }

@@ -6,7 +6,7 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "cli/args/report_args.h"
+#include "cli/args/subcommands.h"
 #include "cli/commands.h"
 #include "cli/print/report.h"
 #include <errno.h>
@@ -16,22 +16,13 @@
 #include <unistd.h>
 
 struct runs_args {
-    struct report_args report;
+    struct subcommand_args common;
     uint64_t older_than_ms;
     bool has_age;
     uint64_t keep;
     bool has_keep;
     bool is_dry_run;
 };
-
-static const char help[] =
-        "Usage: carrel runs [list] [options]\n"
-        "       carrel runs show RUN [--json]\n"
-        "       carrel runs prune [--older-than TIME] [--keep N] [--dry-run] [--json]\n\n"
-        "Lists runs, newest first; shows what one asked for and what came of it; removes runs\n"
-        "that are old enough and not among the newest. A run in progress is never touched, "
-        "nor\n"
-        "one whose workspace is still there.\n\nOptions:";
 
 static int take_older_than(void *t, const char *v, struct carrel_error *err)
 {
@@ -52,15 +43,6 @@ static int take_keep(void *t, const char *v, struct carrel_error *err)
                 str_escape(v, strlen(v), shown, sizeof(shown)));
     return 0;
 }
-
-static const struct option_row rows[] = {
-    { "older-than", "TIME", "prune: only runs that began longer ago, such as 30d",
-            .take = take_older_than },
-    { "keep", "N", "prune: the newest N runs stay", .take = take_keep },
-    OPTION_FLAG("dry-run", "prune: say what would go", struct runs_args, is_dry_run),
-    OPTION_FLAG("json", "print JSON, and nothing else", struct runs_args, report.is_json),
-    OPTION_FLAG("help", "this text", struct runs_args, report.wants_help),
-};
 
 static void write_entry(const struct run_entry *entry, struct json *json, const char *key)
 {
@@ -114,7 +96,7 @@ static void print_entry(const struct run_entry *entry)
             str_size(entry->bytes, size), argv_text(entry, words, sizeof(words)));
 }
 
-static int list(const struct runs_args *args)
+static int list(const struct subcommand_args *args)
 {
     struct carrel_error err = { 0 };
     AUTO(run_list_finish) struct run_list all = { 0 };
@@ -122,8 +104,8 @@ static int list(const struct runs_args *args)
     struct json json = { .out = &text };
 
     if (runs_list(&all, &err) < 0)
-        return report_error(STATUS_FAILED, &err);
-    if (!args->report.is_json) {
+        return report_fail(args->is_json, &err);
+    if (!args->is_json) {
         if (all.n > 0)
             printf("%-18s  %-19s  %-12s  %-14s  %6s  %7s  %s\n", "RUN", "BEGAN (UTC)",
                     "JOURNAL", "REASON", "STATUS", "SIZE", "COMMAND");
@@ -177,7 +159,7 @@ static int show_json(const struct run_entry *entry)
     if (r == 0)
         r = runs_result(entry->key, &result, &err);
     if (r < 0)
-        return report_error(STATUS_FAILED, &err);
+        return report_fail(true, &err);
     if (result.len > 0)
         json_raw(&json, "result", result.data, result.len);
     else
@@ -211,18 +193,14 @@ static int show_text(const struct run_entry *entry)
     return report_finish(0);
 }
 
-static int show(const struct runs_args *args, const char *name)
+static int show(const struct subcommand_args *args)
 {
     struct carrel_error err = { 0 };
     AUTO(run_entry_finish) struct run_entry entry = { 0 };
 
-    if (!name) {
-        (void)err_set(&err, -EINVAL, "which run? expected 'carrel runs show RUN'");
-        return report_error(STATUS_FAILED, &err);
-    }
-    if (runs_find(name, &entry, &err) < 0)
-        return report_error(STATUS_FAILED, &err);
-    return args->report.is_json ? show_json(&entry) : show_text(&entry);
+    if (runs_find(args->words[0], &entry, &err) < 0)
+        return report_fail(args->is_json, &err);
+    return args->is_json ? show_json(&entry) : show_text(&entry);
 }
 
 struct removal {
@@ -234,65 +212,72 @@ static void on_removed(const struct run_entry *entry, void *context)
 {
     struct removal *removal = context;
 
-    if (removal->args->report.is_json)
+    if (removal->args->common.is_json)
         json_str(&removal->json, NULL, entry->key);
     else
         printf("%s %s\n", removal->args->is_dry_run ? "would remove" : "removed", entry->key);
 }
 
-static int prune(const struct runs_args *args)
+static int prune(const struct subcommand_args *args)
 {
+    const struct runs_args *own = container_of(args, const struct runs_args, common);
     struct carrel_error err = { 0 };
     AUTO(buf_finish) struct buf text = BUF_INIT(SIZE_MAX / 4);
-    struct removal removal = { .args = args, .json = { .out = &text } };
+    struct removal removal = { .args = own, .json = { .out = &text } };
     const struct runs_prune what = {
-        .older_than_s = args->older_than_ms / 1000,
-        .keep = args->keep,
-        .is_dry_run = args->is_dry_run,
+        .older_than_s = own->older_than_ms / 1000,
+        .keep = own->keep,
+        .is_dry_run = own->is_dry_run,
         .each = on_removed,
         .context = &removal,
     };
 
-    if (!args->has_age && !args->has_keep) {
-        (void)err_set(
-                &err, -EINVAL, "which runs? expected --older-than TIME, --keep N, or both");
-        return report_error(STATUS_FAILED, &err);
+    if (!own->has_age && !own->has_keep) {
+        (void)err_set(&err, -EINVAL,
+                "no runs selected; expected --older-than TIME, --keep N, or both");
+        return report_fail(args->is_json, &err);
     }
     json_object(&removal.json, NULL);
     json_array(&removal.json, "removed");
     if (runs_prune(&what, &err) < 0)
-        return report_error(STATUS_FAILED, &err);
+        return report_fail(args->is_json, &err);
     json_end_array(&removal.json);
     json_end_object(&removal.json);
-    return args->report.is_json ? report_print_json(&text, 0) : report_finish(0);
+    return args->is_json ? report_print_json(&text, 0) : report_finish(0);
 }
+
+enum { OLDER_THAN, KEEP, DRY_RUN };
+
+static const struct option_row rows[] = {
+    [OLDER_THAN] = { "older-than", "TIME",
+            "prune: only runs that started longer ago, such as 30d", .take = take_older_than },
+    [KEEP] = { "keep", "N", "prune: keep the newest N runs", .take = take_keep },
+    [DRY_RUN] = OPTION_FLAG("dry-run", "prune: print what would be removed, remove nothing",
+            struct runs_args, is_dry_run),
+};
+
+static const struct subcommand verbs[] = {
+    { "list", "", "list runs, newest first", NULL, 0, 0, 0, list, NULL },
+    { "show", "RUN", "print the request and the result of a run", NULL, 1, 1, 0, show, NULL },
+    { "prune", "", "remove old runs",
+            "A run in progress is never removed, nor one whose workspace exists.", 0, 0,
+            OPTION_BIT(OLDER_THAN) | OPTION_BIT(KEEP) | OPTION_BIT(DRY_RUN), prune, NULL },
+};
 
 int cmd_runs(int argc, char **argv)
 {
-    struct carrel_error err = { 0 };
+    static const struct subcommands set = {
+        .command = "runs",
+        .help = "Usage: carrel runs [SUBCOMMAND] [options] [RUN]\n\n"
+                "Reads and removes the records of runs. RUN is a run id or the beginning of\n"
+                "one. Without a subcommand the runs are listed.",
+        .list = verbs,
+        .n = ARRAY_LEN(verbs),
+        .rows = rows,
+        .n_rows = ARRAY_LEN(rows),
+        .has_default = true,
+    };
     struct runs_args args = { 0 };
-    char shown[64];
 
-    AUTO(free) char **words = calloc((size_t)argc + 3, sizeof(*words));
-    int n = words ? options_parse_mixed(rows, ARRAY_LEN(rows), argc, argv, &args, words, &err)
-                  : err_set_errno(&err, -ENOMEM, "arguments");
-    if (n > 2)
-        n = err_set(&err, -EINVAL, "unexpected word '%s'; see 'carrel runs --help'",
-                str_escape(words[2], strlen(words[2]), shown, sizeof(shown)));
-    if (n < 0)
-        return report_error(STATUS_FAILED, &err);
-    if (args.report.wants_help) {
-        (void)puts(help);
-        options_print(rows, ARRAY_LEN(rows));
-        return report_finish(0);
-    }
-    if (!words[0] || (strcmp(words[0], "list") == 0 && !words[1]))
-        return list(&args);
-    if (strcmp(words[0], "show") == 0)
-        return show(&args, words[1]);
-    if (strcmp(words[0], "prune") == 0 && !words[1])
-        return prune(&args);
-    (void)err_set(&err, -EINVAL, "'%s' is not one of list, show, prune",
-            str_escape(words[0], strlen(words[0]), shown, sizeof(shown)));
-    return report_error(STATUS_FAILED, &err);
+    return subcommands_run(&set, argc, argv, &args.common);
 }

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 struct carrel_error;
-struct workspace_args;
+struct subcommand_args;
 
 /* The answer to apply, merge and cherry-pick is no: conflicts. Failures are 125 as everywhere.
  */
@@ -16,24 +16,24 @@ enum { STATUS_CONFLICT = 1 };
 #define WORKSPACE_NAME_MAX ((size_t)2 * NAME_ID_MAX + 2)
 
 /* Each returns the exit status. */
-int verb_list(const struct workspace_args *args);
-int verb_show(const struct workspace_args *args);
-int verb_status(const struct workspace_args *args);
-int verb_diff(const struct workspace_args *args);
-int verb_log(const struct workspace_args *args);
-int verb_patch(const struct workspace_args *args);
-int verb_commit(const struct workspace_args *args);
-int verb_apply(const struct workspace_args *args);
-int verb_merge(const struct workspace_args *args);
-int verb_cherry_pick(const struct workspace_args *args);
-int verb_discard(const struct workspace_args *args);
-int verb_prune(const struct workspace_args *args);
-int verb_open(const struct workspace_args *args);
-int verb_close(const struct workspace_args *args);
-int verb_move(const struct workspace_args *args);
-int verb_lock(const struct workspace_args *args);
-int verb_unlock(const struct workspace_args *args);
-int verb_repair(const struct workspace_args *args);
+int verb_list(const struct subcommand_args *args);
+int verb_show(const struct subcommand_args *args);
+int verb_status(const struct subcommand_args *args);
+int verb_diff(const struct subcommand_args *args);
+int verb_log(const struct subcommand_args *args);
+int verb_patch(const struct subcommand_args *args);
+int verb_commit(const struct subcommand_args *args);
+int verb_apply(const struct subcommand_args *args);
+int verb_merge(const struct subcommand_args *args);
+int verb_cherry_pick(const struct subcommand_args *args);
+int verb_discard(const struct subcommand_args *args);
+int verb_prune(const struct subcommand_args *args);
+int verb_open(const struct subcommand_args *args);
+int verb_close(const struct subcommand_args *args);
+int verb_move(const struct subcommand_args *args);
+int verb_lock(const struct subcommand_args *args);
+int verb_unlock(const struct subcommand_args *args);
+int verb_repair(const struct subcommand_args *args);
 
 /* These two take the options of `carrel run`. */
 int verb_resume(int argc, char **argv);
@@ -50,9 +50,3 @@ int verb_name(
 /* The same for the repository at `dir`. */
 int verb_name_in(const char *dir, const char *given, char name[static WORKSPACE_NAME_MAX],
         struct carrel_error *err);
-
-/* Says why it failed, in JSON too if that was asked for. Returns 125. */
-int verb_fail(const struct workspace_args *args, const struct carrel_error *err);
-
-/* Ends a subcommand whose whole answer is `text`, or with --json {"ok":true,"name":...}. */
-int verb_done(const struct workspace_args *args, const char *name, const char *text);

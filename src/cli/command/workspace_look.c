@@ -2,7 +2,6 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/json.h"
-#include "cli/args/report_args.h"
 #include "cli/args/workspace_args.h"
 #include "cli/command/workspace.h"
 #include "cli/print/report.h"
@@ -88,11 +87,11 @@ static int print_list_json(const struct workspace_list *list)
     return report_print_json(&text, 0);
 }
 
-int verb_list(const struct workspace_args *args)
+int verb_list(const struct subcommand_args *args)
 {
     AUTO(workspace_list_free) struct workspace_list *list = NULL;
     struct carrel_error err = { 0 };
-    bool is_all = args->is_all;
+    bool is_all = workspace_args_of(args)->is_all;
 
     int r = is_all ? -ENOENT : workspaces_list(".", &list, &err);
     if (r == -ENOENT) { /* in no repository: then those of all are meant */
@@ -100,7 +99,7 @@ int verb_list(const struct workspace_args *args)
         r = workspaces_list(NULL, &list, &err);
     }
     if (r < 0)
-        return verb_fail(args, &err);
+        return report_fail(args->is_json, &err);
     if (args->is_json)
         return print_list_json(list);
     if (list->n > 0)
@@ -231,7 +230,7 @@ static int print_report_json(const struct workspace_report *report)
     return report_print_json(&text, 0);
 }
 
-static int get_report(const struct workspace_args *args, struct workspace_report **out,
+static int get_report(const struct subcommand_args *args, struct workspace_report **out,
         struct carrel_error *err)
 {
     char name[WORKSPACE_NAME_MAX];
@@ -240,13 +239,13 @@ static int get_report(const struct workspace_args *args, struct workspace_report
     return r < 0 ? r : workspaces_report(name, out, err);
 }
 
-int verb_show(const struct workspace_args *args)
+int verb_show(const struct subcommand_args *args)
 {
     AUTO(workspace_report_free) struct workspace_report *report = NULL;
     struct carrel_error err = { 0 };
 
     if (get_report(args, &report, &err) < 0)
-        return verb_fail(args, &err);
+        return report_fail(args->is_json, &err);
     if (args->is_json)
         return print_report_json(report);
     print_report(report);
@@ -346,18 +345,18 @@ static void print_status(
     }
 }
 
-int verb_status(const struct workspace_args *args)
+int verb_status(const struct subcommand_args *args)
 {
     AUTO(workspace_report_free) struct workspace_report *report = NULL;
     struct carrel_error err = { 0 };
     size_t n = 0;
 
     if (get_report(args, &report, &err) < 0)
-        return verb_fail(args, &err);
+        return report_fail(args->is_json, &err);
     AUTO(free) struct entry *entries = join(report, &n);
     if (!entries) {
         (void)err_set_errno(&err, -ENOMEM, "status");
-        return verb_fail(args, &err);
+        return report_fail(args->is_json, &err);
     }
     if (args->is_json)
         return print_status_json(report, entries, n);

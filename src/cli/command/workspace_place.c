@@ -3,7 +3,6 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/path.h"
-#include "cli/args/report_args.h"
 #include "cli/args/workspace_args.h"
 #include "cli/command/workspace.h"
 #include "cli/print/report.h"
@@ -25,42 +24,39 @@ static int find_place(const char *given, char path[static PATH_MAX], struct carr
                    : err_set_errno(err, -ENAMETOOLONG, "'%s'", given);
 }
 
-int verb_open(const struct workspace_args *args)
+static int done(const struct subcommand_args *args, const char *name, const char *text)
 {
-    AUTO(buf_finish) struct buf text = BUF_INIT(64U << 10);
-    struct json json = { .out = &text };
+    return report_done(args->is_json, text, (const char *[]){ "name", name, NULL });
+}
+
+int verb_open(const struct subcommand_args *args)
+{
+    const char *given = workspace_args_of(args)->at;
     struct carrel_error err = { 0 };
     char name[WORKSPACE_NAME_MAX];
     char path[PATH_MAX];
     char at[PATH_MAX];
 
     if (verb_name(args->words[0], name, &err) < 0 ||
-            (args->at && find_place(args->at, at, &err) < 0) ||
-            workspaces_open(name, args->at ? at : NULL, path, sizeof(path), &err) < 0)
-        return verb_fail(args, &err);
-    if (!args->is_json) {
-        (void)puts(path); /* as it is: for cd "$(carrel workspace open)" */
-        return report_finish(0);
-    }
-    json_object(&json, NULL);
-    json_bool(&json, "ok", true);
-    json_str(&json, "name", name);
-    json_str(&json, "path", path);
-    json_end_object(&json);
-    return report_print_json(&text, 0);
+            (given && find_place(given, at, &err) < 0) ||
+            workspaces_open(name, given ? at : NULL, path, sizeof(path), &err) < 0)
+        return report_fail(args->is_json, &err);
+    /* The path is printed unescaped: for cd "$(carrel workspace open)". */
+    return report_done(
+            args->is_json, path, (const char *[]){ "name", name, "path", path, NULL });
 }
 
-int verb_close(const struct workspace_args *args)
+int verb_close(const struct subcommand_args *args)
 {
     struct carrel_error err = { 0 };
     char name[WORKSPACE_NAME_MAX];
 
     if (verb_name(args->words[0], name, &err) < 0 || workspaces_close(name, &err) < 0)
-        return verb_fail(args, &err);
-    return verb_done(args, name, "closed; what was committed there is in the workspace");
+        return report_fail(args->is_json, &err);
+    return done(args, name, "closed; what was committed there is in the workspace");
 }
 
-int verb_move(const struct workspace_args *args)
+int verb_move(const struct subcommand_args *args)
 {
     const char *given = args->n_words == 2 ? args->words[0] : NULL;
     struct carrel_error err = { 0 };
@@ -70,32 +66,32 @@ int verb_move(const struct workspace_args *args)
     if (verb_name(given, name, &err) < 0 ||
             find_place(args->words[args->n_words - 1], to, &err) < 0 ||
             workspaces_move(name, to, &err) < 0)
-        return verb_fail(args, &err);
-    return verb_done(args, name, "moved");
+        return report_fail(args->is_json, &err);
+    return done(args, name, "moved");
 }
 
-int verb_lock(const struct workspace_args *args)
+int verb_lock(const struct subcommand_args *args)
 {
     struct carrel_error err = { 0 };
     char name[WORKSPACE_NAME_MAX];
 
     if (verb_name(args->words[0], name, &err) < 0 ||
-            workspaces_lock(name, args->reason, &err) < 0)
-        return verb_fail(args, &err);
-    return verb_done(args, name, "locked; 'carrel workspace unlock' undoes it");
+            workspaces_lock(name, workspace_args_of(args)->reason, &err) < 0)
+        return report_fail(args->is_json, &err);
+    return done(args, name, "locked; 'carrel workspace unlock' undoes it");
 }
 
-int verb_unlock(const struct workspace_args *args)
+int verb_unlock(const struct subcommand_args *args)
 {
     struct carrel_error err = { 0 };
     char name[WORKSPACE_NAME_MAX];
 
     if (verb_name(args->words[0], name, &err) < 0 || workspaces_unlock(name, &err) < 0)
-        return verb_fail(args, &err);
-    return verb_done(args, name, "unlocked");
+        return report_fail(args->is_json, &err);
+    return done(args, name, "unlocked");
 }
 
-int verb_repair(const struct workspace_args *args)
+int verb_repair(const struct subcommand_args *args)
 {
     AUTO(buf_finish) struct buf text = BUF_INIT(64U << 10);
     struct json json = { .out = &text };
@@ -103,10 +99,10 @@ int verb_repair(const struct workspace_args *args)
     char name[WORKSPACE_NAME_MAX];
 
     if (verb_name(args->words[0], name, &err) < 0)
-        return verb_fail(args, &err);
+        return report_fail(args->is_json, &err);
     int mended = workspaces_repair(name, &err);
     if (mended < 0)
-        return verb_fail(args, &err);
+        return report_fail(args->is_json, &err);
     if (!args->is_json) {
         if (mended == 0)
             (void)puts("nothing was wrong");

@@ -3,10 +3,8 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/json.h"
-#include "cli/args/report_args.h"
 #include "cli/args/workspace_args.h"
 #include "cli/command/workspace.h"
-#include "cli/commands.h"
 #include "cli/print/report.h"
 #include "cli/print/workspace_print.h"
 #include <errno.h>
@@ -15,32 +13,25 @@
 #define JSON_MAX (SIZE_MAX / 4)
 #define WORDS_MAX (WORKSPACE_NAME_MAX + 400)
 
-int verb_commit(const struct workspace_args *args)
+int verb_commit(const struct subcommand_args *args)
 {
-    AUTO(buf_finish) struct buf text = BUF_INIT(64U << 10);
-    struct json json = { .out = &text };
+    const char *message = workspace_args_of(args)->message;
     struct carrel_error err = { 0 };
     char name[WORKSPACE_NAME_MAX];
     char commit[OID_MAX];
+    char text[sizeof(name) + sizeof(commit) + 40];
     bool has_more;
 
     if (verb_name(args->words[0], name, &err) < 0 ||
-            workspaces_commit(name, args->message, commit, &has_more, &err) < 0)
-        return verb_fail(args, &err);
-    if (args->message && !has_more)
-        (void)fputs("carrel: note: all of it was committed already, under other words: the "
-                    "message is not used\n",
+            workspaces_commit(name, message, commit, &has_more, &err) < 0)
+        return report_fail(args->is_json, &err);
+    if (message && !has_more)
+        (void)fputs("carrel: note: everything was committed already with another message; "
+                    "--message is not used\n",
                 stderr);
-    if (!args->is_json) {
-        printf("%s is on its branch: commit %s\n", name, commit);
-        return report_finish(0);
-    }
-    json_object(&json, NULL);
-    json_bool(&json, "ok", true);
-    json_str(&json, "name", name);
-    json_str(&json, "commit", commit);
-    json_end_object(&json);
-    return report_print_json(&text, 0);
+    (void)snprintf(text, sizeof(text), "%s is on its branch: commit %s", name, commit);
+    return report_done(
+            args->is_json, text, (const char *[]){ "name", name, "commit", commit, NULL });
 }
 
 /* All but the plain apply have put the work on its branch by then, as they say they do. */
@@ -51,9 +42,9 @@ static void conflict_words(
             "%zu conflict%s, and %s; commit or move your own changes to these paths, or use "
             "'carrel workspace patch %s'",
             n, n == 1 ? "" : "s",
-            how == APPLY_FILES ? "nothing was changed"
-                               : "the work is on its own branch now, but nothing of yours was "
-                                 "changed",
+            how == APPLY_FILES
+                    ? "nothing was changed"
+                    : "the changes are on the run's branch, but nothing of yours was changed",
             name);
 }
 
@@ -141,16 +132,17 @@ static void print_outcome(
                 outcome->n_submodules == 1 ? "it" : "them");
 }
 
-static int apply(const struct workspace_args *args, enum apply_how how)
+static int apply(const struct subcommand_args *args, enum apply_how how)
 {
+    const struct workspace_args *own = workspace_args_of(args);
     struct carrel_error err = { 0 };
     struct apply_outcome outcome = { 0 };
     char name[WORKSPACE_NAME_MAX];
     int status = 0;
 
-    if (verb_name_in(args->repo ? args->repo : ".", args->words[0], name, &err) < 0 ||
-            workspaces_apply(name, how, args->repo, ".", &outcome, &err) < 0)
-        return verb_fail(args, &err);
+    if (verb_name_in(own->repo ? own->repo : ".", args->words[0], name, &err) < 0 ||
+            workspaces_apply(name, how, own->repo, ".", &outcome, &err) < 0)
+        return report_fail(args->is_json, &err);
     if (outcome.n_conflicts > 0)
         status = STATUS_CONFLICT;
     if (args->is_json) {
@@ -165,25 +157,26 @@ static int apply(const struct workspace_args *args, enum apply_how how)
     return status;
 }
 
-int verb_apply(const struct workspace_args *args)
+int verb_apply(const struct subcommand_args *args)
 {
+    const struct workspace_args *own = workspace_args_of(args);
     struct carrel_error err = { 0 };
 
-    if (args->is_squash && args->is_merge) {
-        (void)err_set(&err, -EINVAL, "--squash and --merge exclude each other");
-        return verb_fail(args, &err);
+    if (own->is_squash && own->is_merge) {
+        (void)err_set(&err, -EINVAL, "--squash and --merge cannot be combined");
+        return report_fail(args->is_json, &err);
     }
-    if (args->is_squash)
+    if (own->is_squash)
         return apply(args, APPLY_SQUASH);
-    return apply(args, args->is_merge ? APPLY_MERGE : APPLY_FILES);
+    return apply(args, own->is_merge ? APPLY_MERGE : APPLY_FILES);
 }
 
-int verb_merge(const struct workspace_args *args)
+int verb_merge(const struct subcommand_args *args)
 {
     return apply(args, APPLY_MERGE);
 }
 
-int verb_cherry_pick(const struct workspace_args *args)
+int verb_cherry_pick(const struct subcommand_args *args)
 {
     return apply(args, APPLY_CHERRY_PICK);
 }
@@ -193,12 +186,15 @@ struct removal {
     struct buf text;
     struct json json;
     const struct workspace_args *args;
+    bool is_json;
     size_t n;
 };
 
-static void begin_removal(struct removal *removal, const struct workspace_args *args)
+static void begin_removal(struct removal *removal, const struct subcommand_args *args)
 {
-    *removal = (struct removal){ .text = BUF_INIT(JSON_MAX), .args = args };
+    *removal = (struct removal){
+        .text = BUF_INIT(JSON_MAX), .args = workspace_args_of(args), .is_json = args->is_json
+    };
     removal->json.out = &removal->text;
     json_object(&removal->json, NULL);
     json_array(&removal->json, "discarded");
@@ -213,7 +209,7 @@ static void discard_one(struct removal *removal, const char *given, int *status)
     const char *name = r < 0 ? given : full;
     if (r == 0)
         r = workspaces_discard(name, removal->args->is_forced, &err);
-    if (removal->args->is_json) {
+    if (removal->is_json) {
         json_object(&removal->json, NULL);
         json_str(&removal->json, "name", name);
         json_bool(&removal->json, "ok", r == 0);
@@ -222,7 +218,7 @@ static void discard_one(struct removal *removal, const char *given, int *status)
     }
     if (r < 0) {
         *status = report_error(STATUS_FAILED, &err);
-    } else if (!removal->args->is_json) {
+    } else if (!removal->is_json) {
         (void)fputs("discarded ", stdout);
         workspace_put(name);
         (void)putchar('\n');
@@ -231,7 +227,7 @@ static void discard_one(struct removal *removal, const char *given, int *status)
 
 static int end_removal(struct removal *removal, int status)
 {
-    if (!removal->args->is_json) {
+    if (!removal->is_json) {
         status = report_finish(status);
     } else {
         json_end_array(&removal->json);
@@ -243,19 +239,20 @@ static int end_removal(struct removal *removal, int status)
     return status;
 }
 
-int verb_discard(const struct workspace_args *args)
+int verb_discard(const struct subcommand_args *args)
 {
+    const struct workspace_args *own = workspace_args_of(args);
     struct carrel_error err = { 0 };
     struct removal removal;
     char name[WORKSPACE_NAME_MAX];
     int status = 0;
 
-    if (args->n_words == 0 && args->is_forced) {
+    if (args->n_words == 0 && own->is_forced) {
         (void)err_set(&err, -EINVAL, "--force needs a NAME: what it removes is lost for good");
-        return verb_fail(args, &err);
+        return report_fail(args->is_json, &err);
     }
     if (args->n_words == 0 && verb_name(NULL, name, &err) < 0)
-        return verb_fail(args, &err);
+        return report_fail(args->is_json, &err);
     begin_removal(&removal, args);
     if (args->n_words == 0)
         discard_one(&removal, name, &status);
@@ -270,7 +267,7 @@ static void on_pruned(const struct workspace *ws, void *context)
     char age[16];
 
     removal->n++;
-    if (removal->args->is_json) {
+    if (removal->is_json) {
         json_object(&removal->json, NULL);
         workspace_write(&removal->json, ws);
         json_end_object(&removal->json);
@@ -280,15 +277,16 @@ static void on_pruned(const struct workspace *ws, void *context)
     }
 }
 
-int verb_prune(const struct workspace_args *args)
+int verb_prune(const struct subcommand_args *args)
 {
+    const struct workspace_args *own = workspace_args_of(args);
     struct carrel_error err = { 0 };
     struct removal removal;
 
     begin_removal(&removal, args);
-    int r = workspaces_prune(args->is_all ? NULL : ".", args->older_than_s, args->is_dry_run,
+    int r = workspaces_prune(own->is_all ? NULL : ".", own->older_than_s, own->is_dry_run,
             on_pruned, &removal, &err);
-    if (r == -ENOENT && !args->is_all)
+    if (r == -ENOENT && !own->is_all)
         (void)err_set(&err, -ENOENT,
                 "the current directory is in no git repository; --all prunes the workspaces of "
                 "every one");

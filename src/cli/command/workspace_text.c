@@ -3,7 +3,6 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/json.h"
-#include "cli/args/report_args.h"
 #include "cli/args/workspace_args.h"
 #include "cli/command/workspace.h"
 #include "cli/print/paint.h"
@@ -19,7 +18,7 @@
 #define TEXT_MAX (UINT64_C(256) << 20) /* that is held in memory */
 
 typedef int write_fn(
-        const struct workspace_args *args, const char *name, int fd, struct carrel_error *err);
+        const struct subcommand_args *args, const char *name, int fd, struct carrel_error *err);
 
 struct kind {
     const char *key; /* in JSON */
@@ -82,7 +81,7 @@ static bool has_reader_left(void)
 }
 
 /* By way of memory: for JSON, and for a terminal, which must not obey what a run wrote. */
-static int print_held(const struct workspace_args *args, const struct kind *kind,
+static int print_held(const struct subcommand_args *args, const struct kind *kind,
         const char *name, struct carrel_error *err)
 {
     AUTO(buf_finish) struct buf text = BUF_INIT(TEXT_MAX + 1);
@@ -101,7 +100,7 @@ static int print_held(const struct workspace_args *args, const struct kind *kind
             &text, workspace_args_has_color(args) ? kind->paint : PAINT_NOTHING, err);
 }
 
-static int print_text(const struct workspace_args *args, const struct kind *kind)
+static int print_text(const struct subcommand_args *args, const struct kind *kind)
 {
     struct carrel_error err = { 0 };
     char name[WORKSPACE_NAME_MAX];
@@ -116,44 +115,46 @@ static int print_text(const struct workspace_args *args, const struct kind *kind
     }
     if (r < 0 && has_reader_left())
         return 0;
-    return r < 0 ? verb_fail(args, &err) : r;
+    return r < 0 ? report_fail(args->is_json, &err) : r;
 }
 
 static int write_diff(
-        const struct workspace_args *args, const char *name, int fd, struct carrel_error *err)
+        const struct subcommand_args *args, const char *name, int fd, struct carrel_error *err)
 {
+    const struct workspace_args *own = workspace_args_of(args);
     const struct diff_options options = {
-        .is_stat = args->is_stat,
-        .is_names = args->is_names,
-        .is_uncommitted = args->is_uncommitted,
+        .is_stat = own->is_stat,
+        .is_names = own->is_names,
+        .is_uncommitted = own->is_uncommitted,
     };
 
     return workspaces_diff(name, &options, fd, err);
 }
 
-int verb_diff(const struct workspace_args *args)
+int verb_diff(const struct subcommand_args *args)
 {
+    const struct workspace_args *own = workspace_args_of(args);
     const struct kind kind = { "diff", write_diff,
-        args->is_stat    ? PAINT_STAT
-        : args->is_names ? PAINT_NOTHING
-                         : PAINT_DIFF,
+        own->is_stat    ? PAINT_STAT
+        : own->is_names ? PAINT_NOTHING
+                        : PAINT_DIFF,
         false };
     struct carrel_error err = { 0 };
 
-    if (!args->is_stat || !args->is_names)
+    if (!own->is_stat || !own->is_names)
         return print_text(args, &kind);
-    (void)err_set(&err, -EINVAL, "--stat and --name-status exclude each other");
-    return verb_fail(args, &err);
+    (void)err_set(&err, -EINVAL, "--stat and --name-status cannot be combined");
+    return report_fail(args->is_json, &err);
 }
 
 static int write_log(
-        const struct workspace_args *args, const char *name, int fd, struct carrel_error *err)
+        const struct subcommand_args *args, const char *name, int fd, struct carrel_error *err)
 {
     (void)args;
     return workspaces_log(name, fd, err);
 }
 
-int verb_log(const struct workspace_args *args)
+int verb_log(const struct subcommand_args *args)
 {
     static const struct kind kind = { "log", write_log, PAINT_STAT, true };
 
@@ -161,13 +162,13 @@ int verb_log(const struct workspace_args *args)
 }
 
 static int write_patch(
-        const struct workspace_args *args, const char *name, int fd, struct carrel_error *err)
+        const struct subcommand_args *args, const char *name, int fd, struct carrel_error *err)
 {
     (void)args;
     return workspaces_patch(name, fd, err);
 }
 
-int verb_patch(const struct workspace_args *args)
+int verb_patch(const struct subcommand_args *args)
 {
     static const struct kind kind = { "patch", write_patch, PAINT_NOTHING, false };
 
