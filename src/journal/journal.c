@@ -2,6 +2,8 @@
 #include "journal/journal.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/sha256.h"
+#include "base/utf8.h"
 #include "journal/file.h"
 #include "journal/index.h"
 #include "journal/key.h"
@@ -9,6 +11,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -34,8 +37,8 @@ void journal_close(struct journal *journal)
     free(journal);
 }
 
-/* What we have just made is there, unless somebody took it away again. */
-static int removed(int code)
+/* ENOENT for what we have just created means that it was stale_if_missing again. */
+static int stale_if_missing(int code)
 {
     return code == ENOENT ? -ESTALE : -code;
 }
@@ -48,7 +51,8 @@ static int open_dir(struct journal *journal, struct carrel_error *err)
     journal->dir = openat(
             journal->runs, journal->run, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (journal->dir < 0)
-        return err_set_errno(err, removed(errno), "open the directory '%s'", journal->run);
+        return err_set_errno(
+                err, stale_if_missing(errno), "open the directory '%s'", journal->run);
     return 0;
 }
 
@@ -60,7 +64,7 @@ static int open_file(struct journal *journal, struct carrel_error *err)
     int fd = openat(journal->dir, JOURNAL_NAME,
             O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
     if (fd < 0)
-        return err_set_errno(err, removed(errno), "open '%s'", JOURNAL_NAME);
+        return err_set_errno(err, stale_if_missing(errno), "open '%s'", JOURNAL_NAME);
     int r = journal_lock_try(fd);
     if (r == -EWOULDBLOCK)
         return err_set(err, -EBUSY, "the run is in progress");
@@ -225,4 +229,82 @@ int journal_seal(struct journal *journal, const char *reason,
     }
     memcpy(seal_hash, journal->file.head, JOURNAL_HASH);
     return 0;
+}
+
+static void name(char out[static 64], const char *key, const char *what)
+{
+    (void)snprintf(out, 64, "%.40s_%s", key, what);
+}
+
+static void write_rest(struct json *json, const char *key, uint64_t bytes, struct sha256 *sha)
+{
+    char hex[SHA256_HEX];
+    char member[64];
+
+    sha256_finish_hex(sha, hex);
+    name(member, key, "bytes");
+    json_u64(json, member, bytes);
+    name(member, key, "sha256");
+    json_str(json, member, hex);
+}
+
+/* The length of at most `max` bytes that splits no character. */
+static size_t cut(const char *text, size_t len, size_t max)
+{
+    if (len <= max)
+        return len;
+    size_t n = max;
+    while (n > 0 && max - n < 3 && ((unsigned char)text[n] & 0xc0) == 0x80)
+        n--;
+    return ((unsigned char)text[n] & 0xc0) == 0x80 ? max : n;
+}
+
+void journal_text(struct json *json, const char *key, const char *text, size_t len, size_t max)
+{
+    struct sha256 sha;
+
+    size_t n = cut(text, len, max);
+    json_bytes(json, key, text, n);
+    if (n == len && utf8_is_text(text, len))
+        return;
+    sha256_init(&sha);
+    sha256_add(&sha, text, len);
+    write_rest(json, key, len, &sha);
+}
+
+void journal_words(struct json *json, const char *key, const char *const *words, size_t max)
+{
+    enum { QUOTES = 3 }; /* and the comma: many empty words are long, too */
+    struct sha256 sha;
+    uint64_t bytes = 0;
+    uint64_t count = 0;
+    bool is_cut = false;
+    bool is_text = true;
+    char member[64];
+
+    json_array(json, key);
+    for (const char *const *word = words; *word; word++) {
+        size_t len = strlen(*word);
+        bytes += len + 1;
+        count++;
+        if (is_cut || max < QUOTES) {
+            is_cut = true;
+            continue;
+        }
+        max -= QUOTES;
+        size_t n = cut(*word, len, max);
+        json_bytes(json, NULL, *word, n);
+        is_cut = n < len;
+        is_text = is_text && utf8_is_text(*word, len);
+        max -= n;
+    }
+    json_end_array(json);
+    if (!is_cut && is_text)
+        return;
+    sha256_init(&sha);
+    for (const char *const *word = words; *word; word++)
+        sha256_add(&sha, *word, strlen(*word) + 1);
+    name(member, key, "count");
+    json_u64(json, member, count);
+    write_rest(json, key, bytes, &sha);
 }

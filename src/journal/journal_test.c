@@ -197,9 +197,9 @@ TEST(what_does_not_end_in_a_record_is_not_continued)
     bench_append(&bench, "R-1/journal.jsonl", "{}\n");
     CHECK_EQ(journal_open(&options, &journal, &err), -EBADMSG);
     CHECK_STR(err.message,
-            "journal of run 'R-1': it cannot be continued; 'carrel journal verify' says more, "
-            "and with the file put away the run can go on: the last record of 'journal.jsonl' "
-            "is not right: its end has not the form of a record");
+            "journal of run 'R-1': it cannot be continued; see 'carrel journal verify', "
+            "and move the file away to continue the run: the last record of 'journal.jsonl' "
+            "is invalid: its end does not have the form of a record");
 }
 
 TEST(a_broken_index_stops_every_run)
