@@ -31,15 +31,6 @@ int file_access_ask(struct file_access *access, const struct file_request *reque
     return access->ops->ask(access, &as_user, answer, err);
 }
 
-int file_door_wrote(struct file_access *access, uint64_t bytes, struct carrel_error *err)
-{
-    access->unasked_bytes += bytes;
-    if (!access->ops->check_room || access->unasked_bytes < FILE_DOOR_BYTES)
-        return 0;
-    access->unasked_bytes = 0;
-    return access->ops->check_room(access, err);
-}
-
 int file_access_outcome(struct file_access *access, int r, struct carrel_error *err)
 {
     struct file_request request = FILE_REQUEST_INIT;

@@ -86,7 +86,7 @@ int files_read_whole(struct file_access *access, const char *path, int out,
 int files_write(struct file_access *access, const char *path, int in, int flags, mode_t mode,
         struct carrel_error *err)
 {
-    struct data_budget budget = { .max = FILES_MAX_BYTES, .access = access };
+    struct data_budget budget = { .max = FILES_MAX_BYTES };
     struct file_request request = FILE_REQUEST_INIT;
     struct file_answer answer = FILE_ANSWER_INIT;
 

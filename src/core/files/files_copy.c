@@ -11,22 +11,22 @@
 #include <limits.h>
 #include <unistd.h>
 
-/* Where a copy goes: a name in a directory, or without a name what is in the directory. */
-struct place {
+/* The target of a copy: a name in a directory, or without a name the directory itself. */
+struct worktree {
     int dir;
     char name[NAME_MAX + 1];
 };
 #define PLACE_INIT                                                                             \
-    (struct place)                                                                             \
+    (struct worktree)                                                                          \
     {                                                                                          \
         .dir = -1                                                                              \
     }
 
-static void place_close(struct place worktree)
+static void place_close(struct worktree worktree)
 {
     fd_close(worktree.dir);
 }
-DEFINE_AUTO(struct place, place_close)
+DEFINE_AUTO(struct worktree, place_close)
 
 static int failed(
         const struct files_end *end, int code, const char *what, struct carrel_error *err)
@@ -101,7 +101,7 @@ static int last_name(const char *path, char name[static NAME_MAX + 1], size_t *p
 }
 
 static int open_parent(
-        const struct files_end *to, struct place *worktree, struct carrel_error *err)
+        const struct files_end *to, struct worktree *worktree, struct carrel_error *err)
 {
     char parent[PATH_MAX];
     size_t len = 0;
@@ -128,7 +128,7 @@ static bool ends_in_slash(const char *path)
 
 /* Like cp and docker cp. `from` is NULL for a stream, which has no name. */
 static int find_place(const struct files_end *from, bool is_dir, const struct files_end *to,
-        struct place *worktree, struct carrel_error *err)
+        struct worktree *worktree, struct carrel_error *err)
 {
     char shown[300];
     mode_t type = 0;
@@ -167,7 +167,7 @@ static int find_place(const struct files_end *from, bool is_dir, const struct fi
 }
 
 static int copy_to(const struct files_end *from, int fd, const struct files_end *to,
-        const struct place *worktree, const struct files_limits *limits,
+        const struct worktree *worktree, const struct files_limits *limits,
         struct files_count *count, struct carrel_error *err)
 {
     struct tree_sink *sink = calloc(1, sizeof(*sink));
@@ -192,7 +192,7 @@ static int copy_to(const struct files_end *from, int fd, const struct files_end 
 int files_copy(const struct files_end *from, const struct files_end *to,
         const struct files_limits *limits, struct files_count *count, struct carrel_error *err)
 {
-    AUTO(place_close) struct place worktree = PLACE_INIT;
+    AUTO(place_close) struct worktree worktree = PLACE_INIT;
     struct files_count unused = { 0 };
     struct stat st;
     char shown[300];
@@ -218,7 +218,7 @@ int files_copy(const struct files_end *from, const struct files_end *to,
 int files_copy_stream(int in, const struct files_end *to, const struct files_limits *limits,
         struct files_count *count, struct carrel_error *err)
 {
-    AUTO(place_close) struct place worktree = PLACE_INIT;
+    AUTO(place_close) struct worktree worktree = PLACE_INIT;
     AUTO(free) struct tree_sink *sink = calloc(1, sizeof(*sink));
     char shown[300];
 

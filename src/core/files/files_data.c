@@ -4,7 +4,6 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/str.h"
-#include "core/files/file_access.h"
 #include <errno.h>
 #include <stdbool.h>
 #include <sys/stat.h>
@@ -26,11 +25,6 @@ int data_spend(struct data_budget *budget, uint64_t bytes, struct carrel_error *
     return 0;
 }
 
-static int wrote(struct data_budget *budget, uint64_t bytes, struct carrel_error *err)
-{
-    return budget->access ? file_door_wrote(budget->access, bytes, err) : 0;
-}
-
 int data_pump(int in, int out, struct data_budget *budget, struct carrel_error *err)
 {
     AUTO(free) char *chunk = malloc(CHUNK);
@@ -50,9 +44,6 @@ int data_pump(int in, int out, struct data_budget *budget, struct carrel_error *
         r = fd_write_all(out, chunk, (size_t)n);
         if (r < 0)
             return err_set_errno(err, r, "write");
-        r = wrote(budget, (uint64_t)n, err);
-        if (r < 0)
-            return r;
     }
 }
 
@@ -71,9 +62,8 @@ static int write_at(int out, const char *data, size_t len, off_t at)
     return 0;
 }
 
-/* A file that became shorter ends early: data_check_same() will tell. */
-static int copy_by_hand(int in, int out, off_t from, off_t to, struct data_budget *budget,
-        struct carrel_error *err)
+/* A file that was truncated ends early: data_check_same() detects it. */
+static int copy_by_hand(int in, int out, off_t from, off_t to, struct carrel_error *err)
 {
     AUTO(free) char *chunk = malloc(CHUNK);
     if (!chunk)
@@ -90,31 +80,22 @@ static int copy_by_hand(int in, int out, off_t from, off_t to, struct data_budge
         int r = write_at(out, chunk, (size_t)n, from);
         if (r < 0)
             return err_set_errno(err, r, "write");
-        r = wrote(budget, (uint64_t)n, err);
-        if (r < 0)
-            return r;
         from += n;
     }
     return 0;
 }
 
-/* The kernel copies where it can; between two kinds of file systems it says that it cannot. */
-static int copy_range(int in, int out, off_t from, off_t to, struct data_budget *budget,
-        struct carrel_error *err)
+/* The kernel copies if it can; between different kinds of file systems it refuses. */
+static int copy_range(int in, int out, off_t from, off_t to, struct carrel_error *err)
 {
     while (from < to) {
         off_t read_at = from;
         off_t written_at = from;
-        off_t left = to - from;
-        size_t want = left < (off_t)FILE_DOOR_BYTES ? (size_t)left : FILE_DOOR_BYTES;
-        ssize_t n = copy_file_range(in, &read_at, out, &written_at, want, 0);
+        ssize_t n = copy_file_range(in, &read_at, out, &written_at, (size_t)(to - from), 0);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return copy_by_hand(in, out, from, to, budget, err);
-        int r = wrote(budget, (uint64_t)n, err);
-        if (r < 0)
-            return r;
+            return copy_by_hand(in, out, from, to, err);
         from += n;
     }
     return 0;
@@ -141,7 +122,7 @@ static int copy_once(int in, int out, const struct stat *st, struct data_budget 
             break;
         int r = data_spend(budget, (uint64_t)(to - from), err);
         if (r == 0)
-            r = copy_range(in, out, from, to, budget, err);
+            r = copy_range(in, out, from, to, err);
         if (r < 0)
             return r;
         at = to;

@@ -3,13 +3,11 @@
 #include <stdint.h>
 
 struct carrel_error;
-struct file_access;
 
 /* Counts down; beyond it: -EFBIG. */
 struct data_budget {
     uint64_t max;
     uint64_t used;
-    struct file_access *access; /* to the sandbox that is written to; NULL: to the host */
 };
 int data_spend(struct data_budget *budget, uint64_t bytes, struct carrel_error *err);
 

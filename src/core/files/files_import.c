@@ -142,9 +142,6 @@ static int fill(
             int r = fd_write_all(fd, import->chunk, (size_t)n);
             if (r < 0)
                 return err_set_errno(err, r, "write");
-            r = file_door_wrote(import->access, (uint64_t)n, err);
-            if (r < 0)
-                return r;
         }
         at += (uint64_t)n;
     }

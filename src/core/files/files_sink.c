@@ -388,7 +388,7 @@ void sink_to_host(struct tree_sink *sink, int top)
 
 void sink_to_door(struct tree_sink *sink, struct file_access *access, int top)
 {
-    sink->base = (struct sink){ .ops = &ops, .data.access = access };
+    sink->base = (struct sink){ .ops = &ops };
     sink->access = access;
     sink->depth = 0;
     sink->dirs[0] = top;

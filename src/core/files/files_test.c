@@ -76,38 +76,7 @@ TEST(a_directory_is_copied_as_cp_and_docker_do)
     (void)sh("chmod -R u+w $I $O");
 }
 
-static int looks_left; /* until there is no more room */
-
-static int check_room(struct file_access *self, struct carrel_error *e)
-{
-    (void)self;
-    return --looks_left > 0 ? 0 : err_set(e, -ENOSPC, "full");
-}
-
-TEST(a_copy_ends_where_the_sandbox_has_no_more_room)
-{
-    const struct file_access_ops ops = { .ask = ask, .check_room = check_room };
-
-    begin();
-    box_access.ops = &ops;
-    (void)sh("cd $O; mkdir d; for i in 1 2 3 4; do head -c 3M /dev/urandom >d/$i; done;"
-             "truncate -s 1G hole; cat d/* >all");
-    looks_left = 3;
-    CHECK_EQ(copy_in("d", "/d", NULL), -ENOSPC);
-    CHECK(strstr(err.message, "full"));
-    CHECK_STR(sh("cd $I; find . -type f | wc -l; find . -name '.carrel*'; cat d/* | wc -c"),
-            "2\n6291456\n");
-    looks_left = 3;
-    CHECK_EQ(copy_in("all", "/all", NULL), -ENOSPC);
-    CHECK_STR(sh("ls -A $I"), "d\n");
-    CHECK_EQ(copy_in("hole", "/hole", NULL), 0); /* takes none */
-    looks_left = 3;
-    AUTO(fd_close) int in = open(out_path("all"), O_RDONLY | O_CLOEXEC);
-    CHECK_EQ(files_write(&box_access, "/all", in, O_TRUNC, 0644, &err), -ENOSPC);
-    CHECK_STR(sh("cd $I; stat -c %s all"), "0\n");
-}
-
-static int asks_left; /* until the sandbox ends, and takes its files along */
+static int asks_left; /* until the sandbox ends, and its files are removed */
 
 static int ask_dying(struct file_access *self, const struct file_request *request,
         struct file_answer *answer, struct carrel_error *e)

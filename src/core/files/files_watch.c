@@ -19,8 +19,9 @@
 #define EVENTS                                                                                 \
     (IN_CREATE | IN_MODIFY | IN_ATTRIB | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO |             \
             IN_DELETE_SELF | IN_EXCL_UNLINK)
-#define PAIR_MS 20   /* how long the second half of a rename may take to come */
-#define LOOK_MS 1000 /* no note says that a directory which we hold open was removed */
+#define PAIR_MS 20 /* how long the second half of a rename may take */
+#define LOOK_MS                                                                                \
+    1000 /* the kernel does not report the removal of a directory that we hold open */
 
 /* A watched directory. */
 struct watched {
