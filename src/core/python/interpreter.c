@@ -21,30 +21,31 @@
 #define LINKS_MAX 16
 
 /* What a sandbox shows of the host by itself and may hold an installation of Python. */
-static bool is_shown(const struct interpreter *place, const char *path)
+static bool is_shown(const struct interpreter *interpreter, const char *path)
 {
     if (path_is_below(path, "/usr"))
         return true;
-    for (size_t i = 0; i < place->n_mounts; i++) {
-        const char *target = place->mounts[i].target;
+    for (size_t i = 0; i < interpreter->n_mounts; i++) {
+        const char *target = interpreter->mounts[i].target;
         if (path_is_clean(target) && path_is_below(path, target))
             return true;
     }
     return false;
 }
 
-static int add_mount(struct interpreter *place, const char *path, struct carrel_error *err)
+static int add_mount(
+        struct interpreter *interpreter, const char *path, struct carrel_error *err)
 {
     struct carrel_mount *mounts =
-            reallocarray(place->mounts, place->n_mounts + 1, sizeof(*mounts));
+            reallocarray(interpreter->mounts, interpreter->n_mounts + 1, sizeof(*mounts));
     AUTO(free) char *source = strdup(path);
     AUTO(free) char *target = strdup(path);
 
     if (mounts)
-        place->mounts = mounts;
+        interpreter->mounts = mounts;
     if (!mounts || !source || !target)
         return err_set_errno(err, -ENOMEM, "mounts");
-    mounts[place->n_mounts++] = (struct carrel_mount){
+    mounts[interpreter->n_mounts++] = (struct carrel_mount){
         .source = ptr_steal(&source),
         .target = ptr_steal(&target),
     };
@@ -84,16 +85,17 @@ static bool go_up(char *path)
 }
 
 /* Shows PREFIX of PREFIX/bin/python, if that is an installation and not visible anyway. */
-static int show_prefix(struct interpreter *place, const char *program, struct carrel_error *err)
+static int show_prefix(
+        struct interpreter *interpreter, const char *program, struct carrel_error *err)
 {
     char prefix[PATH_MAX];
 
     (void)snprintf(prefix, sizeof(prefix), "%s", program);
     bool has_dir = go_up(prefix); /* PREFIX/bin */
-    if (!has_dir || !go_up(prefix) || is_shown(place, prefix))
+    if (!has_dir || !go_up(prefix) || is_shown(interpreter, prefix))
         return 0;
     return has_library(prefix, "lib") || has_library(prefix, "lib64")
-                   ? add_mount(place, prefix, err)
+                   ? add_mount(interpreter, prefix, err)
                    : 0;
 }
 
@@ -117,7 +119,8 @@ static bool find_real(const char *path, char *real, size_t size)
  * Follows the links of an interpreter. Each stop may lie in an installation that has two names,
  * as a directory with the version and a link to it: both must be there.
  */
-static int show_chain(struct interpreter *place, const char *program, struct carrel_error *err)
+static int show_chain(
+        struct interpreter *interpreter, const char *program, struct carrel_error *err)
 {
     char at[PATH_MAX];
     char target[PATH_MAX];
@@ -126,7 +129,7 @@ static int show_chain(struct interpreter *place, const char *program, struct car
 
     (void)snprintf(at, sizeof(at), "%s", program);
     for (int i = 0; r == 0 && i < LINKS_MAX; i++) {
-        r = show_prefix(place, at, err);
+        r = show_prefix(interpreter, at, err);
         ssize_t n = readlink(at, target, sizeof(target) - 1);
         if (n <= 0)
             break;
@@ -136,7 +139,7 @@ static int show_chain(struct interpreter *place, const char *program, struct car
         (void)snprintf(at, sizeof(at), "%s", real);
     }
     if (r == 0 && find_real(program, real, sizeof(real)))
-        r = show_prefix(place, real, err);
+        r = show_prefix(interpreter, real, err);
     return r;
 }
 
@@ -173,7 +176,7 @@ static int make_absolute(
     return 0;
 }
 
-static int use_venv(const char *given, bool is_isolated, struct interpreter *place,
+static int use_venv(const char *given, bool is_isolated, struct interpreter *interpreter,
         struct carrel_error *err)
 {
     char dir[PATH_MAX];
@@ -196,38 +199,38 @@ static int use_venv(const char *given, bool is_isolated, struct interpreter *pla
         return err_set(err, -EINVAL,
                 "'%s' is a broken virtual environment: its interpreter bin/python: %s", given,
                 strerrordesc_np(errno));
-    place->interpreter = strdup(path);
-    if (!place->interpreter)
+    interpreter->interpreter = strdup(path);
+    if (!interpreter->interpreter)
         return err_set_errno(err, -ENOMEM, "venv");
     if (!is_isolated)
         return 0;
-    if (!is_shown(place, dir))
-        r = add_mount(place, dir, err);
+    if (!is_shown(interpreter, dir))
+        r = add_mount(interpreter, dir, err);
     if (r == 0 && find_home(config, home, sizeof(home)))
-        r = show_prefix(place, home, err);
-    return r == 0 ? show_chain(place, path, err) : r;
+        r = show_prefix(interpreter, home, err);
+    return r == 0 ? show_chain(interpreter, path, err) : r;
 }
 
-static int use_named(const char *python, bool is_isolated, struct interpreter *place,
+static int use_named(const char *python, bool is_isolated, struct interpreter *interpreter,
         struct carrel_error *err)
 {
-    place->interpreter = strdup(python);
-    if (!place->interpreter)
+    interpreter->interpreter = strdup(python);
+    if (!interpreter->interpreter)
         return err_set_errno(err, -ENOMEM, "python");
-    return is_isolated && path_is_clean(python) ? show_chain(place, python, err) : 0;
+    return is_isolated && path_is_clean(python) ? show_chain(interpreter, python, err) : 0;
 }
 
-static int copy_mounts(const struct carrel_run_options *run, struct interpreter *place,
+static int copy_mounts(const struct carrel_run_options *run, struct interpreter *interpreter,
         struct carrel_error *err)
 {
     size_t n = run ? run->n_mounts : 0;
 
-    place->mounts = calloc(n + 1, sizeof(*place->mounts));
-    if (!place->mounts)
+    interpreter->mounts = calloc(n + 1, sizeof(*interpreter->mounts));
+    if (!interpreter->mounts)
         return err_set_errno(err, -ENOMEM, "mounts");
     for (size_t i = 0; i < n; i++)
-        place->mounts[i] = run->mounts[i];
-    place->n_mounts = place->n_given = n;
+        interpreter->mounts[i] = run->mounts[i];
+    interpreter->n_mounts = interpreter->n_given = n;
     return 0;
 }
 
@@ -250,13 +253,13 @@ static const char *choose_interpreter(
 int interpreter_find(const struct carrel_python_options *o, const struct policy *policy,
         struct interpreter *out, struct carrel_error *err)
 {
-    AUTO(interpreter_finish) struct interpreter place = { 0 };
+    AUTO(interpreter_finish) struct interpreter interpreter = { 0 };
 
     if (o->venv && o->python)
         return err_set(err, -EINVAL,
-                "a virtual environment has its own interpreter: --venv and --python exclude "
-                "each other");
-    int r = copy_mounts(o->run, &place, err);
+                "a virtual environment has its own interpreter: --venv and --python cannot be "
+                "combined");
+    int r = copy_mounts(o->run, &interpreter, err);
     if (r < 0)
         return r;
     /* Else all is visible. Whether there is such a runtime, or another instead, the run says.
@@ -264,22 +267,22 @@ int interpreter_find(const struct carrel_python_options *o, const struct policy 
     bool is_isolated =
             policy_runtime_isolation(choose_runtime(o, policy)) != POLICY_ISOLATION_NONE;
     if (o->venv)
-        r = use_venv(o->venv, is_isolated, &place, err);
+        r = use_venv(o->venv, is_isolated, &interpreter, err);
     else
-        r = use_named(choose_interpreter(o, policy), is_isolated, &place, err);
+        r = use_named(choose_interpreter(o, policy), is_isolated, &interpreter, err);
     if (r < 0)
         return r;
-    *out = place;
-    place = (struct interpreter){ 0 };
+    *out = interpreter;
+    interpreter = (struct interpreter){ 0 };
     return 0;
 }
 
-void interpreter_finish(struct interpreter place)
+void interpreter_finish(struct interpreter interpreter)
 {
-    for (size_t i = place.n_given; i < place.n_mounts; i++) {
-        free((void *)(uintptr_t)place.mounts[i].source);
-        free((void *)(uintptr_t)place.mounts[i].target);
+    for (size_t i = interpreter.n_given; i < interpreter.n_mounts; i++) {
+        free((void *)(uintptr_t)interpreter.mounts[i].source);
+        free((void *)(uintptr_t)interpreter.mounts[i].target);
     }
-    free(place.mounts);
-    free(place.interpreter);
+    free(interpreter.mounts);
+    free(interpreter.interpreter);
 }

@@ -12,7 +12,7 @@ struct interpreter {
     size_t n_given; /* how many of them are the caller's */
 };
 
-void interpreter_finish(struct interpreter place);
+void interpreter_finish(struct interpreter interpreter);
 DEFINE_AUTO(struct interpreter, interpreter_finish)
 
 /*

@@ -11,7 +11,7 @@
 
 static char top[64];
 static struct carrel_error err;
-static struct interpreter place;
+static struct interpreter interpreter;
 
 static void shell(const char *line)
 {
@@ -40,14 +40,14 @@ static int find(struct carrel_python_options *o)
     struct policy *policy = NULL;
 
     CHECK_EQ(policy_built_in(&policy, &err), 0);
-    int r = interpreter_find(o, policy, &place, &err);
+    int r = interpreter_find(o, policy, &interpreter, &err);
     policy_free(policy);
     return r;
 }
 
 static void end(void)
 {
-    interpreter_finish(place);
+    interpreter_finish(interpreter);
     shell("rm -rf ./* && rmdir $PWD");
 }
 
@@ -57,11 +57,11 @@ static const char *shown(void)
     static char text[1024];
 
     text[0] = '\0';
-    for (size_t i = place.n_given; i < place.n_mounts; i++) {
-        CHECK(!place.mounts[i].is_writable);
-        CHECK_STR(place.mounts[i].source, place.mounts[i].target);
-        CHECK_EQ(strncmp(place.mounts[i].target, top, strlen(top)), 0);
-        (void)strcat(text, place.mounts[i].target + strlen(top));
+    for (size_t i = interpreter.n_given; i < interpreter.n_mounts; i++) {
+        CHECK(!interpreter.mounts[i].is_writable);
+        CHECK_STR(interpreter.mounts[i].source, interpreter.mounts[i].target);
+        CHECK_EQ(strncmp(interpreter.mounts[i].target, top, strlen(top)), 0);
+        (void)strcat(text, interpreter.mounts[i].target + strlen(top));
         (void)strcat(text, " ");
     }
     return text;
@@ -80,14 +80,14 @@ TEST(the_sandboxes_own_python_needs_nothing)
     struct carrel_python_options o = CARREL_PYTHON_OPTIONS_INIT;
 
     CHECK_EQ(find(&o), 0);
-    CHECK_STR(place.interpreter, "python3");
-    CHECK_EQ(place.n_mounts, 0);
-    interpreter_finish(place);
+    CHECK_STR(interpreter.interpreter, "python3");
+    CHECK_EQ(interpreter.n_mounts, 0);
+    interpreter_finish(interpreter);
 
     o.python = "/usr/bin/python3";
     CHECK_EQ(find(&o), 0);
-    CHECK_EQ(place.n_mounts, 0);
-    interpreter_finish(place);
+    CHECK_EQ(interpreter.n_mounts, 0);
+    interpreter_finish(interpreter);
 }
 
 TEST(a_venv_is_shown_with_all_names_of_its_base)
@@ -97,7 +97,7 @@ TEST(a_venv_is_shown_with_all_names_of_its_base)
     make_tree();
     o.venv = at("venv");
     CHECK_EQ(find(&o), 0);
-    CHECK_STR(place.interpreter, at("venv/bin/python"));
+    CHECK_STR(interpreter.interpreter, at("venv/bin/python"));
     CHECK_STR(shown(), "/venv /base-link /base ");
     end();
 }
@@ -110,7 +110,7 @@ TEST(a_relative_venv_gets_its_absolute_path)
     CHECK_EQ(chdir(at("dir")), 0);
     o.venv = "../venv/";
     CHECK_EQ(find(&o), 0);
-    CHECK_STR(place.interpreter, at("venv/bin/python"));
+    CHECK_STR(interpreter.interpreter, at("venv/bin/python"));
     end();
 }
 
@@ -148,8 +148,8 @@ TEST(what_the_caller_shows_is_not_shown_again)
     o.run = &run;
     o.venv = at("venv");
     CHECK_EQ(find(&o), 0);
-    CHECK_EQ(place.n_mounts, 1);
-    CHECK_STR(place.mounts[0].source, top);
+    CHECK_EQ(interpreter.n_mounts, 1);
+    CHECK_STR(interpreter.mounts[0].source, top);
     end();
 }
 
@@ -163,7 +163,7 @@ TEST(without_isolation_there_is_nothing_to_show)
     o.run = &run;
     o.venv = at("venv");
     CHECK_EQ(find(&o), 0);
-    CHECK_EQ(place.n_mounts, 0);
+    CHECK_EQ(interpreter.n_mounts, 0);
     end();
 }
 
@@ -188,7 +188,7 @@ TEST(what_is_no_venv_is_refused)
 
     o.python = "python3";
     CHECK_EQ(find(&o), -EINVAL);
-    CHECK(strstr(err.message, "--venv and --python exclude each other"));
-    place = (struct interpreter){ 0 };
+    CHECK(strstr(err.message, "--venv and --python cannot be combined"));
+    interpreter = (struct interpreter){ 0 };
     end();
 }

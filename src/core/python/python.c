@@ -38,7 +38,7 @@
 struct python {
     const struct carrel_python_options *options;
     struct policy *policy;
-    struct interpreter place;
+    struct interpreter interpreter;
     const char **argv;
     const char *const *words; /* of argv, what is the caller's: name and arguments */
     uint64_t result_bytes;
@@ -51,7 +51,7 @@ struct python {
 static void python_finish(struct python python)
 {
     policy_free(python.policy);
-    interpreter_finish(python.place);
+    interpreter_finish(python.interpreter);
     free(python.argv);
     fd_close(python.task);
     fd_close(python.report);
@@ -102,7 +102,7 @@ static int build_argv(struct python *python, struct carrel_error *err)
     while (o->args && o->args[n])
         n++;
     const char *const first[] = {
-        python->place.interpreter,
+        python->interpreter.interpreter,
         "-I",
         "-X",
         "utf8",
@@ -238,7 +238,7 @@ int carrel_python(const struct carrel_python_options *o, struct carrel_run_resul
     if (r == 0)
         r = python_rules_check(o, python.policy, err);
     if (r == 0)
-        r = interpreter_find(o, python.policy, &python.place, err);
+        r = interpreter_find(o, python.policy, &python.interpreter, err);
     if (r == 0)
         r = build_argv(&python, err);
     if (r < 0)
@@ -246,8 +246,8 @@ int carrel_python(const struct carrel_python_options *o, struct carrel_run_resul
     python.result_bytes = o->result_bytes ? o->result_bytes : DEFAULT_RESULT_BYTES;
     run.argv = python.argv;
     run.has_no_entrypoint = true;
-    run.mounts = python.place.mounts;
-    run.n_mounts = python.place.n_mounts;
+    run.mounts = python.interpreter.mounts;
+    run.n_mounts = python.interpreter.n_mounts;
     const struct run_guest guest = { .prepare = prepare, .judge = judge, .context = &python };
     const struct artifact_code code = {
         .language = "python", .text = o->code, .len = o->code_len, .argv = python.words

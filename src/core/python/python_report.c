@@ -168,7 +168,7 @@ static void judge_syntax(struct json_value syntax, struct carrel_run_result *res
     AUTO(buf_finish) struct buf text = BUF_INIT(TEXT_MAX);
     uint64_t line = 0;
     uint64_t column = 0;
-    char place[80] = "";
+    char interpreter[80] = "";
 
     (void)take_text(member(syntax, "message"), &text);
     if (member(syntax, "line").text && json_read_u64(member(syntax, "line"), &line) < 0)
@@ -176,12 +176,13 @@ static void judge_syntax(struct json_value syntax, struct carrel_run_result *res
     if (member(syntax, "column").text && json_read_u64(member(syntax, "column"), &column) < 0)
         column = 0;
     if (line > 0 && column > 0)
-        (void)snprintf(place, sizeof(place), " (line %ju, column %ju)", (uintmax_t)line,
-                (uintmax_t)column);
+        (void)snprintf(interpreter, sizeof(interpreter), " (line %ju, column %ju)",
+                (uintmax_t)line, (uintmax_t)column);
     else if (line > 0)
-        (void)snprintf(place, sizeof(place), " (line %ju)", (uintmax_t)line);
+        (void)snprintf(interpreter, sizeof(interpreter), " (line %ju)", (uintmax_t)line);
     result->reason = CARREL_SYNTAX_ERROR;
-    set_message(result, "Python syntax error: ", text.data ? text.data : "", text.len, place);
+    set_message(
+            result, "Python syntax error: ", text.data ? text.data : "", text.len, interpreter);
 }
 
 static void judge_blocked(struct json_value findings, struct carrel_run_result *result)
