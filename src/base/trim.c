@@ -83,27 +83,6 @@ static void unmap_own_stack(void)
     stacks.own = NULL;
 }
 
-/* --- tables that are not needed any more --- */
-
-/* Of the linker, in the program that says which these are; elsewhere they are nowhere. */
-extern const char rest_once_start[] __attribute__((weak, visibility("hidden")));
-extern const char rest_once_end[] __attribute__((weak, visibility("hidden")));
-
-/*
- * Whoever reads one all the same must not find what it held before it was relocated, nor
- * something else that came to lie there: nothing can be read or mapped there from now on.
- */
-static void forget_once(void)
-{
-    const uintptr_t from = page_above((uintptr_t)rest_once_start);
-    const uintptr_t to = page_below((uintptr_t)rest_once_end);
-
-    if (from < to)
-        (void)mmap((void *)from, to - from, PROT_NONE,
-                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
-                0); /* else they stay */
-}
-
 /* --- the heap --- */
 
 /* A static program has the variables of its only thread at the beginning of its heap. */
@@ -161,10 +140,8 @@ int trim_call(int (*call)(void *arg), void *arg)
 
 void trim_leave_stack(void)
 {
-    if (!is_own_stack((uintptr_t)__builtin_frame_address(0)))
-        return;
-    unmap_main_stack();
-    forget_once();
+    if (is_own_stack((uintptr_t)__builtin_frame_address(0)))
+        unmap_main_stack();
 }
 
 /* --- memory that is free --- */
@@ -211,7 +188,6 @@ static void leave(void)
     environ = NULL;
     unmap_own_stack();
     unmap_main_stack();
-    forget_once();
     explicit_bzero((void *)heap, page_above(heap) - heap); /* of the page that has to stay */
     unmap(page_above(heap), (uintptr_t)sbrk(0));
     stacks.next();

@@ -7,8 +7,8 @@
 
 #define COMBINE_MAX_BYTES ((size_t)256 << 20)
 
-/* Nobody sees the commits that only carry trees to merge-tree. */
-#define NOBODY "carrel <carrel@localhost> 0 +0000"
+/* Author of commits that only pass trees to merge-tree. */
+#define CARREL_IDENT "carrel <carrel@localhost> 0 +0000"
 
 void combine_conflicts_finish(struct combine_conflicts *conflicts)
 {
@@ -39,7 +39,7 @@ static int parse_merge(const struct buf *text, char tree[static OID_MAX],
         struct combine_conflicts *conflicts, struct carrel_error *err)
 {
     if (!text->data || !name_is_oid(text->data))
-        return err_set(err, -EBADMSG, "git merge-tree answered in an unknown form");
+        return err_set(err, -EBADMSG, "git merge-tree printed an unknown format");
     (void)snprintf(tree, OID_MAX, "%s", text->data);
 
     size_t at = strlen(text->data) + 1;
@@ -83,7 +83,7 @@ int combine_commits(const struct git *git, const char *ours, const char *theirs,
     int status = r;
     r = parse_merge(&text, tree, conflicts, err);
     if (r == 0 && status == 1 && conflicts->n == 0)
-        return err_set(err, -EBADMSG, "git merge-tree names no path for its conflict");
+        return err_set(err, -EBADMSG, "git merge-tree reported a conflict without a path");
     return r;
 }
 
@@ -127,8 +127,8 @@ static int tree_of(const struct git *git, const char *rev, char tree[static OID_
             git, GIT_ARGS("rev-parse", "--verify", "--end-of-options", peeled), tree, err);
 }
 
-/* A commit that has the tree of `rev` and at most one parent. */
-static int carry(const struct git *git, const char *rev, const char *parent,
+/* Creates a commit with the tree of `rev` and at most one parent. */
+static int wrap_tree(const struct git *git, const char *rev, const char *parent,
         char oid[static OID_MAX], struct carrel_error *err)
 {
     char tree[OID_MAX];
@@ -138,8 +138,8 @@ static int carry(const struct git *git, const char *rev, const char *parent,
 
     const struct combine_commit commit = { .tree = tree,
         .parents = { parent },
-        .author = NOBODY,
-        .committer = NOBODY,
+        .author = CARREL_IDENT,
+        .committer = CARREL_IDENT,
         .message = "" };
     return combine_write(git, &commit, oid, err);
 }
@@ -152,12 +152,12 @@ int combine_trees(const struct git *git, const char *base, const char *ours, con
     char root[OID_MAX];
     char left[OID_MAX];
     char right[OID_MAX];
-    int r = carry(git, base, NULL, root, err);
+    int r = wrap_tree(git, base, NULL, root, err);
 
     if (r == 0)
-        r = carry(git, ours, root, left, err);
+        r = wrap_tree(git, ours, root, left, err);
     if (r == 0)
-        r = carry(git, theirs, root, right, err);
+        r = wrap_tree(git, theirs, root, right, err);
     if (r == 0)
         r = combine_commits(git, left, right, tree, conflicts, err);
     return r;

@@ -78,7 +78,7 @@ int delta_parse(const char *text, size_t len, struct delta_list *out, struct car
         const char *path_end = path < end ? memchr(path, '\0', (size_t)(end - path)) : NULL;
         if (!path_end || path == path_end || !parse_head(at, &item, &status)) {
             delta_list_finish(&list);
-            return err_set(err, -EBADMSG, "git listed a difference in an unknown form");
+            return err_set(err, -EBADMSG, "git printed a difference in an unknown format");
         }
         item.path = strdup(path);
         if (!item.path || append(&list, &item, &room) < 0) {

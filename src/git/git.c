@@ -374,7 +374,7 @@ int git_run(const struct git *git, const char *const *args, struct git_io *io,
         .max_file_bytes = io->max_file_bytes,
         .finishes = io->finishes,
     };
-    r = program_run(&program, err);
+    r = program_run_to_end(&program, err);
     if (r > 0)
         explain(&program, r, err);
     return r;

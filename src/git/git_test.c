@@ -219,7 +219,7 @@ TEST(a_program_that_takes_too_long_is_ended)
     io.timeout_ms = 50;
     fake_git(&at, "exec sleep 1000");
     CHECK_EQ(run_fake(&io), -ETIMEDOUT);
-    CHECK_STR(err.message, "git fake took longer than 50 ms and was ended");
+    CHECK_STR(err.message, "git fake took longer than 50 ms and was killed");
     CHECK(clock_ns() - start_ns < UINT64_C(1500000000)); /* the first signal was enough */
 }
 

@@ -26,9 +26,7 @@
 
 #define CHUNK_BYTES ((size_t)64 << 10)
 #define STACK_BYTES ((size_t)64 << 10)
-#define GRACE_MS                                                                               \
-    2000 /* between SIGTERM, at which git takes its lock files away, and SIGKILL               \
-          */
+#define GRACE_MS 2000 /* between SIGTERM, on which git removes its lock files, and SIGKILL */
 
 /* Arguments of the new process. It shares our memory until exec and must not allocate. */
 struct child {
@@ -293,7 +291,7 @@ static void stop(struct pump *pump)
  * Our caller may have set SIGCHLD to ignored, which is inherited; the kernel then discards the
  * exit status. Restores the default while the program runs.
  */
-static bool keep_status(struct sigaction *before)
+static bool reset_sigchld(struct sigaction *before)
 {
     const struct sigaction plain = { .sa_handler = SIG_DFL };
 
@@ -422,7 +420,7 @@ static int connect_streams(struct pump *pump, int *in, int *out, int *complaints
     return make_pipe(&pump->complaints, complaints);
 }
 
-int program_run(const struct program *program, struct carrel_error *err)
+int program_run_to_end(const struct program *program, struct carrel_error *err)
 {
     AUTO(free) char *chunk = malloc(2 * CHUNK_BYTES);
     struct pump pump = {
@@ -443,7 +441,7 @@ int program_run(const struct program *program, struct carrel_error *err)
     struct sigaction before;
     pid_t pid = -1;
 
-    bool is_changed = keep_status(&before);
+    bool is_changed = reset_sigchld(&before);
     int r = chunk ? connect_streams(&pump, &in, &out, &complaints) : -ENOMEM;
     if (r < 0) {
         (void)err_set_errno(err, r, "start %s", program->name);

@@ -43,4 +43,4 @@ struct program {
  * sink. The program has exited when the call returns. It inherits only the three streams; all
  * signals have their default action. A program that stops reading its input is not an error.
  */
-int program_run(const struct program *program, struct carrel_error *err);
+int program_run_to_end(const struct program *program, struct carrel_error *err);

@@ -29,8 +29,8 @@ TEST(a_record_and_a_status_become_a_row)
     const struct registry_status status = { .state = REGISTRY_PAUSED,
         .pid = 42,
         .lease_end_ns = clock_boot_ns() + 3600 * SECOND_NS,
-        .idle_ms = 60000,
-        .idle_since_ns = clock_boot_ns() - 3600 * SECOND_NS,
+        .idle_ms = 1,
+        .idle_since_ns = clock_boot_ns() - SECOND_NS / 100,
         .n_processes = 3,
         .n_clients = 2 };
     CHECK_EQ(registry_set_status(entry, &status, &err), 0);

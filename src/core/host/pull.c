@@ -34,8 +34,7 @@ static int find_skopeo(char path[static PATH_MAX], struct carrel_error *err)
         search += len + (search[len] == ':');
     }
     return err_set(err, -ENOENT,
-            "there is no skopeo in PATH: install the package skopeo, images are pulled with "
-            "it");
+            "cannot pull images: there is no skopeo in PATH; install the package skopeo");
 }
 
 static bool has_transport(const char *ref)
@@ -151,7 +150,7 @@ static int fetch(const struct pull *pull, const char *to, struct carrel_error *e
         .output_fd = -1,
         .complaints = &complaints,
     };
-    r = program_run(&program, err);
+    r = program_run_to_end(&program, err);
     return r > 0 ? complain(&complaints, r, err) : r;
 }
 
@@ -168,7 +167,8 @@ int pull_image(const char *state, const struct pull *pull, struct image_imported
         return r;
     if (!image_is_name(pull->ref)) /* also: it is no option */
         return err_set(err, -EINVAL,
-                "'%s' is no reference; expected one such as docker.io/library/debian:12",
+                "'%s' is not an image reference; expected one such as "
+                "docker.io/library/debian:12",
                 shown);
     if (!image_is_name(pull_name(pull)))
         return err_set(err, -EINVAL, "'%s' cannot be the name of an image", pull_name(pull));

@@ -6,7 +6,6 @@
 #include "base/str.h"
 #include "core/state/state.h"
 #include "journal/index.h"
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
