@@ -116,7 +116,7 @@ int image_open(
     return r;
 }
 
-struct names {
+struct image_names {
     char (*list)[IMAGE_NAME_MAX + 1];
     size_t n;
     struct carrel_error *err;
@@ -124,7 +124,7 @@ struct names {
 
 static int add_name(const struct image_store *store, const char *name, void *arg)
 {
-    struct names *names = arg;
+    struct image_names *names = arg;
 
     (void)store;
     if ((names->n & (names->n - 1)) == 0) { /* full at every power of two */
@@ -147,7 +147,7 @@ int image_list(const char *state, int (*each)(const struct image *image, void *a
         struct carrel_error *err)
 {
     AUTO(image_store_finish) struct image_store store = IMAGE_STORE_INIT;
-    struct names names = { .err = err };
+    struct image_names names = { .err = err };
 
     int r = image_store_open(state, &store, err);
     if (r == -ENOENT)

@@ -43,7 +43,7 @@ static int hold(int layers, struct layer *layer, struct carrel_error *err)
     layer->dir = openat(layers, layer->id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (layer->dir < 0)
         return err_set_errno(err, -errno, "layer '%s'", layer->id);
-    layer->lock = store_lock_shared(layer->dir);
+    layer->lock = layer_store_lock_shared(layer->dir);
     if (layer->lock < 0)
         return err_set_errno(err, layer->lock, "lock the layer '%s'", layer->id);
     layer->is_sealed = fstatat(layer->dir, "sealed", &st, AT_SYMLINK_NOFOLLOW) == 0;
@@ -63,10 +63,10 @@ int layer_new(const char *state, struct layer *out, struct carrel_error *err)
         r = fill_in(state, id, &layer, err);
     if (r < 0)
         return r;
-    AUTO(fd_close) int layers = store_open(state, err);
+    AUTO(fd_close) int layers = layer_store_open(state, err);
     if (layers < 0)
         return layers;
-    AUTO(fd_close) int gate = store_pass(layers, GATE_SHARED, err);
+    AUTO(fd_close) int gate = layer_store_pass(layers, GATE_SHARED, err);
     if (gate < 0)
         return gate;
     if (mkdirat(layers, id, 0700) < 0)
@@ -96,10 +96,10 @@ int layer_open(const char *state, const char *id, struct layer *out, struct carr
     int r = fill_in(state, id, &layer, err);
     if (r < 0)
         return r;
-    AUTO(fd_close) int layers = store_open(state, err);
+    AUTO(fd_close) int layers = layer_store_open(state, err);
     if (layers < 0)
         return layers;
-    AUTO(fd_close) int gate = store_pass(layers, GATE_SHARED, err);
+    AUTO(fd_close) int gate = layer_store_pass(layers, GATE_SHARED, err);
     if (gate < 0)
         return gate;
     r = hold(layers, &layer, err);
@@ -144,7 +144,7 @@ int layer_remove(struct layer *layer, struct carrel_error *err)
     int layers = openat(layer->dir, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (layers < 0)
         return err_set_errno(err, -errno, "open the directory of '%s'", layer->path);
-    int r = store_lock_alone(layer->lock);
+    int r = layer_store_lock_alone(layer->lock);
     if (r == -EWOULDBLOCK)
         return err_set(err, -EBUSY, "layer '%s' is in use", layer->id);
     if (r < 0)

@@ -142,8 +142,8 @@ int snapshot_write(const char *state, const struct snapshot *snapshot, struct ca
     AUTO(fd_close) int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0)
         return err_set_errno(err, -errno, "open '%s'", path);
-    AUTO(fd_close) int layers = store_open(state, err);
-    AUTO(fd_close) int gate = layers < 0 ? layers : store_pass(layers, GATE_SHARED, err);
+    AUTO(fd_close) int layers = layer_store_open(state, err);
+    AUTO(fd_close) int gate = layers < 0 ? layers : layer_store_pass(layers, GATE_SHARED, err);
     return gate < 0 ? gate : publish(dir, snapshot->name, &text, err);
 }
 
@@ -234,7 +234,7 @@ static int find(
     return r < 0 ? r : 1;
 }
 
-struct names {
+struct snapshot_names {
     char (*list)[SNAPSHOT_NAME_MAX + 1];
     size_t n;
 };
@@ -244,7 +244,7 @@ static int compare(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-static int list_names(const char *state, struct names *names, struct carrel_error *err)
+static int list_names(const char *state, struct snapshot_names *names, struct carrel_error *err)
 {
     char path[PATH_MAX];
     const struct dirent *entry;
@@ -283,7 +283,7 @@ static int list_names(const char *state, struct names *names, struct carrel_erro
 
 static int unknown(const char *state, const char *name, struct carrel_error *err)
 {
-    struct names names = { 0 };
+    struct snapshot_names names = { 0 };
     AUTO(buf_finish) struct buf text = BUF_INIT(300);
 
     if (list_names(state, &names, NULL) == 0)
@@ -335,7 +335,7 @@ int snapshot_each(const char *state,
         int (*each)(const struct snapshot *snapshot, void *context), void *context,
         struct carrel_error *err)
 {
-    struct names names = { 0 };
+    struct snapshot_names names = { 0 };
     int r = list_names(state, &names, err);
 
     for (size_t i = 0; r >= 0 && i < names.n; i++) {

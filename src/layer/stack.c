@@ -131,10 +131,10 @@ int layer_copy(const char *state, const struct layer *from, struct layer *out,
 static int merge_alone(const char *state, const struct recipe *recipe, struct layer *out,
         struct carrel_error *err)
 {
-    AUTO(fd_close) int layers = store_open(state, err);
+    AUTO(fd_close) int layers = layer_store_open(state, err);
     if (layers < 0)
         return layers;
-    AUTO(fd_close) int turn = store_take_turn(layers, err);
+    AUTO(fd_close) int turn = layer_store_take_turn(layers, err);
     return turn < 0 ? turn : make(state, recipe, out, err);
 }
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-int store_open(const char *state, struct carrel_error *err)
+int layer_store_open(const char *state, struct carrel_error *err)
 {
     char path[PATH_MAX];
 
@@ -46,17 +46,17 @@ static int await_lock(int layers, const char *name, short type, struct carrel_er
     return r < 0 ? err_set_errno(err, r, "lock '%s' of the layers", name) : fd_steal(&fd);
 }
 
-int store_pass(int layers, enum store_gate gate, struct carrel_error *err)
+int layer_store_pass(int layers, enum store_gate gate, struct carrel_error *err)
 {
     return await_lock(layers, ".gate", gate == GATE_ALONE ? F_WRLCK : F_RDLCK, err);
 }
 
-int store_take_turn(int layers, struct carrel_error *err)
+int layer_store_take_turn(int layers, struct carrel_error *err)
 {
     return await_lock(layers, ".merge", F_WRLCK, err);
 }
 
-int store_lock_shared(int layer)
+int layer_store_lock_shared(int layer)
 {
     AUTO(fd_close)
     int fd = openat(layer, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -66,7 +66,7 @@ int store_lock_shared(int layer)
     return r < 0 ? r : fd_steal(&fd);
 }
 
-int store_lock_alone(int lock)
+int layer_store_lock_alone(int lock)
 {
     return set_lock(lock, F_WRLCK, F_OFD_SETLK);
 }

@@ -118,8 +118,8 @@ static int consider(struct sweep *sweep, const char *id)
 {
     AUTO(fd_close)
     int dir = openat(sweep->layers, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    AUTO(fd_close) int lock = dir < 0 ? -1 : store_lock_shared(dir);
-    int r = dir < 0 ? -errno : lock < 0 ? lock : store_lock_alone(lock);
+    AUTO(fd_close) int lock = dir < 0 ? -1 : layer_store_lock_shared(dir);
+    int r = dir < 0 ? -errno : lock < 0 ? lock : layer_store_lock_alone(lock);
 
     if (r == -EWOULDBLOCK || r == -ENOENT) /* in use, or its owner has just removed it */
         return 0;
@@ -186,11 +186,11 @@ int layer_sweep(const char *state, layer_namer *namer, void *context, struct car
 {
     struct sweep sweep = { .state = state, .namer = namer, .context = context, .err = err };
 
-    AUTO(fd_close) int layers = store_open(state, err);
+    AUTO(fd_close) int layers = layer_store_open(state, err);
     if (layers < 0)
         return layers;
     sweep.layers = layers;
-    AUTO(fd_close) int gate = store_pass(layers, GATE_ALONE, err);
+    AUTO(fd_close) int gate = layer_store_pass(layers, GATE_ALONE, err);
     if (gate < 0)
         return gate;
     int r = each_entry(&sweep, layers, visit_layer);
