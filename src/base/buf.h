@@ -26,3 +26,23 @@ void buf_add(struct buf *buf, const void *data, size_t len);
 void buf_add_str(struct buf *buf, const char *text);
 void buf_addf(struct buf *buf, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_clear(struct buf *buf);
+
+/* --- a list of paths as git gives it: NUL-terminated, one after the other --- */
+
+struct carrel_error;
+
+struct names {
+    struct buf text; /* the caller fills it */
+    const char **list;
+    size_t n;
+};
+#define NAMES_MAX_BYTES (256U << 20)
+#define NAMES_INIT                                                                             \
+    {                                                                                          \
+        .text = BUF_INIT(NAMES_MAX_BYTES)                                                      \
+    }
+void names_finish(struct names names);
+DEFINE_AUTO(struct names, names_finish)
+
+/* Makes the list of what is in the text. */
+int names_split(struct names *names, struct carrel_error *err);

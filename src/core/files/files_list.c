@@ -1,9 +1,9 @@
 /* files_list.c - lists and removes directories of a sandbox. */
 #include "base/auto.h"
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "core/files/files.h"
-#include "core/state/names.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,12 +1,12 @@
 /* harvest.c - harvesting a workspace, from outside where possible and from inside where not. */
 #include "core/harvest/harvest.h"
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/str.h"
 #include "base/tree.h"
 #include "core/harvest/aside.h"
 #include "core/harvest/quarantine.h"
-#include "core/state/names.h"
 #include "core/worktree/helper.h"
 #include "core/worktree/include.h"
 #include "core/worktree/worktree.h"

@@ -4,7 +4,6 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "core/state/names.h"
 #include "core/worktree/worktree.h"
 #include "git/git.h"
 #include "workspace/harvest/changes.h"
