@@ -80,7 +80,7 @@ static int hold_layers(
     image->trees = trees;
     image->locks = locks;
     for (size_t i = 0; i < image->n_layers; i++) {
-        locks[i] = image_store_hold_layer(store, image->layers[i]);
+        locks[i] = store_hold(&store->layers, image->layers[i]);
         if (locks[i] < 0)
             return err_set_errno(
                     err, locks[i], "image '%s': layer %.12s", image->name, image->layers[i]);
@@ -116,7 +116,7 @@ int image_open(
     return r;
 }
 
-struct image_names {
+struct found_names {
     char (*list)[IMAGE_NAME_MAX + 1];
     size_t n;
     struct carrel_error *err;
@@ -124,7 +124,7 @@ struct image_names {
 
 static int add_name(const struct image_store *store, const char *name, void *arg)
 {
-    struct image_names *names = arg;
+    struct found_names *names = arg;
 
     (void)store;
     if ((names->n & (names->n - 1)) == 0) { /* full at every power of two */
@@ -147,7 +147,7 @@ int image_list(const char *state, int (*each)(const struct image *image, void *a
         struct carrel_error *err)
 {
     AUTO(image_store_finish) struct image_store store = IMAGE_STORE_INIT;
-    struct image_names names = { .err = err };
+    struct found_names names = { .err = err };
 
     int r = image_store_open(state, &store, err);
     if (r == -ENOENT)
@@ -199,17 +199,15 @@ int image_sweep(const char *state, struct carrel_error *err)
 
 struct image_room {
     struct image_store store;
-    struct draft draft;
-    char *path;
+    struct store_draft draft;
 };
 
 void image_room_free(struct image_room *room)
 {
     if (!room)
         return;
-    image_store_drop_draft(&room->store, &room->draft);
+    store_drop(&room->store.layers, &room->draft);
     image_store_finish(room->store);
-    free(room->path);
     free(room);
 }
 
@@ -220,21 +218,17 @@ int image_room_make(const char *state, struct image_room **out, struct carrel_er
     if (!room)
         return err_set_errno(err, -ENOMEM, "make room for an image");
     room->store = (struct image_store)IMAGE_STORE_INIT;
-    room->draft = (struct draft)DRAFT_INIT;
+    room->draft = STORE_DRAFT_INIT;
     int r = image_store_make(state, &room->store, err);
     if (r == 0)
-        r = image_store_draft(&room->store, &room->draft, err);
+        r = store_draft(&room->store.layers, &room->draft, err);
     if (r < 0)
         return r;
-    if (asprintf(&room->path, "%s/.new/%s", room->store.path, room->draft.name) < 0) {
-        room->path = NULL;
-        return err_set_errno(err, -ENOMEM, "make room for an image");
-    }
     *out = ptr_steal(&room);
     return 0;
 }
 
 const char *image_room_path(const struct image_room *room)
 {
-    return room->path;
+    return room->draft.path;
 }

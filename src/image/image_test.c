@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static struct carrel_error err;
@@ -27,18 +26,15 @@ static void begin(void)
 /* A layer of that letter, in the store; not held. */
 static void make_layer(char letter)
 {
-    struct draft draft = DRAFT_INIT;
     struct import_layer layer;
 
-    CHECK_EQ(image_store_draft(&store, &draft, &err), 0);
-    fd_close(import_layer_begin(&draft, 0, &layer, &err));
+    fd_close(import_layer_begin(&store, &layer, &err));
     memset(layer.id, letter, STORE_ID_LEN);
     layer.bytes = 7;
-    CHECK_EQ(import_layer_done(&draft, &layer, &err), 0);
-    CHECK_EQ(import_layer_settle(&store, &draft, &layer, &err), 0);
+    CHECK_EQ(import_layer_done(&layer, &err), 0);
+    CHECK_EQ(import_layer_settle(&store, &layer, &err), 0);
     CHECK_EQ(layer.bytes, 7);
-    fd_close(layer.lock);
-    image_store_drop_draft(&store, &draft);
+    store_drop(&store.layers, &layer.draft);
 }
 
 static const char *id_of(char letter)
@@ -65,7 +61,7 @@ static void make_image(const char *name, const char *letters)
 
 static int is_there(char letter)
 {
-    return faccessat(store.layers, id_of(letter), F_OK, 0) == 0;
+    return faccessat(store.layers.top, id_of(letter), F_OK, 0) == 0;
 }
 
 TEST(names_are_names_of_files)
@@ -213,46 +209,23 @@ TEST(a_record_that_cannot_be_read_keeps_all_layers)
     CHECK(is_there('a'));
 }
 
-TEST(drafts_of_the_dead_go_and_those_of_the_living_stay)
-{
-    struct draft mine = DRAFT_INIT;
-
-    begin();
-    CHECK_EQ(image_store_draft(&store, &mine, &err), 0);
-    pid_t pid = fork();
-    if (pid == 0) {
-        struct draft theirs = DRAFT_INIT;
-        _exit(image_store_draft(&store, &theirs, &err) < 0);
-    }
-    int status = 0;
-    CHECK_EQ(waitpid(pid, &status, 0), pid);
-    CHECK_EQ(status, 0);
-    CHECK_EQ(image_sweep(state, &err), 1);
-    CHECK_EQ(faccessat(store.drafts, mine.name, F_OK, 0), 0);
-    image_store_drop_draft(&store, &mine);
-    CHECK_EQ(image_sweep(state, &err), 0);
-}
-
 /* Two that make the same layer at once: the second takes the first one's. */
 TEST(a_layer_that_is_there_already_is_taken)
 {
-    struct draft draft = DRAFT_INIT;
     struct import_layer layer;
 
     begin();
-    CHECK_EQ(image_store_draft(&store, &draft, &err), 0);
-    fd_close(import_layer_begin(&draft, 0, &layer, &err));
+    fd_close(import_layer_begin(&store, &layer, &err));
     memset(layer.id, 'a', STORE_ID_LEN);
     layer.bytes = 9;
-    CHECK_EQ(import_layer_done(&draft, &layer, &err), 0);
+    CHECK_EQ(import_layer_done(&layer, &err), 0);
     make_layer('a');
-    CHECK_EQ(import_layer_settle(&store, &draft, &layer, &err), 0);
+    CHECK_EQ(import_layer_settle(&store, &layer, &err), 0);
     CHECK_EQ(layer.bytes, 7);
-    CHECK(layer.lock >= 0);
+    CHECK(layer.draft.dir >= 0 && !layer.draft.path);
     CHECK_EQ(image_sweep(state, &err), 0); /* held */
     CHECK(is_there('a'));
-    fd_close(layer.lock);
-    image_store_drop_draft(&store, &draft);
+    store_drop(&store.layers, &layer.draft);
     CHECK_EQ(image_sweep(state, &err), 1);
 }
 

@@ -29,21 +29,20 @@
 struct import {
     const struct image_import *what;
     struct image_store store;
-    struct draft draft;
     struct image *image;
     struct tar_limits limits;                     /* what is left of them */
     struct import_layer layers[IMAGE_MAX_LAYERS]; /* lowest first */
     size_t n_layers;
-    unsigned n_drafts;
+    struct import_layer wrapping; /* a tar that holds a layout; else empty */
     struct image_imported *out;
 };
 
 static void let_go(struct import *import)
 {
     for (size_t i = 0; i < import->n_layers; i++)
-        fd_close(import->layers[i].lock);
+        store_drop(&import->store.layers, &import->layers[i].draft);
     import->n_layers = 0;
-    image_store_drop_draft(&import->store, &import->draft);
+    store_drop(&import->store.layers, &import->wrapping.draft);
 }
 
 static void import_finish(struct import *import)
@@ -81,17 +80,19 @@ static int make_layer(struct import *import, int fd, enum tar_packing packing,
     struct import_layer layer;
 
     AUTO(fd_close)
-    int tree = import_layer_begin(&import->draft, import->n_drafts++, &layer, err);
+    int tree = import_layer_begin(&import->store, &layer, err);
     if (tree < 0)
         return tree;
     int r = unpack_apart(fd, packing, tree, &import->limits, &unpacked, layer.id, err);
-    if (r < 0)
+    if (r == 0) {
+        spend(import, &unpacked);
+        layer.bytes = unpacked.bytes;
+        r = import_layer_done(&layer, err);
+    }
+    if (r < 0) {
+        store_drop(&import->store.layers, &layer.draft);
         return r;
-    spend(import, &unpacked);
-    layer.bytes = unpacked.bytes;
-    r = import_layer_done(&import->draft, &layer, err);
-    if (r < 0)
-        return r;
+    }
     *out = layer;
     if (tree_out)
         *tree_out = fd_steal(&tree);
@@ -123,6 +124,7 @@ static int import_directory(struct import *import, int dir, struct carrel_error 
     if (r < 0)
         return r;
     r = make_layer(import, packer.stream, TAR_PLAIN, layer, NULL, err);
+    import->n_layers = r == 0;
     int packs = child_ask(&packer, &packed, &why);
     if (packs < 0 && packs != -EPIPE && packs != -ECONNRESET) {
         /* What the other end says follows from this. */
@@ -132,7 +134,6 @@ static int import_directory(struct import *import, int dir, struct carrel_error 
     }
     if (r < 0)
         return r;
-    import->n_layers = 1;
     import->out->total.skipped += packed.skipped;
     return 0;
 }
@@ -159,11 +160,12 @@ static int import_blob(struct import *import, int dir, const struct layout *layo
     r = make_layer(import, fd, TAR_ANY, out, NULL, err);
     if (r < 0)
         return err_wrap(err, r, "layer %zu ('%.80s')", i, layout->paths[i]);
-    if (strcmp(out->id, layout->diff_ids[i]) != 0)
-        return err_set(err, -EBADMSG,
-                "layer %zu is not what the config says: sha256:%s, expected sha256:%s", i,
-                out->id, layout->diff_ids[i]);
-    return 0;
+    if (strcmp(out->id, layout->diff_ids[i]) == 0)
+        return 0;
+    store_drop(&import->store.layers, &out->draft);
+    return err_set(err, -EBADMSG,
+            "layer %zu is not what the config says: sha256:%s, expected sha256:%s", i, out->id,
+            layout->diff_ids[i]);
 }
 
 /*
@@ -214,14 +216,16 @@ static int import_tar(struct import *import, int fd, struct carrel_error *err)
     if (r < 0)
         return r;
     enum layout_kind kind = layout_kind(tree);
+    import->n_layers = 1;
     if (kind != LAYOUT_NONE) {
+        import->wrapping = *layer;
+        import->n_layers = 0;
         import->out->total = (struct unpacked){ 0 }; /* the wrapping is not the image */
         return import_layout(import, tree, kind, err);
     }
     if (import->out->total.entries == 0)
         return err_set(err, -EINVAL, "there is no file in it");
     import->image->kind = "tar";
-    import->n_layers = 1;
     return 0;
 }
 
@@ -281,14 +285,14 @@ static int settle(struct import *import, struct carrel_error *err)
     struct image *old = NULL;
 
     /* A name must never lead to files that a power cut took the bytes of. */
-    if (syncfs(import->draft.dir) < 0)
+    if (syncfs(import->store.top) < 0)
         return err_set_errno(err, -errno, "write the layers to the disk");
     for (size_t i = 0; i < import->n_layers; i++) {
-        int r = import_layer_settle(&import->store, &import->draft, &import->layers[i], err);
+        int r = import_layer_settle(&import->store, &import->layers[i], err);
         if (r < 0)
             return r;
     }
-    if (fsync(import->store.layers) < 0)
+    if (fsync(import->store.layers.top) < 0)
         return err_set_errno(err, -errno, "write the layers to the disk");
     import->out->is_replaced =
             image_record_read(&import->store, import->what->name, &old, NULL) == 0;
@@ -320,7 +324,7 @@ int image_import(const char *state, const struct image_import *what, struct imag
     if (!import)
         return err_set_errno(err, -ENOMEM, "import");
     import->store = (struct image_store)IMAGE_STORE_INIT;
-    import->draft = (struct draft)DRAFT_INIT;
+    import->wrapping.draft = STORE_DRAFT_INIT;
     import->what = what;
     import->out = &result;
     import->limits = what->limits;
@@ -336,8 +340,6 @@ int image_import(const char *state, const struct image_import *what, struct imag
     if (!import->image)
         return err_set_errno(err, -ENOMEM, "import");
     int r = image_store_make(state, &import->store, err);
-    if (r == 0)
-        r = image_store_draft(&import->store, &import->draft, err);
     if (r == 0)
         r = import_source(import, err);
     if (r == 0)

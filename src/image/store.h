@@ -6,6 +6,7 @@
  */
 #pragma once
 #include "base/auto.h"
+#include "base/store.h"
 #include "image/image.h"
 
 struct carrel_error;
@@ -17,12 +18,11 @@ _Static_assert(STORE_FILE_MAX < 512, "it is a name on a disk");
 struct image_store {
     char *path; /* <state>/images */
     int top;
-    int layers;
-    int drafts; /* .new */
+    struct store layers;
 };
 #define IMAGE_STORE_INIT                                                                       \
     {                                                                                          \
-        .top = -1, .layers = -1, .drafts = -1                                                  \
+        .top = -1, .layers = {.top = -1, .tmp = -1 }                                           \
     }
 
 int image_store_open(
@@ -37,29 +37,6 @@ bool image_store_is_layer_id(const char *id);
 
 /* Splits a pin off: its digits, or NULL when there are none; `name` is the rest. */
 const char *image_store_split_pin(const char *text, char name[static IMAGE_NAME_MAX + 1]);
-
-/* A directory of our own in .new, and the lock that says we live. */
-struct draft {
-    char name[40];
-    int dir;
-    int lock;
-};
-#define DRAFT_INIT                                                                             \
-    {                                                                                          \
-        .dir = -1, .lock = -1                                                                  \
-    }
-int image_store_draft(
-        const struct image_store *store, struct draft *out, struct carrel_error *err);
-
-/* Removes what is still in it. */
-void image_store_drop_draft(const struct image_store *store, struct draft *draft);
-
-/* The layer stays while the descriptor is open. -ENOENT: there is none; -EAGAIN: somebody has
- * had it alone for ten seconds. */
-int image_store_hold_layer(const struct image_store *store, const char *id);
-
-/* Locks the file `name` in `dir`; `type` as fcntl has it. Returns the descriptor; -EAGAIN. */
-int image_store_lock(int dir, const char *name, short type);
 
 /* Calls `each` for every image's file; what is no image's file is passed over. */
 int image_store_each(const struct image_store *store,
