@@ -43,7 +43,6 @@ enum carrel_history {
 enum carrel_tree {
     CARREL_TREE_AUTO,    /* what the policy says; else the first of these that works here */
     CARREL_TREE_OVERLAY, /* the kernel's overlay */
-    CARREL_TREE_FUSE,    /* fuse-overlayfs */
     CARREL_TREE_COPY,    /* a whole checkout */
 };
 

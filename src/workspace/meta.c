@@ -65,7 +65,6 @@ static const char *const phases[] = {
 
 static const char *const modes[] = {
     [WORKSPACE_OVERLAY] = "overlay",
-    [WORKSPACE_FUSE] = "fuse-overlayfs",
     [WORKSPACE_COPY] = "copy",
 };
 

@@ -23,7 +23,7 @@ static struct workspace *sample(void)
     ws->repo = strdup("/a\nb\\c/.git");
     ws->top = strdup("/a\nb\\c");
     ws->phase = WORKSPACE_FINISHED;
-    ws->mode = WORKSPACE_FUSE;
+    ws->mode = WORKSPACE_COPY;
     ws->is_user_locked = true;
     ws->is_published = true;
     ws->n_other_commits = 3;
@@ -48,7 +48,7 @@ TEST(what_was_written_is_read_again)
     CHECK_STR(back->applied, "ab");
     CHECK_STR(back->applied_tree, "cd");
     CHECK_EQ(back->phase, WORKSPACE_FINISHED);
-    CHECK_EQ(back->mode, WORKSPACE_FUSE);
+    CHECK_EQ(back->mode, WORKSPACE_COPY);
     CHECK_EQ(back->n_other_commits, 3);
     CHECK(back->is_user_locked && back->is_published && !back->is_opened && !back->is_folder);
     CHECK_EQ(back->created_s, 1700000000);

@@ -29,9 +29,8 @@ enum workspace_phase {
     WORKSPACE_FINISHED, /* its run ended and was harvested; nothing was written since */
 };
 
-enum workspace_mode { WORKSPACE_OVERLAY, WORKSPACE_FUSE, WORKSPACE_COPY };
-const char *workspace_mode_name(
-        enum workspace_mode mode); /* "overlay" "fuse-overlayfs" "copy" */
+enum workspace_mode { WORKSPACE_OVERLAY, WORKSPACE_COPY };
+const char *workspace_mode_name(enum workspace_mode mode); /* "overlay" "copy" */
 
 struct workspace {
     char *path; /* of its directory */

@@ -4,7 +4,6 @@
 #include "core/harvest/deliver.h"
 #include "core/harvest/harvest.h"
 #include "core/state/state.h"
-#include "core/worktree/fuse.h"
 #include "core/worktree/worktree.h"
 #include "git/ref.h"
 #include "workspace/harvest/upper.h"
@@ -45,8 +44,6 @@ int workspaces_hold(const char *name, struct workspace **out, struct carrel_erro
         r = workspace_find(state, name, &ws, err);
     if (r == 0)
         r = workspace_take_lock(ws, err);
-    if (r == 0 && ws->mode == WORKSPACE_FUSE)
-        r = fuse_unmount(ws, err); /* of a process that was killed */
     if (r < 0)
         return r;
     *out = ptr_steal(&ws);

@@ -1,8 +1,8 @@
 /* cleanup.c - sweeping every runtime. */
 #include "core/host/cleanup.h"
+#include "base/dir.h"
 #include "base/fd.h"
 #include "core/state/state.h"
-#include "core/worktree/fuse.h"
 #include "core/worktree/sweep_layers.h"
 #include "image/image.h"
 #include "registry/registry.h"
@@ -14,8 +14,8 @@
 #include "workspace/renew.h"
 #include "workspace/workspace.h"
 #include <assert.h>
-#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -75,19 +75,17 @@ static int put_right_others(struct cleanup *cleanup, const struct repo *repo)
     r = put_right_at(cleanup, repo, git_file);
     if ((size_t)snprintf(path, sizeof(path), "%s/worktrees", repo->common_dir) >= sizeof(path))
         return r;
-    DIR *dir = opendir(path);
-    for (struct dirent *entry; dir && r == 0 && (entry = readdir(dir));) {
-        (void)snprintf(path, sizeof(path), "%s/" SWAP_DIR, entry->d_name);
+    AUTO(dir_close) DIR *dir = dir_open(AT_FDCWD, path);
+    for (const char *name; r == 0 && (name = dir_next(dir));) {
+        (void)snprintf(path, sizeof(path), "%s/" SWAP_DIR, name);
         if (faccessat(dirfd(dir), path, F_OK, 0) < 0)
             continue; /* as with all that are a workspace's */
-        (void)snprintf(path, sizeof(path), "%s/gitdir", entry->d_name);
+        (void)snprintf(path, sizeof(path), "%s/gitdir", name);
         if (fd_read_file(dirfd(dir), path, git_file, sizeof(git_file)) <= 0)
             continue;
         git_file[strcspn(git_file, "\n")] = '\0';
         r = put_right_at(cleanup, repo, git_file);
     }
-    if (dir)
-        (void)closedir(dir);
     return r;
 }
 
@@ -110,15 +108,6 @@ static int mend(struct workspace **ws, void *context)
     return put_right_others(mending->cleanup, repo);
 }
 
-/* A mount of a process that was killed; whoever holds the lock has it in use. */
-static int drop_mount(struct workspace **ws, void *context)
-{
-    (void)context;
-    if ((*ws)->mode == WORKSPACE_FUSE && !workspace_is_in_use(*ws))
-        (void)fuse_unmount(*ws, NULL); /* busy: the next sweep tries again */
-    return 0;
-}
-
 static int sweep_workspaces(struct cleanup *cleanup, struct carrel_error *err)
 {
     struct mending mending = { .cleanup = cleanup };
@@ -126,9 +115,7 @@ static int sweep_workspaces(struct cleanup *cleanup, struct carrel_error *err)
 
     if (state_path(state, sizeof(state), NULL) < 0 || access(state, F_OK) < 0)
         return 0; /* nothing was ever made */
-    int r = workspace_each(state, NULL, drop_mount, NULL, err);
-    if (r == 0)
-        r = workspace_each(state, NULL, mend, &mending, err);
+    int r = workspace_each(state, NULL, mend, &mending, err);
     if (r == 0)
         r = workspace_sweep(state, err);
     if (r < 0)

@@ -22,22 +22,6 @@ static int fill_private(const struct worktree *worktree, struct carrel_error *er
                        : private_make_template(worktree->repo, private, err);
 }
 
-static int copy_index(const struct worktree *worktree, struct carrel_error *err)
-{
-    char from[PATH_MAX];
-    AUTO(buf_finish) struct buf index = BUF_INIT(SIZE_MAX / 4);
-
-    (void)snprintf(from, sizeof(from), "%s/index", worktree->checkout->git);
-    int r = fd_add_file(AT_FDCWD, from, &index, err);
-    if (r < 0)
-        return r;
-    AUTO(fd_close)
-    int fd = openat(
-            worktree->ws->dir, "gitupper/index", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    r = fd < 0 ? -errno : fd_write_all(fd, index.data, index.len);
-    return r < 0 ? err_set_errno(err, r, "write '%s/gitupper/index'", worktree->ws->path) : 0;
-}
-
 /* A whole checkout by the user's own git: what there is without copy-on-write. */
 static int check_out_whole(const struct worktree *worktree, struct carrel_error *err)
 {
@@ -71,8 +55,5 @@ int fallback_fill(const struct worktree *worktree, struct carrel_error *err)
 {
     int r = fill_private(worktree, err);
 
-    if (r == 0)
-        r = worktree->ws->mode == WORKSPACE_FUSE ? copy_index(worktree, err)
-                                                 : check_out_whole(worktree, err);
-    return r;
+    return r < 0 ? r : check_out_whole(worktree, err);
 }

@@ -4,5 +4,5 @@
 struct carrel_error;
 struct worktree;
 
-/* What the modes other than the kernel's overlay need before the first program. */
-int fallback_fill(const struct worktree *place, struct carrel_error *err);
+/* Makes what WORKSPACE_COPY needs before the first program. */
+int fallback_fill(const struct worktree *worktree, struct carrel_error *err);

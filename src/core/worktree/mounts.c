@@ -1,7 +1,6 @@
 /* mounts.c - what of a workspace a sandbox sees, and where. */
 #include "base/err.h"
 #include "base/fd.h"
-#include "core/worktree/fuse.h"
 #include "core/worktree/shallow.h"
 #include "core/worktree/worktree.h"
 #include "workspace/private.h"
@@ -222,10 +221,6 @@ int worktree_make_mounts(struct worktree *worktree, struct carrel_error *err)
 {
     int r = mount_tree(worktree, err);
 
-    if (r == 0 && worktree->ws->mode == WORKSPACE_FUSE) {
-        r = fuse_mount(worktree, err);
-        worktree->is_fuse = r == 0;
-    }
     return r == 0 && !worktree->ws->is_folder ? mount_git(worktree, err) : r;
 }
 

@@ -173,7 +173,7 @@ int prepare_tree(
 
     if (ws->is_folder && ws->mode != WORKSPACE_OVERLAY)
         return err_set(err, -ENOTSUP, "a copy-on-write folder needs overlayfs, %s",
-                q->options->tree == CARREL_TREE_COPY || q->options->tree == CARREL_TREE_FUSE
+                q->options->tree == CARREL_TREE_COPY
                         ? "and --tree asks for something else"
                         : "which does not work here");
     int r = ws->mode == WORKSPACE_OVERLAY ? 0 : fallback_fill(worktree, err);

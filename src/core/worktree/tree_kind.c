@@ -1,11 +1,10 @@
-/* tree_kind.c - the kernel's overlay where it works; else FUSE, else a copy. */
+/* tree_kind.c - the kernel's overlay where it works, else a copy. */
 #include "core/worktree/tree_kind.h"
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/kernel.h"
 #include "base/tree.h"
-#include "core/worktree/fuse.h"
 #include "core/worktree/helper.h"
 #include "core/worktree/helper_space.h"
 #include "core/worktree/worktree.h"
@@ -83,9 +82,6 @@ int tree_kind_choose(const struct worktree_request *q, const char *state,
     case CARREL_TREE_COPY:
         *mode = WORKSPACE_COPY;
         return 0;
-    case CARREL_TREE_FUSE:
-        *mode = WORKSPACE_FUSE;
-        return 0;
     case CARREL_TREE_OVERLAY:
     case CARREL_TREE_AUTO:
         break;
@@ -99,6 +95,6 @@ int tree_kind_choose(const struct worktree_request *q, const char *state,
                 "overlayfs does not work here (%s); leave --tree away for a fallback, or keep "
                 "the state directory (XDG_STATE_HOME) on ext4, xfs or btrfs",
                 why.message);
-    *mode = fuse_is_usable() ? WORKSPACE_FUSE : WORKSPACE_COPY;
+    *mode = WORKSPACE_COPY;
     return 0;
 }

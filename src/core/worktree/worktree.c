@@ -4,7 +4,6 @@
 #include "core/request/permit.h"
 #include "core/state/state.h"
 #include "core/worktree/fork.h"
-#include "core/worktree/fuse.h"
 #include "core/worktree/prepare.h"
 #include "core/worktree/tree_kind.h"
 #include "git/name.h"
@@ -117,8 +116,6 @@ static int renew(struct workspace *ws, struct carrel_error *err)
         return err_set(err, -EBUSY,
                 "workspace '%s' is open on the host; close it first: carrel workspace close %s",
                 ws->run, ws->run);
-    if (r == 0 && ws->mode == WORKSPACE_FUSE)
-        r = fuse_unmount(ws, err); /* of a process that was killed */
     if (r == 0)
         r = workspace_renew(ws, err);
     return r;
@@ -270,11 +267,6 @@ int worktree_open(
 
 int worktree_discard(struct worktree *worktree, struct carrel_error *err)
 {
-    int r = worktree->is_fuse ? fuse_unmount(worktree->ws, err) : 0;
-
-    if (r < 0)
-        return r;
-    worktree->is_fuse = false;
     return restack_discard(worktree->state, worktree->ws, err);
 }
 
@@ -285,8 +277,6 @@ void worktree_free(struct worktree *worktree)
     for (size_t i = 0; i < worktree->n_strings; i++)
         free(worktree->strings[i]);
     free(worktree->strings);
-    if (worktree->is_fuse)
-        (void)fuse_unmount(worktree->ws, NULL); /* else the sweep does */
     workplace_forget_mounts(worktree);
     workspace_free(worktree->ws);
     checkout_free(worktree->checkout);

@@ -31,7 +31,6 @@ struct worktree {
     size_t n_mounts;
     char **strings; /* what the mounts point to */
     size_t n_strings;
-    bool is_fuse; /* its tree is mounted on the host */
 };
 void worktree_free(struct worktree *worktree);
 DEFINE_AUTO(struct worktree *, worktree_free)
