@@ -221,7 +221,7 @@ static int commit_inside(struct taking *t, struct carrel_error *err)
         .runtime = t->runtime,
         .mounts = t->worktree->mounts,
         .n_mounts = t->worktree->n_mounts,
-        .line = commit_line,
+        .script = commit_line,
         .env = env,
         .limits = t->bounds->limits,
         .limited = t->worktree->ws->dir,
@@ -262,7 +262,7 @@ static int take_pack(struct taking *t, bool has_ids, struct carrel_error *err)
         .runtime = t->runtime,
         .mounts = mounts,
         .n_mounts = t->worktree->n_mounts,
-        .line = pack_line,
+        .script = pack_line,
         .env = env,
         .limits = t->bounds->limits,
     };

@@ -7,10 +7,10 @@
 #include "base/str.h"
 #include "core/host/cleanup.h"
 #include "core/host/selftest_case.h"
+#include "core/host/selftest_sh.h"
 #include "core/run/run.h"
 #include "core/state/state.h"
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -64,11 +64,11 @@ struct carrel_run_result *selftest_program(struct selftest *test, const char *co
     return NULL;
 }
 
-struct carrel_run_result *selftest_shell(struct selftest *test, const char *line,
+struct carrel_run_result *selftest_shell(struct selftest *test, const char *name,
         const char *argument, struct carrel_run_options *options, struct selftest_row *row)
 {
-    const char *const argv[] = { "/bin/sh", "-c", line, "sh", test->mark, test->probe,
-        test->pid_ns, argument, NULL };
+    const char *const argv[] = { "/bin/sh", "-c", selftest_sh, "sh", name, test->mark,
+        SELFTEST_MARK_NAME, test->probe, test->pid_ns, argument, NULL };
 
     return selftest_program(test, argv, options, row);
 }
@@ -108,7 +108,7 @@ size_t selftest_count_open(void)
 static bool has_mark(const char *pid, const char *mark)
 {
     char path[64];
-    char line[4096];
+    char line[sizeof(selftest_sh) + 4096]; /* the mark comes after the script */
 
     (void)snprintf(path, sizeof(path), "/proc/%.20s/cmdline", pid);
     AUTO(fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC);

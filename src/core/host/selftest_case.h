@@ -48,11 +48,8 @@ void selftest_end(struct selftest_row *row, enum selftest_outcome outcome, const
 struct carrel_run_result *selftest_program(struct selftest *test, const char *const *argv,
         struct carrel_run_options *options, struct selftest_row *row);
 
-/*
- * The same for a shell line. It sees $1 the mark, $2 carrel, $3 our process namespace, $4 an
- * argument of its own.
- */
-struct carrel_run_result *selftest_shell(struct selftest *test, const char *line,
+/* The same for a case of selftest.sh and its argument. */
+struct carrel_run_result *selftest_shell(struct selftest *test, const char *name,
         const char *argument, struct carrel_run_options *options, struct selftest_row *row);
 
 /* The same for a probe and its argument. */

@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "core/request/spec.h"
 #include "core/state/state.h"
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <sys/wait.h>
@@ -62,8 +63,13 @@ int helper_start(const struct helper_spec *spec, unsigned timeout_ms, struct hel
         r = environment_make(helper.box, spec->env, false, &env, err);
     if (r < 0)
         return r;
+    const char *argv[4 + HELPER_ARGS_MAX + 1] = { "/bin/sh", "-c", spec->script, "sh" };
+    for (size_t i = 0; spec->args && spec->args[i]; i++) {
+        assert(i < HELPER_ARGS_MAX);
+        argv[4 + i] = spec->args[i];
+    }
     const struct process_spec process = {
-        .argv = (const char *const[]){ "/bin/sh", "-c", spec->line, NULL },
+        .argv = argv,
         .env = (const char *const *)env,
         .ends_sandbox = true,
     };

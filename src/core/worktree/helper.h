@@ -11,6 +11,8 @@
 
 struct carrel_error;
 
+#define HELPER_ARGS_MAX 8
+
 struct helper_spec {
     struct runtime *runtime;
     const char *root; /* as those of a sandbox; NULL: the host's own programs */
@@ -26,9 +28,10 @@ struct helper_spec {
             *limits; /* of the run, one for each enum limit; NULL: as much as git needs */
     int limited;     /* directory that it may write to, if has_limit */
     bool has_limit;
-    uint64_t max_bytes;     /* that may be in there */
-    const char *line;       /* for /bin/sh -c */
-    const char *const *env; /* NULL-terminated "K=V", added to a minimal environment */
+    uint64_t max_bytes;      /* that may be in there */
+    const char *script;      /* for /bin/sh */
+    const char *const *args; /* of the script, at most HELPER_ARGS_MAX; NULL: none */
+    const char *const *env;  /* NULL-terminated "K=V", added to a minimal environment */
 };
 
 struct helper {

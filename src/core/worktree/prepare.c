@@ -9,6 +9,7 @@
 #include "core/worktree/helper.h"
 #include "core/worktree/helper_space.h"
 #include "core/worktree/include.h"
+#include "core/worktree/settle_sh.h"
 #include "core/worktree/shallow.h"
 #include "core/worktree/tree_kind.h"
 #include "core/worktree/worktree.h"
@@ -100,10 +101,7 @@ static int settle(const struct worktree_request *q, const struct repo *repo,
         .has_user = q->spec->has_user,
         .uid = q->spec->uid,
         .gid = q->spec->gid,
-        .line = "look() { git -c core.untrackedCache=true "
-                "-c core.fsmonitor=\"printf 'start\\0/\\0'\" "
-                "status --porcelain --ignore-submodules=all >/dev/null 2>&1; }; look && sleep "
-                "1.1 && look",
+        .script = settle_sh,
     };
     r = helper_start(&spec, SETTLE_TIMEOUT_MS, &helper, err);
     if (r == 0)

@@ -18,6 +18,7 @@
 #include "core/worktree/helper.h"
 #include "core/worktree/helper_space.h"
 #include "core/worktree/prepare.h"
+#include "core/worktree/setup_sh.h"
 #include "core/worktree/worktree.h"
 #include "workspace/cache/expiry.h"
 #include "workspace/harvest/lower.h"
@@ -143,17 +144,8 @@ static int run_setup(const struct worktree_request *q, const struct worktree *wo
         const char *space, int dir, struct carrel_error *err)
 {
     AUTO(helper_finish) struct helper helper = INNER_INIT;
-    AUTO(free) char *line = NULL;
     char words[400] = "";
 
-    /* A root need not have tail. */
-    if (asprintf(&line,
-                "( %s\n) >/tmp/.setup 2>&1 </dev/null && exit\n"
-                "status=$?; tail -n 1 /tmp/.setup 2>/dev/null || {\n"
-                "while IFS= read -r line; do last=$line; done </tmp/.setup; echo $last; }\n"
-                "exit $status",
-                q->options->setup) < 0)
-        return err_set_errno(err, -ENOMEM, "setup");
     /* What is changed in an image lies in memory, and is gone with the sandbox. */
     const struct sandbox_overlay image = {
         .lower = q->spec->root_overlay ? q->spec->root_overlay->lower : NULL,
@@ -176,7 +168,8 @@ static int run_setup(const struct worktree_request *q, const struct worktree *wo
         .uid = q->spec->uid,
         .gid = q->spec->gid,
         .disk_bytes = SETUP_DISK,
-        .line = line,
+        .script = setup_sh,
+        .args = (const char *const[]){ q->options->setup, NULL },
         .limited = dir,
         .has_limit = true,
         .max_bytes = SETUP_DISK,

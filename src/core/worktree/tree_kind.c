@@ -7,6 +7,7 @@
 #include "base/tree.h"
 #include "core/worktree/helper.h"
 #include "core/worktree/helper_space.h"
+#include "core/worktree/overlay_probe_sh.h"
 #include "core/worktree/worktree.h"
 #include "workspace/private.h"
 #include <carrel/run.h>
@@ -36,7 +37,7 @@ static int probe_overlay(const struct worktree_request *q, const char *state, in
             helper_space_overlay((const char *const[]){ lower, NULL }, space);
     const struct sandbox_mount mount = helper_space_mount(&overlay, PRIVATE_WORK_TREE);
     const struct helper_spec spec = {
-        .runtime = q->runtime, .mounts = &mount, .n_mounts = 1, .line = "echo >made && rm made"
+        .runtime = q->runtime, .mounts = &mount, .n_mounts = 1, .script = overlay_probe_sh
     };
     r = helper_start(&spec, PROBE_TIMEOUT_MS, &helper, err);
     if (r == 0)
