@@ -6,7 +6,6 @@
 #include "git/format/index.h"
 #include "harness.h"
 #include "workspace/cache/checkout.h"
-#include "workspace/cache/checkout_facts.h"
 #include "workspace/git_program.h"
 #include <fcntl.h>
 #include <limits.h>

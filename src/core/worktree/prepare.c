@@ -37,7 +37,7 @@ static const char **draft_lower(const struct checkout_draft *draft, char *top, s
     const char **lower = calloc(n + 2, sizeof(*lower));
     if (!lower)
         return NULL;
-    (void)snprintf(top, size, "%s/%s", draft->path, draft->below ? "layer" : "tree");
+    (void)snprintf(top, size, "%s/%s", draft->entry.path, draft->below ? "layer" : "tree");
     lower[0] = top;
     for (size_t i = 0; i < n; i++)
         lower[i + 1] = draft->below->lower[i];
@@ -63,8 +63,8 @@ static int settle(const struct worktree_request *q, const struct repo *repo,
 
     if (!lower)
         return err_set_errno(err, -ENOMEM, "settle");
-    (void)snprintf(git, sizeof(git), "%s/git", draft->path);
-    (void)snprintf(space, sizeof(space), "%s/space", draft->path);
+    (void)snprintf(git, sizeof(git), "%s/git", draft->entry.path);
+    (void)snprintf(space, sizeof(space), "%s/space", draft->entry.path);
     int r = helper_space_make(dir, "space", err);
     if (r < 0)
         return r;
@@ -118,9 +118,9 @@ static int publish(const struct worktree_request *q, const char *state, const st
     struct carrel_error ignored = { 0 };
     AUTO(fd_close) int index = -1;
 
-    AUTO(fd_close) int dir = open(draft->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    AUTO(fd_close) int dir = open(draft->entry.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0)
-        return err_set_errno(err, -errno, "open '%s'", draft->path);
+        return err_set_errno(err, -errno, "open '%s'", draft->entry.path);
     if (draft->n_files >= SETTLE_FROM_FILES && tree_kind_has_overlay(q, state, &ignored)) {
         int r = settle(q, repo, draft, dir, &ignored);
         if (r == 0) /* without it the first status is slower, nothing else */
@@ -133,24 +133,30 @@ static int publish(const struct worktree_request *q, const char *state, const st
     return r == -EBADMSG && index >= 0 ? checkout_publish(state, repo, draft, -1, out, err) : r;
 }
 
-int prepare_checkout(const struct worktree_request *q, const char *state,
+static int make_checkout(const struct worktree_request *q, const char *state,
         const struct repo *repo, const char *commit, struct checkout **out,
         struct carrel_error *err)
 {
     AUTO(checkout_draft_free) struct checkout_draft *draft = NULL;
     struct checkout_owner owner;
 
-    int r = checkout_find(state, repo, commit, out, err);
-    if (r != -ENOENT)
-        return r;
     runtime_identity(q->runtime, q->spec, &owner.uid, &owner.gid);
-    r = checkout_fill(state, repo, commit, owner, q->options->progress,
+    int r = checkout_fill(state, repo, commit, owner, q->options->progress,
             q->options->progress_context, &draft, err);
     if (r == 0)
         r = publish(q, state, repo, draft, out, err);
     if (r == -EEXIST) /* another process was faster */
         r = checkout_find(state, repo, commit, out, err);
     return r;
+}
+
+int prepare_checkout(const struct worktree_request *q, const char *state,
+        const struct repo *repo, const char *commit, struct checkout **out,
+        struct carrel_error *err)
+{
+    int r = checkout_find(state, repo, commit, out, err);
+
+    return r == -ENOENT ? make_checkout(q, state, repo, commit, out, err) : r;
 }
 
 int prepare_again(const struct worktree_request *q, const char *state,
@@ -171,9 +177,8 @@ int prepare_tree(
 
     if (ws->is_folder && ws->mode != WORKSPACE_OVERLAY)
         return err_set(err, -ENOTSUP, "a copy-on-write folder needs overlayfs, %s",
-                q->options->tree == CARREL_TREE_COPY
-                        ? "and --tree asks for something else"
-                        : "which does not work here");
+                q->options->tree == CARREL_TREE_COPY ? "and --tree asks for something else"
+                                                     : "which does not work here");
     int r = ws->mode == WORKSPACE_OVERLAY ? 0 : fallback_fill(worktree, err);
     if (r == 0 && ws->is_cut && !ws->is_folder)
         r = shallow_make(worktree, err);

@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/sha256.h"
+#include "base/store.h"
 #include "base/str.h"
 #include "base/tree.h"
 #include "core/worktree/helper.h"
@@ -29,7 +30,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -239,57 +239,46 @@ static int check_layer(const struct worktree *worktree, int space, struct carrel
 }
 
 static int make_layer(const struct worktree_request *q, const struct worktree *worktree,
-        int layers, const char *key, struct carrel_error *err)
+        const struct store *store, const char *key, struct carrel_error *err)
 {
     static const char *const parts[] = { "upper", "work" };
-    char draft[OID_MAX + 8];
-    char path[PATH_MAX];
+    struct store_draft draft = STORE_DRAFT_INIT;
 
-    (void)snprintf(draft, sizeof(draft), ".%s", key);
-    if (snprintf(path, sizeof(path), "%s/layers/%s", worktree->state, draft) >=
-            (int)sizeof(path))
-        return err_set_errno(err, -ENAMETOOLONG, "'%s'", worktree->state);
-    int r = tree_remove(layers, draft, err); /* of one that was killed: we hold the lock */
-    if (r == 0 && mkdirat(layers, draft, 0755) < 0)
-        r = err_set_errno(err, -errno, "create '%s'", path);
-    AUTO(fd_close) int space = openat(layers, draft, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int r = store_draft(store, &draft, err);
     for (size_t i = 0; r == 0 && i < ARRAY_LEN(parts); i++)
-        if (mkdirat(space, parts[i], 0755) < 0)
-            r = err_set_errno(err, -errno, "create '%s/%s'", path, parts[i]);
+        if (mkdirat(draft.dir, parts[i], 0755) < 0)
+            r = err_set_errno(err, -errno, "create '%s/%s'", draft.path, parts[i]);
     if (r == 0)
-        r = run_setup(q, worktree, path, space, err);
+        r = run_setup(q, worktree, draft.path, draft.dir, err);
     if (r == 0)
-        r = check_layer(worktree, space, err);
+        r = check_layer(worktree, draft.dir, err);
     if (r == 0)
-        r = tree_remove(space, "work", err);
-    if (r == 0 && renameat(layers, draft, layers, key) < 0)
-        r = err_set_errno(err, -errno, "keep the setup layer");
-    if (r < 0)
-        (void)tree_remove(layers, draft, NULL); /* the next attempt does it again */
+        r = tree_remove(draft.dir, "work", err);
+    if (r == 0)
+        r = store_publish(store, &draft, key, err);
+    store_drop(store, &draft);
     return r;
 }
 
 int prepare_setup(const struct worktree_request *q, struct worktree *worktree,
         const char *commit, char key[static OID_MAX], struct carrel_error *err)
 {
+    AUTO(store_finish) struct store store = STORE_INIT;
     char path[PATH_MAX];
 
     int r = make_key(q, worktree, commit, key, err);
     if (r < 0)
         return r;
-    if (snprintf(path, sizeof(path), "%s/layers", worktree->state) >= (int)sizeof(path))
+    if (snprintf(path, sizeof(path), "%s/setups", worktree->state) >= (int)sizeof(path))
         return err_set_errno(err, -ENAMETOOLONG, "'%s'", worktree->state);
-    if (mkdir(path, 0700) < 0 && errno != EEXIST)
-        return err_set_errno(err, -errno, "create '%s'", path);
-    AUTO(fd_close) int layers = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (layers < 0)
-        return err_set_errno(err, -errno, "open '%s'", path);
-    if (cached_use(layers, key) == 0)
+    r = store_make(path, &store, err);
+    if (r < 0 || expiry_use(&store, key) == 0)
+        return r;
+    AUTO(fd_close) int claim = store_claim(&store, key, err);
+    if (claim < 0)
+        return claim;
+    if (expiry_use(&store, key) == 0)
         return 0;
-    if (flock(layers, LOCK_EX) < 0) /* one setup at a time */
-        return err_set_errno(err, -errno, "lock '%s'", path);
-    if (cached_use(layers, key) == 0)
-        return 0;
-    r = make_layer(q, worktree, layers, key, err);
+    r = make_layer(q, worktree, &store, key, err);
     return r < 0 ? err_wrap(err, r, "--setup") : 0;
 }

@@ -2,8 +2,7 @@
 #include "core/worktree/shallow.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "base/tree.h"
-#include "core/state/state.h"
+#include "base/store.h"
 #include "core/worktree/worktree.h"
 #include "git/git.h"
 #include "workspace/cache/expiry.h"
@@ -20,7 +19,7 @@
 int shallow_path(
         const struct worktree *worktree, char *path, size_t size, struct carrel_error *err)
 {
-    int n = snprintf(path, size, "%s/cuts/%s/%s", worktree->state, worktree->repo->key,
+    int n = snprintf(path, size, "%s/cuts/%s/%s/objects", worktree->state, worktree->repo->key,
             worktree->ws->base);
 
     return n < 0 || (size_t)n >= size
@@ -37,7 +36,7 @@ static int pack(const struct worktree *worktree, const char *dir, struct carrel_
     struct git_io made = GIT_IO_INIT;
     char name[PATH_MAX];
 
-    if (snprintf(name, sizeof(name), "%s/pack/pack", dir) >= (int)sizeof(name))
+    if (snprintf(name, sizeof(name), "%s/objects/pack/pack", dir) >= (int)sizeof(name))
         return err_set_errno(err, -ENAMETOOLONG, "'%s'", dir);
     list.output = &objects;
     int r = git_expect(&git,
@@ -51,27 +50,38 @@ static int pack(const struct worktree *worktree, const char *dir, struct carrel_
             &git, GIT_ARGS("pack-objects", "-q", "--delta-base-offset", name), &made, err);
 }
 
-static int make(const struct worktree *worktree, const char *path, struct carrel_error *err)
+static int make(const struct worktree *worktree, const struct store *store, const char *name,
+        struct carrel_error *err)
 {
-    char draft[PATH_MAX];
-    char top[PATH_MAX];
-    char part[PATH_MAX];
+    struct store_draft draft = STORE_DRAFT_INIT;
 
-    if (snprintf(top, sizeof(top), "%s/cuts/%s", worktree->state, worktree->repo->key) >=
-                    (int)sizeof(top) ||
-            snprintf(draft, sizeof(draft), "%s/.%s-%d", top, worktree->ws->base,
-                    (int)getpid()) >= (int)sizeof(draft) ||
-            snprintf(part, sizeof(part), "%s/pack", draft) >= (int)sizeof(part))
-        return err_set_errno(err, -ENAMETOOLONG, "'%s'", worktree->state);
-    int r = state_make(part, err);
+    int r = store_draft(store, &draft, err);
+    if (r == 0 && (mkdirat(draft.dir, "objects", 0700) < 0 ||
+                          mkdirat(draft.dir, "objects/pack", 0700) < 0))
+        r = err_set_errno(err, -errno, "create '%s/objects'", draft.path);
     if (r == 0)
-        r = pack(worktree, draft, err);
-    if (r == 0 && rename(draft, path) < 0 && errno != EEXIST && errno != ENOTEMPTY)
-        r = err_set_errno(err, -errno, "keep the pack of %s", worktree->ws->base);
-    AUTO(fd_close) int dir = open(top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    (void)tree_remove(
-            dir, strrchr(draft, '/') + 1, NULL); /* another was faster, or we failed */
-    return r;
+        r = pack(worktree, draft.path, err);
+    if (r == 0)
+        r = store_publish(store, &draft, name, err);
+    store_drop(store, &draft);
+    return r == -EEXIST ? 0 : r; /* another process was faster, and its pack is the same */
+}
+
+/* Finds the pack in the cache, or makes it. */
+static int prepare(const struct worktree *worktree, struct carrel_error *err)
+{
+    AUTO(store_finish) struct store store = STORE_INIT;
+    char path[PATH_MAX];
+    char name[PATH_MAX];
+
+    if (snprintf(path, sizeof(path), "%s/cuts", worktree->state) >= (int)sizeof(path) ||
+            snprintf(name, sizeof(name), "%s/%s", worktree->repo->key, worktree->ws->base) >=
+                    (int)sizeof(name))
+        return err_set_errno(err, -ENAMETOOLONG, "'%s'", worktree->state);
+    int r = store_make(path, &store, err);
+    if (r < 0 || expiry_use(&store, name) == 0)
+        return r;
+    return make(worktree, &store, name, err);
 }
 
 static int write_private(const struct worktree *worktree, const char *name, const char *text,
@@ -87,13 +97,10 @@ static int write_private(const struct worktree *worktree, const char *name, cons
 int shallow_make(struct worktree *worktree, struct carrel_error *err)
 {
     static const char *const dirs[] = { "gitupper/objects", "gitupper/objects/info" };
-    char path[PATH_MAX];
     char shallow[OID_MAX + 2];
     char refs[OID_MAX + NAME_BRANCH_MAX + 64];
 
-    int r = shallow_path(worktree, path, sizeof(path), err);
-    if (r == 0 && cached_use(AT_FDCWD, path) < 0)
-        r = make(worktree, path, err);
+    int r = prepare(worktree, err);
     for (size_t i = 0; r == 0 && i < ARRAY_LEN(dirs); i++)
         if (mkdirat(worktree->ws->dir, dirs[i], 0755) < 0 && errno != EEXIST)
             r = err_set_errno(err, -errno, "create '%s/%s'", worktree->ws->path, dirs[i]);

@@ -7,13 +7,16 @@
 #include "workspace/cache/checkout.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/str.h"
 #include "git/name.h"
-#include "workspace/cache/checkout_facts.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static void free_list(char **list)
 {
@@ -29,10 +32,8 @@ void checkout_free(struct checkout *checkout)
     free_list(checkout->lower);
     free_list(checkout->gitlinks);
     free_list(checkout->module_objects);
-    for (size_t i = 0; i < checkout->n_below; i++)
-        fd_close(checkout->below_leases[i]);
-    fd_close(checkout->lease);
-    free(checkout->below_leases);
+    for (size_t i = 0; i < checkout->n_held; i++)
+        fd_close(checkout->held[i]);
     free(checkout->path);
     free(checkout->git);
     free(checkout->tree);
@@ -46,13 +47,10 @@ static struct checkout *checkout_new(void)
 
     if (!checkout)
         return NULL;
-    checkout->lease = -1;
     checkout->lower = calloc(CHECKOUT_MAX_DEPTH + 2, sizeof(checkout->lower[0]));
-    checkout->below_leases = calloc(CHECKOUT_MAX_DEPTH + 1, sizeof(checkout->below_leases[0]));
     checkout->gitlinks = calloc(1, sizeof(checkout->gitlinks[0]));
     checkout->module_objects = calloc(1, sizeof(checkout->module_objects[0]));
-    if (!checkout->lower || !checkout->below_leases || !checkout->gitlinks ||
-            !checkout->module_objects)
+    if (!checkout->lower || !checkout->gitlinks || !checkout->module_objects)
         return NULL;
     return ptr_steal(&checkout);
 }
@@ -104,50 +102,49 @@ static int read_list(int dir, const char *name, char end, char ***list)
 }
 
 /* The entry itself, on top of the stack. */
-static int take_top(struct checkout *checkout, const char *place, const char *commit,
-        struct checkout_hold *hold)
+static int take_top(struct checkout *checkout, const struct store *store, const char *name,
+        const struct checkout_facts *facts)
 {
-    checkout->path = checkout_format("%s/%s", place, commit);
-    checkout->git = checkout_format("%s/%s/git", place, commit);
-    checkout->tree = strdup(hold->facts.tree);
-    checkout->has_filters = hold->facts.has_filters;
-    checkout->has_line_ends = hold->facts.has_line_ends;
-    checkout->has_gitlinks = hold->facts.has_gitlinks;
-    checkout->has_monitor = hold->facts.has_monitor;
-    checkout->lease = fd_steal(&hold->lease);
-    /* Remembered as its last use, for the sweep. It is ours: this does not fail. */
-    (void)futimens(checkout->lease, NULL);
+    int dir = checkout->held[0];
+
+    checkout->path = checkout_format("%s/%s", store->path, name);
+    checkout->git = checkout_format("%s/%s/git", store->path, name);
+    checkout->tree = strdup(facts->tree);
+    checkout->has_filters = facts->has_filters;
+    checkout->has_line_ends = facts->has_line_ends;
+    checkout->has_gitlinks = facts->has_gitlinks;
+    checkout->has_monitor = facts->has_monitor;
+    (void)futimens(
+            dir, NULL); /* its last use, for the sweep; as its owner this does not fail */
     if (!checkout->path || !checkout->git || !checkout->tree)
         return -ENOMEM;
     if (!checkout->has_gitlinks)
         return 0;
-    int r = read_list(hold->dir, "gitlinks", '\0', &checkout->gitlinks);
-    return r < 0 ? r : read_list(hold->dir, "modules", '\n', &checkout->module_objects);
+    int r = read_list(dir, "gitlinks", '\0', &checkout->gitlinks);
+    return r < 0 ? r : read_list(dir, "modules", '\n', &checkout->module_objects);
 }
 
 /* The entry and all below it. -ENOENT when any of them is missing. */
-static int hold_stack(struct checkout *checkout, const char *place, const char *commit)
+static int hold_stack(struct checkout *checkout, const struct store *store,
+        const struct repo *repo, const char *commit)
 {
-    char at[OID_MAX];
+    struct checkout_facts facts = { 0 };
 
-    (void)snprintf(at, sizeof(at), "%s", commit);
     for (size_t depth = 0; depth <= CHECKOUT_MAX_DEPTH; depth++) {
-        AUTO(checkout_hold_finish) struct checkout_hold hold = { .dir = -1, .lease = -1 };
-        int r = checkout_hold(place, at, &hold);
+        AUTO(free) char *name = checkout_name(repo, depth == 0 ? commit : facts.below);
+        int r = name ? checkout_hold(store, name, &facts) : -ENOMEM;
         if (r < 0)
             return r;
-        bool is_base = !hold.facts.below[0];
+        checkout->held[checkout->n_held++] = r;
+        checkout->n_below = depth;
+        bool is_base = !facts.below[0];
         checkout->lower[depth] =
-                checkout_format("%s/%s/%s", place, at, is_base ? "tree" : "layer");
+                checkout_format("%s/%s/%s", store->path, name, is_base ? "tree" : "layer");
         if (!checkout->lower[depth])
             return -ENOMEM;
-        if (depth == 0)
-            r = take_top(checkout, place, at, &hold);
-        else
-            checkout->below_leases[checkout->n_below++] = fd_steal(&hold.lease);
+        r = depth == 0 ? take_top(checkout, store, name, &facts) : 0;
         if (r < 0 || is_base)
             return r;
-        memcpy(at, hold.facts.below, sizeof(at));
     }
     return -ENOENT; /* deeper than we make them: not ours */
 }
@@ -155,18 +152,153 @@ static int hold_stack(struct checkout *checkout, const char *place, const char *
 int checkout_find(const char *state, const struct repo *repo, const char *commit,
         struct checkout **out, struct carrel_error *err)
 {
-    AUTO(free) char *place = checkout_place(state, repo, NULL);
+    AUTO(store_finish) struct store store = STORE_INIT;
+    AUTO(free) char *path = checkout_format("%s/checkouts", state);
     AUTO(checkout_free) struct checkout *checkout = checkout_new();
-    if (!place || !checkout)
+    if (!path || !checkout)
         return err_set_errno(err, -ENOMEM, "find a checkout");
     if (!name_is_oid(commit))
         return err_set(err, -EINVAL, "find a checkout: this is not the id of a commit");
 
-    int r = hold_stack(checkout, place, commit);
+    int r = store_open(path, &store, NULL);
+    if (r == 0)
+        r = hold_stack(checkout, &store, repo, commit);
     if (r == -ENOENT)
         return err_set(err, r, "commit %s is not in the cache", commit);
     if (r < 0)
         return err_set_errno(err, r, "find the checkout of %s", commit);
     *out = ptr_steal(&checkout);
     return 0;
+}
+
+#define FACTS_MAX 2048
+#define LAST "end" /* a record without it was cut short */
+
+struct key {
+    char name[16];
+    size_t at;   /* offset in struct checkout_facts */
+    size_t size; /* of the text; 0: a number */
+};
+#define TEXT(label, member)                                                                    \
+    {                                                                                          \
+        label, offsetof(struct checkout_facts, member),                                        \
+                sizeof(((struct checkout_facts *)NULL)->member)                                \
+    }
+#define NUMBER(label, member)                                                                  \
+    {                                                                                          \
+        label, offsetof(struct checkout_facts, member), 0                                      \
+    }
+
+static const struct key keys[] = {
+    TEXT("tree", tree),
+    TEXT("below", below),
+    TEXT("conversion", conversion),
+    TEXT("boot", boot),
+    NUMBER("depth", depth),
+    NUMBER("files", files),
+    NUMBER("bytes", bytes),
+    NUMBER("uid", uid),
+    NUMBER("gid", gid),
+    NUMBER("filters", has_filters),
+    NUMBER("line-ends", has_line_ends),
+    NUMBER("gitlinks", has_gitlinks),
+    NUMBER("monitor", has_monitor),
+};
+
+static void set_fact(struct checkout_facts *facts, const char *name, const char *value)
+{
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+        char *at = (char *)facts + keys[i].at;
+        if (strcmp(keys[i].name, name) != 0)
+            continue;
+        if (keys[i].size > 0)
+            (void)snprintf(at, keys[i].size, "%s", value);
+        else
+            (void)str_parse_u64(value, (uint64_t *)(void *)at); /* ours: it is a number */
+        return;
+    }
+}
+
+int checkout_facts_read(int entry, struct checkout_facts *out)
+{
+    char text[FACTS_MAX];
+    struct checkout_facts facts = { 0 };
+    char *rest = text;
+    char *line;
+    ssize_t len = fd_read_file(entry, "facts", text, sizeof(text));
+    if (len < 0)
+        return (int)len;
+
+    while ((line = strsep(&rest, "\n"))) {
+        char *value = line;
+        const char *name = strsep(&value, " ");
+        if (!value && strcmp(name, LAST) == 0) {
+            *out = facts;
+            return facts.tree[0] ? 0 : -EBADMSG;
+        }
+        if (value)
+            set_fact(&facts, name, value);
+    }
+    return -EBADMSG;
+}
+
+int checkout_facts_write(
+        int entry, const struct checkout_facts *facts, struct carrel_error *err)
+{
+    AUTO(buf_finish) struct buf text = BUF_INIT(FACTS_MAX - 1);
+
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+        const char *at = (const char *)facts + keys[i].at;
+        uint64_t number;
+        if (keys[i].size == 0) {
+            memcpy(&number, at, sizeof(number));
+            buf_addf(&text, "%s %" PRIu64 "\n", keys[i].name, number);
+        } else if (at[0]) {
+            buf_addf(&text, "%s %s\n", keys[i].name, at);
+        }
+    }
+    buf_addf(&text, "%s\n", LAST);
+    if (text.is_short)
+        return err_set_errno(err, -ENOMEM, "record a checkout");
+
+    AUTO(fd_close)
+    int fd = openat(entry, "facts", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    int r = fd < 0 ? -errno : fd_write_all(fd, text.data, text.len);
+    return r < 0 ? err_set_errno(err, r, "record a checkout") : 0;
+}
+
+bool checkout_is_whole(int entry, const struct checkout_facts *facts)
+{
+    char boot[KERNEL_BOOT_ID_MAX];
+
+    if (faccessat(entry, "synced", F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+        return true;
+    return kernel_boot_id(boot, NULL) == 0 && strcmp(boot, facts->boot) == 0;
+}
+
+char *checkout_format(const char *fmt, ...)
+{
+    char *text = NULL;
+    va_list ap;
+
+    va_start(ap, fmt);
+    int len = vasprintf(&text, fmt, ap);
+    va_end(ap);
+    return len < 0 ? NULL : text;
+}
+
+char *checkout_name(const struct repo *repo, const char *commit)
+{
+    return checkout_format("%s/%s", repo->key, commit);
+}
+
+int checkout_hold(const struct store *store, const char *name, struct checkout_facts *facts)
+{
+    AUTO(fd_close) int dir = store_hold(store, name);
+    if (dir < 0)
+        return dir;
+    int r = checkout_facts_read(dir, facts);
+    if (r == -EBADMSG || (r == 0 && !checkout_is_whole(dir, facts)))
+        return -ENOENT;
+    return r < 0 ? r : fd_steal(&dir);
 }

@@ -15,7 +15,11 @@
  * modification time of an entry's directory is that of its last use.
  */
 #pragma once
+#include "base/kernel.h"
+#include "base/store.h"
+#include "git/conversion.h"
 #include "git/repo.h"
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -30,9 +34,8 @@ struct checkout {
     char *path;   /* of the entry, absolute */
     char **lower; /* directories for the tree, topmost first, NULL at the end */
     char *git;    /* the template git dir */
-    int lease;    /* keeps this entry (and those below) from being evicted */
-    int *below_leases;
-    size_t n_below;
+    int held[CHECKOUT_MAX_DEPTH + 1]; /* its directory and those of the n_below entries below */
+    size_t n_held, n_below;
     char *tree;         /* tree id of the commit */
     bool has_filters;   /* attributes or configuration name filter, ident, encoding, or
                            core.filemode/symlinks are not plain: only git may commit */
@@ -53,12 +56,13 @@ int checkout_find(const char *state, const struct repo *repo, const char *commit
 
 /* A half-made entry. */
 struct checkout_draft {
-    char *path; /* temporary directory beside the entries, already with tree/ or layer/, git/ */
-    char *commit;
-    struct checkout *below; /* NULL: a base */
-    uint64_t n_files;       /* of the commit */
-    int lock; /* flock on <repo key>/<commit>.lock: one filler at a time, others wait for it */
-    char *lock_path;
+    struct store store;
+    struct store_draft entry; /* with tree/ or layer/, git/ */
+    int claim;                /* one process at a time makes an entry, others wait for it */
+    char *name;               /* of the entry */
+    const char *commit;       /* the same without the key of the repository */
+    struct checkout *below;   /* NULL: a base */
+    uint64_t n_files;         /* of the commit */
 };
 void checkout_draft_free(struct checkout_draft *draft); /* removes what was not published */
 DEFINE_AUTO(struct checkout_draft *, checkout_draft_free)
@@ -94,3 +98,49 @@ int checkout_publish(const char *state, const struct repo *repo, struct checkout
  * many. 0 and UINT64_MAX: no entries. */
 int checkout_sweep(
         const char *state, uint64_t max_age_s, uint64_t max_bytes, struct carrel_error *err);
+
+/*
+ * * checkout_facts.h - what is recorded beside a cached tree: "key value" lines in `facts`.
+ *
+ * Also the few things that all parts of the cache share: names of files in an entry, and paths.
+ */
+
+struct carrel_error;
+
+struct checkout_facts {
+    char tree[OID_MAX];
+    char below[OID_MAX];                    /* commit of the entry below; empty: a base */
+    char conversion[CONVERSION_DIGEST_MAX]; /* of the settings that the tree was made under */
+    char boot[KERNEL_BOOT_ID_MAX]; /* when it was made, see checkout_is_whole(); empty: unknown
+                                    */
+    uint64_t depth;                /* layers over the base */
+    uint64_t files;                /* in the whole tree */
+    uint64_t bytes;                /* on disk, of this entry alone */
+    uint64_t uid, gid;             /* in the index */
+    uint64_t has_filters, has_line_ends, has_gitlinks;
+    uint64_t has_monitor; /* its index is such that git may ask a monitor, see monitor.h */
+};
+
+/* Unknown keys are passed over. -EBADMSG: not a whole record. */
+int checkout_facts_read(int entry, struct checkout_facts *out);
+int checkout_facts_write(
+        int entry, const struct checkout_facts *facts, struct carrel_error *err);
+
+/*
+ * Whether everything in the entry reached the disk. Making an entry does not wait for that, so
+ * one that a machine lost its power over may have empty files. The file `synced` says that it
+ * was waited for; without it an entry counts only until the next boot.
+ */
+bool checkout_is_whole(int entry, const struct checkout_facts *facts);
+
+/* printf into heap memory; NULL: no memory. */
+char *checkout_format(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* "<key of the repository>/<commit>": the name of an entry. NULL: no memory. */
+char *checkout_name(const struct repo *repo, const char *commit);
+
+/*
+ * Holds the entry and reads its facts. Returns its directory; -ENOENT: there is none, or it is
+ * not whole.
+ */
+int checkout_hold(const struct store *store, const char *name, struct checkout_facts *facts);

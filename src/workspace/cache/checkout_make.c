@@ -1,10 +1,4 @@
-/*
- * checkout_make.c - making entries of the cache and publishing them.
- *
- * One process at a time makes an entry, under a lock per commit, in a draft that nobody else
- * looks at; a rename publishes it.
- */
-#include "base/clock.h"
+/* checkout_make.c - makes entries of the cache. */
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/tree.h"
@@ -12,104 +6,55 @@
 #include "git/name.h"
 #include "git/newfile.h"
 #include "workspace/cache/checkout.h"
-#include "workspace/cache/checkout_facts.h"
 #include "workspace/cache/fill.h"
 #include "workspace/cache/monitor.h"
 #include "workspace/private.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void remove_draft(char *path)
-{
-    char *slash = strrchr(path, '/');
-
-    *slash = '\0';
-    AUTO(fd_close) int place = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    *slash = '/';
-    if (place >= 0)
-        (void)tree_remove(place, slash + 1, NULL); /* what stays, the sweep takes */
-}
-
 void checkout_draft_free(struct checkout_draft *draft)
 {
     if (!draft)
         return;
-    if (draft->path)
-        remove_draft(draft->path);
+    store_drop(&draft->store, &draft->entry);
     checkout_free(draft->below);
-    if (draft->lock >= 0 && draft->lock_path)
-        (void)unlink(draft->lock_path); /* while it is held: see lock_commit() */
-    fd_close(draft->lock);
-    free(draft->lock_path);
-    free(draft->path);
-    free(draft->commit);
+    fd_close(draft->claim);
+    store_finish(draft->store);
+    free(draft->name);
     free(draft);
 }
 
-/* Makes every directory of `path` that is missing, for nobody but us. */
-static int make_directories(char *path)
+static struct checkout_draft *draft_new(const struct repo *repo, const char *commit)
 {
-    for (char *slash = strchr(path + 1, '/');; slash = strchr(slash + 1, '/')) {
-        if (slash)
-            *slash = '\0';
-        int r = mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
-        if (slash)
-            *slash = '/';
-        if (r < 0 || !slash)
-            return r;
-    }
+    AUTO(checkout_draft_free) struct checkout_draft *draft = calloc(1, sizeof(*draft));
+
+    if (!draft)
+        return NULL;
+    draft->store = STORE_INIT;
+    draft->entry = STORE_DRAFT_INIT;
+    draft->claim = -1;
+    draft->name = checkout_name(repo, commit);
+    if (!draft->name)
+        return NULL;
+    draft->commit = strchr(draft->name, '/') + 1;
+    return ptr_steal(&draft);
 }
 
-/*
- * Waits until nobody else makes this entry. The holder removes the file before it lets go, so a
- * lock on a file that lost its name is worth nothing and is asked for again. The file keeps the
- * directory from being swept.
- */
-static int lock_commit(char *place, struct checkout_draft *draft)
+/* Removes an entry that is not whole; a process that reads its facts just now is waited for. */
+static int remove_broken(const struct checkout_draft *draft, struct carrel_error *err)
 {
-    for (;;) {
-        struct stat by_name;
-        struct stat by_fd;
-        int r = make_directories(place);
-        if (r < 0)
-            return r;
-        AUTO(fd_close)
-        int fd = open(draft->lock_path, O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-        if (fd < 0 && errno == ENOENT)
-            continue; /* swept between the two */
-        if (fd < 0 || flock(fd, LOCK_EX) < 0 || fstat(fd, &by_fd) < 0)
-            return -errno;
-        if (stat(draft->lock_path, &by_name) < 0 || by_name.st_ino != by_fd.st_ino)
-            continue;
-        draft->lock = fd_steal(&fd);
-        return 0;
-    }
-}
+    AUTO(fd_close) int dir = store_hold(&draft->store, draft->name);
 
-/*
- * An entry that is there but cannot be held is being evicted, or is not whole. Its exclusive
- * lease is the right to move it away; the evictor's is waited for.
- */
-static int clear_place(const char *place, const char *commit)
-{
-    AUTO(fd_close) int dir = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    char lease[OID_MAX + 8];
-    char trash[NAME_MAX + 1];
-
-    (void)snprintf(lease, sizeof(lease), "%s/lease", commit);
-    AUTO(fd_close) int fd = openat(dir, lease, O_RDONLY | O_CREAT | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return errno == ENOENT ? 0 : -errno;
-    if (flock(fd, LOCK_EX) < 0)
-        return -errno;
-    int r = checkout_trash(dir, commit, trash, sizeof(trash));
+    if (dir < 0)
+        return dir == -ENOENT ? 0 : err_set_errno(err, dir, "open '%s'", draft->name);
+    if (flock(dir, LOCK_EX) < 0)
+        return err_set_errno(err, -errno, "lock '%s'", draft->name);
+    int r = store_remove(&draft->store, draft->name, dir, err);
     return r == -ENOENT ? 0 : r;
 }
 
@@ -175,70 +120,44 @@ static int fill_draft(struct fill *fill, const char *state, struct checkout_draf
     int r = fill_either(fill, state, draft, err);
     if (r == 0)
         r = fill_settle(fill, err);
-    if (r == 0)
-        r = checkout_facts_write(fill->dir, &fill->facts, err);
-    if (r < 0)
-        return r;
-    AUTO(fd_close) int lease = openat(fill->dir, "lease", O_RDONLY | O_CREAT | O_CLOEXEC, 0600);
-    return lease < 0 ? err_set_errno(err, -errno, "make a lease") : 0;
+    return r == 0 ? checkout_facts_write(fill->dir, &fill->facts, err) : r;
 }
 
-static int make_draft(
-        const char *place, const char *commit, struct checkout_draft *draft, int *dir)
-{
-    AUTO(free)
-    char *path = checkout_format(
-            "%s/" CHECKOUT_DRAFT "%s-%d-%" PRIx64, place, commit, (int)getpid(), clock_ns());
-    if (!path)
-        return -ENOMEM;
-    if (mkdir(path, 0755) < 0)
-        return -errno;
-    draft->path = ptr_steal(&path);
-    *dir = open(draft->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return *dir < 0 ? -errno : 0;
-}
-
-/* The lock, then a look whether somebody else was quicker. */
-static int begin(const char *state, const struct repo *repo, char *place,
-        struct checkout_draft *draft, struct carrel_error *err)
+/* The claim, and then a look whether another process was quicker. */
+static int begin(const char *state, const struct repo *repo, struct checkout_draft *draft,
+        struct carrel_error *err)
 {
     AUTO(checkout_free) struct checkout *found = NULL;
+    AUTO(free) char *path = checkout_format("%s/checkouts", state);
+    int r = path ? store_make(path, &draft->store, err)
+                 : err_set_errno(err, -ENOMEM, "check out");
 
-    int r = lock_commit(place, draft);
-    if (r < 0)
-        return err_set_errno(err, r, "lock the checkout of %s in '%s'", draft->commit, place);
-    if (checkout_find(state, repo, draft->commit, &found, NULL) == 0)
-        return err_set(err, -EEXIST, "commit %s is in the cache by now", draft->commit);
-    r = clear_place(place, draft->commit);
-    return r < 0 ? err_set_errno(err, r, "move a broken checkout away") : 0;
-}
-
-static int fill_with_umask(const char *state, const struct repo *repo, const char *commit,
-        struct fill *fill, struct checkout_draft **out, struct carrel_error *err)
-{
-    AUTO(checkout_draft_free) struct checkout_draft *draft = calloc(1, sizeof(*draft));
-    AUTO(free) char *place = checkout_place(state, repo, NULL);
-    AUTO(fd_close) int dir = -1;
-    if (!draft || !place)
-        return err_set_errno(err, -ENOMEM, "check out");
-
-    draft->lock = -1;
-    draft->commit = strdup(commit);
-    draft->lock_path = checkout_format("%s/%s" CHECKOUT_LOCK, place, commit);
-    if (!draft->commit || !draft->lock_path)
-        return err_set_errno(err, -ENOMEM, "check out");
-    int r = begin(state, repo, place, draft, err);
+    if (r == 0)
+        r = draft->claim = store_claim(&draft->store, draft->name, err);
     if (r < 0)
         return r;
-    r = make_draft(place, commit, draft, &dir);
+    if (checkout_find(state, repo, draft->commit, &found, NULL) == 0)
+        return err_set(err, -EEXIST, "commit %s is in the cache by now", draft->commit);
+    r = remove_broken(draft, err);
+    return r < 0 ? r : store_draft(&draft->store, &draft->entry, err);
+}
+
+static int fill_with_umask(const char *state, const struct repo *repo, struct fill *fill,
+        struct checkout_draft **out, struct carrel_error *err)
+{
+    AUTO(checkout_draft_free) struct checkout_draft *draft = draft_new(repo, fill->commit);
+    if (!draft)
+        return err_set_errno(err, -ENOMEM, "check out");
+
+    int r = begin(state, repo, draft, err);
     if (r < 0)
-        return err_set_errno(err, r, "make a directory in '%s'", place);
-    fill->place = place;
-    fill->path = draft->path;
-    fill->dir = dir;
+        return r;
+    fill->store = &draft->store;
+    fill->path = draft->entry.path;
+    fill->dir = draft->entry.dir;
     r = fill_draft(fill, state, draft, err);
     if (r < 0)
-        return err_wrap(err, r, "check out %s", commit);
+        return err_wrap(err, r, "check out %s", fill->commit);
     draft->n_files = fill->facts.files;
     *out = ptr_steal(&draft);
     return 0;
@@ -266,7 +185,7 @@ int checkout_fill(const char *state, const struct repo *repo, const char *commit
      * able to read.
      */
     mode_t old = umask(022);
-    int r = fill_with_umask(state, repo, commit, &fill, out, err);
+    int r = fill_with_umask(state, repo, &fill, out, err);
     (void)umask(old);
     buf_finish(fill.indexes);
     buf_finish(fill.module_objects);
@@ -278,7 +197,7 @@ static int take_index(const struct repo *repo, struct checkout_draft *draft, int
         int git_dir, struct carrel_error *err)
 {
     AUTO(index_free) struct index *index = NULL;
-    AUTO(free) char *path = checkout_format("%s/git/index.offered", draft->path);
+    AUTO(free) char *path = checkout_format("%s/git/index.offered", draft->entry.path);
     struct git git = repo_git(repo);
     struct git_io io = GIT_IO_INIT;
     struct stat st;
@@ -332,22 +251,17 @@ static int add_monitor(int dir, int git_dir, bool is_settled, struct carrel_erro
 int checkout_publish(const char *state, const struct repo *repo, struct checkout_draft *draft,
         int index, struct checkout **out, struct carrel_error *err)
 {
-    AUTO(free) char *entry = checkout_place(state, repo, draft->commit);
-    AUTO(fd_close) int dir = open(draft->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int dir = draft->entry.dir;
     AUTO(fd_close) int git_dir = openat(dir, "git", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    AUTO(fd_close) int lease = openat(dir, "lease", O_RDONLY | O_CLOEXEC);
-    if (!entry || git_dir < 0 || lease < 0)
-        return err_set_errno(err, -ENOENT, "publish the checkout of %s", draft->commit);
 
-    int r = index >= 0 ? take_index(repo, draft, index, git_dir, err) : 0;
+    int r = git_dir < 0 ? err_set_errno(err, -errno, "open 'git'") : 0;
+    if (r == 0 && index >= 0)
+        r = take_index(repo, draft, index, git_dir, err);
     if (r == 0)
         r = add_monitor(dir, git_dir, index >= 0, err);
+    if (r == 0)
+        r = store_publish(&draft->store, &draft->entry, draft->name, err);
     if (r < 0)
         return err_wrap(err, r, "publish the checkout of %s", draft->commit);
-    /* Held before it has its name, so that no sweep comes between the two. */
-    if (flock(lease, LOCK_SH | LOCK_NB) < 0 ||
-            renameat2(AT_FDCWD, draft->path, AT_FDCWD, entry, RENAME_NOREPLACE) < 0)
-        return err_set_errno(err, -errno, "publish the checkout of %s", draft->commit);
-    free(ptr_steal(&draft->path));
     return checkout_find(state, repo, draft->commit, out, err);
 }

@@ -2,236 +2,129 @@
 #include "workspace/cache/expiry.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "base/str.h"
-#include "base/tree.h"
+#include "base/store.h"
 #include "workspace/workspace.h"
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
-
-#define OLD ".old-" /* being removed */
-#define GIT_DIR ".git"
-#define SETUP_KEY 64U /* hex digits */
 
 enum kind { KIND_SETUP, KIND_CUT, KIND_FOLDER };
 
-struct sweep {
-    const char *state;
-    int64_t until_s; /* what was used later stays */
-    int removed;
-};
-
-static int open_dir(int parent, const char *name)
+int expiry_use(const struct store *store, const char *name)
 {
-    return openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-}
-
-static bool has_name(int fd, int parent, const char *name)
-{
-    struct stat by_name;
-    struct stat by_fd;
-
-    return fstatat(parent, name, &by_name, AT_SYMLINK_NOFOLLOW) == 0 &&
-           fstat(fd, &by_fd) == 0 && by_name.st_ino == by_fd.st_ino &&
-           by_name.st_dev == by_fd.st_dev;
-}
-
-int cached_use(int parent, const char *name)
-{
-    AUTO(fd_close) int fd = open_dir(parent, name);
-    if (fd < 0)
-        return -errno;
-    while (flock(fd, LOCK_SH) < 0)
-        if (errno != EINTR)
-            return -errno;
-    if (!has_name(fd, parent, name))
-        return -ENOENT;
-    (void)futimens(fd, NULL); /* it is ours: this does not fail */
+    AUTO(fd_close) int dir = store_hold(store, name);
+    if (dir < 0)
+        return dir;
+    (void)futimens(dir, NULL); /* it is ours: this does not fail */
     return 0;
 }
 
 struct need {
     enum kind kind;
-    const char *name;
-    bool is_needed;
+    const struct store_names *old;
+    struct store_names *needed;
 };
 
-static bool is_of_folder(const char *repo, const char *name)
+/* Whether the workspace needs the entry whose last component is `name`. */
+static bool needs(const struct workspace *ws, enum kind kind, const char *name)
 {
-    size_t len = strlen(repo);
-    size_t tail = strlen(name) + strlen("/" GIT_DIR);
+    char tail[NAME_MAX + sizeof("/folders//.git")];
+    size_t len = strlen(ws->repo);
 
-    return len > tail && repo[len - tail - 1] == '/' &&
-           strncmp(repo + len - tail, name, strlen(name)) == 0 &&
-           strcmp(repo + len - strlen("/" GIT_DIR), "/" GIT_DIR) == 0;
+    if (kind == KIND_SETUP)
+        return strcmp(ws->setup, name) == 0;
+    if (kind == KIND_CUT) /* of any repository: those that have the commit are clones */
+        return ws->is_cut && strcmp(ws->base, name) == 0;
+    size_t n = (size_t)snprintf(tail, sizeof(tail), "/folders/%s/.git", name);
+    return ws->is_folder && len >= n && strcmp(ws->repo + len - n, tail) == 0;
 }
 
-/* One whose record cannot be read may need any of them. */
-static int note_need(struct workspace **found, void *context)
+/* A workspace whose record cannot be read may need any of them. */
+static int add_needed(struct workspace **ws, void *context)
 {
-    const struct workspace *ws = *found;
     struct need *need = context;
-    bool is_needed = !ws->base[0];
 
-    switch (need->kind) {
-    case KIND_SETUP:
-        is_needed = is_needed || strcmp(ws->setup, need->name) == 0;
-        break;
-    case KIND_CUT: /* of whichever repository: those that have the commit are clones */
-        is_needed = is_needed || (ws->is_cut && strcmp(ws->base, need->name) == 0);
-        break;
-    case KIND_FOLDER:
-        is_needed = is_needed || (ws->is_folder && is_of_folder(ws->repo, need->name));
-        break;
+    if (!(*ws)->base[0])
+        need->needed->has_all = true;
+    for (size_t i = 0; i < need->old->n; i++) {
+        const char *name = need->old->list[i];
+        const char *slash = strrchr(name, '/');
+        if (needs(*ws, need->kind, slash ? slash + 1 : name) &&
+                store_names_add(need->needed, name) < 0)
+            return -ENOMEM;
     }
-    need->is_needed = need->is_needed || is_needed;
     return 0;
 }
 
-/* Who cannot say loses nothing. */
-static bool is_needed(const struct sweep *sweep, enum kind kind, const char *name)
-{
-    struct need need = { .kind = kind, .name = name };
+struct sweep {
+    const char *state;
+    enum kind kind;
+    struct store_names old;
+};
 
-    return workspace_each(sweep->state, NULL, note_need, &need, NULL) < 0 || need.is_needed;
+static int name_needed(struct store_names *needed, void *context, struct carrel_error *err)
+{
+    const struct sweep *sweep = context;
+    struct need need = { .kind = sweep->kind, .old = &sweep->old, .needed = needed };
+
+    (void)err;
+    if (workspace_each(sweep->state, NULL, add_needed, &need, NULL) < 0)
+        needed->has_all = true; /* what is not known to be unused stays */
+    return 0;
 }
 
-static void remove_name(struct sweep *sweep, int parent, const char *name)
+static int find_old(const struct store *store, enum store_depth depth, int64_t until_s,
+        struct store_names *old, struct carrel_error *err)
 {
-    if (tree_remove(parent, name, NULL) == 0) /* else the next sweep tries again */
-        sweep->removed++;
-}
-
-static void consider(struct sweep *sweep, enum kind kind, int parent, const char *name)
-{
-    char inside[NAME_MAX + sizeof("/" GIT_DIR)];
-    char old[NAME_MAX + sizeof(OLD)];
+    AUTO(store_names_finish) struct store_names all = { 0 };
     struct stat st;
+    int r = store_list(store, depth, &all, err);
 
-    (void)snprintf(
-            inside, sizeof(inside), "%s%s", name, kind == KIND_FOLDER ? "/" GIT_DIR : "");
-    AUTO(fd_close) int fd = open_dir(parent, inside);
-    if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || !has_name(fd, parent, inside) ||
-            fstat(fd, &st) < 0 || st.st_mtim.tv_sec > sweep->until_s ||
-            is_needed(sweep, kind, name))
-        return;
-    (void)snprintf(old, sizeof(old), OLD "%s", name);
-    if (strlen(old) <= NAME_MAX && renameat(parent, name, parent, old) == 0)
-        remove_name(sweep, parent, old);
+    for (size_t i = 0; r == 0 && i < all.n; i++)
+        if (fstatat(store->top, all.list[i], &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+                st.st_mtim.tv_sec <= until_s && store_names_add(old, all.list[i]) < 0)
+            r = err_set_errno(err, -ENOMEM, "sweep '%s'", store->path);
+    return r;
 }
 
-static bool is_hex(const char *name)
+static int sweep_kind(
+        const char *state, enum kind kind, int64_t until_s, struct carrel_error *err)
 {
-    return strspn(name, "0123456789abcdef") == strlen(name);
-}
-
-/* Half-made ones. Who makes a setup layer holds the lock on all, which we have; of the others
- * one that old has no maker any more. */
-static bool is_left(const struct sweep *sweep, enum kind kind, int parent, const char *name)
-{
-    struct stat st;
-
-    if (strncmp(name, OLD, strlen(OLD)) == 0)
-        return kind != KIND_SETUP; /* layers have a sweep of their own, for this name, too */
-    if (kind == KIND_SETUP)
-        return name[0] == '.' && strlen(name) == SETUP_KEY + 1 && is_hex(name + 1);
-    return name[0] == '.' && fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-           st.st_mtim.tv_sec < sweep->until_s;
-}
-
-static bool is_one(enum kind kind, const char *name)
-{
-    switch (kind) {
-    case KIND_SETUP:
-        return strlen(name) == SETUP_KEY && is_hex(name);
-    case KIND_CUT:
-        return name_is_oid(name);
-    case KIND_FOLDER:
-        return name[0] != '.';
-    }
-    return false;
-}
-
-/* A description of its own: the caller's stays at its beginning. NULL: not now. */
-static DIR *open_list(int dir)
-{
-    int copy = open_dir(dir, ".");
-    DIR *list = copy < 0 ? NULL : fdopendir(copy);
-
-    if (!list)
-        fd_close(copy);
-    return list;
-}
-
-static void sweep_dir(struct sweep *sweep, enum kind kind, int parent)
-{
-    DIR *list = open_list(parent);
-    const struct dirent *entry;
-
-    if (!list)
-        return;
-    while ((entry = readdir(list))) {
-        const char *name = entry->d_name;
-        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-            continue;
-        if (is_left(sweep, kind, parent, name))
-            remove_name(sweep, parent, name);
-        else if (is_one(kind, name))
-            consider(sweep, kind, parent, name);
-    }
-    (void)closedir(list);
-}
-
-static void sweep_cuts(struct sweep *sweep, int cuts)
-{
-    DIR *list = open_list(cuts);
-    const struct dirent *entry;
-
-    if (!list)
-        return;
-    while ((entry = readdir(list))) {
-        if (entry->d_name[0] == '.')
-            continue;
-        AUTO(fd_close) int repo = open_dir(cuts, entry->d_name);
-        if (repo < 0)
-            continue;
-        sweep_dir(sweep, KIND_CUT, repo);
-        (void)unlinkat(cuts, entry->d_name, AT_REMOVEDIR); /* if it is empty now */
-    }
-    (void)closedir(list);
-}
-
-/* The directory, or -1 where nothing was ever made. */
-static int open_part(const char *state, const char *name)
-{
+    static const char *const dirs[] = { "setups", "cuts", "folders" };
+    AUTO(store_finish) struct store store = STORE_INIT;
+    struct sweep sweep = { .state = state, .kind = kind };
     char path[PATH_MAX];
 
-    return snprintf(path, sizeof(path), "%s/%s", state, name) < (int)sizeof(path)
-                   ? open_dir(AT_FDCWD, path)
-                   : -1;
+    if (snprintf(path, sizeof(path), "%s/%s", state, dirs[kind]) >= (int)sizeof(path))
+        return err_set_errno(err, -ENAMETOOLONG, "'%s'", state);
+    int r = store_open(path, &store, err);
+    if (r < 0)
+        return r == -ENOENT ? 0 : r;
+    int swept = store_sweep(&store, err);
+    r = swept < 0 ? swept
+                  : find_old(&store, kind == KIND_CUT ? STORE_GROUPS : STORE_PLAIN, until_s,
+                            &sweep.old, err);
+    if (r == 0)
+        r = store_retire(&store, &sweep.old, name_needed, &sweep, err);
+    store_names_finish(sweep.old);
+    return r < 0 ? r : swept + r;
 }
 
 int expiry_sweep(const char *state, uint64_t max_age_s, struct carrel_error *err)
 {
-    struct sweep sweep = { .state = state, .until_s = (int64_t)time(NULL) };
+    int64_t now_s = (int64_t)time(NULL);
+    int removed = 0;
 
-    if (max_age_s > (uint64_t)sweep.until_s)
+    if (max_age_s > (uint64_t)now_s)
         return err_set(err, -EINVAL, "sweep: no such age");
-    sweep.until_s -= (int64_t)max_age_s;
-    AUTO(fd_close) int layers = open_part(state, "layers");
-    if (layers >= 0 && flock(layers, LOCK_EX | LOCK_NB) == 0) /* else one is being made */
-        sweep_dir(&sweep, KIND_SETUP, layers);
-    AUTO(fd_close) int cuts = open_part(state, "cuts");
-    if (cuts >= 0)
-        sweep_cuts(&sweep, cuts);
-    AUTO(fd_close) int folders = open_part(state, "folders");
-    if (folders >= 0)
-        sweep_dir(&sweep, KIND_FOLDER, folders);
-    return sweep.removed;
+    for (enum kind kind = KIND_SETUP; kind <= KIND_FOLDER; kind++) {
+        int r = sweep_kind(state, kind, now_s - (int64_t)max_age_s, err);
+        if (r < 0)
+            return r;
+        removed += r;
+    }
+    return removed;
 }

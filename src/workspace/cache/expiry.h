@@ -12,9 +12,10 @@
 #include <stdint.h>
 
 struct carrel_error;
+struct store;
 
-/* It is used now. -ENOENT: there is none (any more), make it. */
-int cached_use(int parent, const char *name);
+/* Records that the entry is used now. Negative errno; -ENOENT: there is none, make it. */
+int expiry_use(const struct store *store, const char *name);
 
 /*
  * Removes what was not used for `max_age_s` and no workspace names, and what crashes left.

@@ -1,8 +1,8 @@
+#include "base/store.h"
 #include "workspace/cache/expiry.h"
 #include "workspace/git_fixture.h"
 #include <carrel/error.h>
 #include <errno.h>
-#include <sys/file.h>
 
 #define COMMIT "1234567890123456789012345678901234567890"
 #define KEY "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
@@ -17,62 +17,44 @@ static int sweep(void)
 
 #define SET_UP()                                                                               \
     AUTO(fixture_close) struct fixture at = fixture_open();                                    \
-    SHELL("mkdir -p state/cuts/repo/" COMMIT "/pack state/layers/" KEY "/upper state/layers/"  \
-          "L-1234567890123456 state/folders/x-1/.git/objects")
+    SHELL("mkdir -p state/cuts/repo/" COMMIT "/objects state/setups/" KEY "/upper "            \
+          "state/folders/x-1/.git/objects")
 
 #define AGE() SHELL("find state -exec touch -d '2 days ago' {} +")
 
-TEST(what_is_old_goes_and_what_is_young_stays)
+static int use(const char *path, const char *name)
+{
+    AUTO(store_finish) struct store store = STORE_INIT;
+
+    CHECK_EQ(store_open(path, &store, &err), 0);
+    return expiry_use(&store, name);
+}
+
+TEST(old_entries_are_removed_and_young_ones_stay)
 {
     SET_UP();
     CHECK_EQ(sweep(), 0);
     AGE();
     CHECK_EQ(sweep(), 3);
-    CHECK_STR(printed("cd state; echo $(find . -mindepth 1 | sort)"),
-            "./cuts ./folders ./layers ./layers/L-1234567890123456");
+    CHECK_STR(printed("cd state; echo $(find . -mindepth 1 ! -name .tmp | sort)"),
+            "./cuts ./folders ./setups");
     CHECK_EQ(sweep(), 0);
 }
 
-TEST(use_keeps_it)
+TEST(an_entry_that_is_used_stays)
 {
     SET_UP();
     AGE();
-    CHECK_EQ(cached_use(AT_FDCWD, "state/cuts/repo/" COMMIT), 0);
-    CHECK_EQ(cached_use(AT_FDCWD, "state/layers/" KEY), 0);
-    CHECK_EQ(cached_use(AT_FDCWD, "state/folders/x-1/.git"), 0);
+    CHECK_EQ(use("state/cuts", "repo/" COMMIT), 0);
+    CHECK_EQ(use("state/setups", KEY), 0);
+    CHECK_EQ(use("state/folders", "x-1"), 0);
     CHECK_EQ(sweep(), 0);
-    CHECK_EQ(cached_use(AT_FDCWD, "state/cuts/repo/none"), -ENOENT);
+    CHECK_EQ(use("state/cuts", "repo/none"), -ENOENT);
 }
 
-/* Whoever has the lock is about to say that it is used, or uses it. */
-TEST(what_somebody_holds_stays)
-{
-    static const char *const names[] = { "state/cuts/repo/" COMMIT, "state/layers/" KEY,
-        "state/folders/x-1/.git" };
-    int held[ARRAY_LEN(names)];
-
-    SET_UP();
-    AGE();
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        held[i] = open(names[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        CHECK_EQ(flock(held[i], LOCK_SH), 0);
-    }
-    CHECK_EQ(sweep(), 0);
-    for (size_t i = 0; i < ARRAY_LEN(names); i++)
-        fd_close(held[i]);
-    CHECK_EQ(sweep(), 3);
-}
-
-TEST(what_crashes_left_goes)
+TEST(drafts_of_crashed_makers_are_removed)
 {
     SET_UP();
-    SHELL("mkdir state/layers/." KEY " state/cuts/repo/.old-" COMMIT " state/cuts/repo/." COMMIT
-          "-77 state/folders/.old-y-2");
-    CHECK_EQ(sweep(), 3); /* the draft of a cut may have a maker */
-    SHELL("touch -d '2 days ago' state/cuts/repo/.[0-9]*");
-    CHECK_EQ(sweep(), 1);
-    SHELL("mkdir state/layers/." KEY);
-    AUTO(fd_close) int layers = open("state/layers", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    CHECK_EQ(flock(layers, LOCK_EX), 0); /* as a setup does that is going on */
-    CHECK_EQ(sweep(), 0);
+    SHELL("mkdir -p state/setups/.tmp/D-1/upper state/cuts/.tmp/D-2");
+    CHECK_EQ(sweep(), 2);
 }

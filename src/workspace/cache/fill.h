@@ -6,13 +6,13 @@
 #pragma once
 #include "base/buf.h"
 #include "git/git.h"
-#include "workspace/cache/checkout_facts.h"
+#include "workspace/cache/checkout.h"
 
 struct carrel_error;
 
 struct fill {
     const struct repo *repo;
-    const char *place; /* directory of the repository's entries */
+    const struct store *store;
     const char *commit;
     struct checkout_owner owner;
     const char *path; /* of the draft */

@@ -7,13 +7,13 @@
  * other way round, hides what is below by itself; so does a directory over a whiteout. Hence no
  * directory has to be marked opaque.
  */
+#include "base/dir.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "git/delta.h"
 #include "git/format/index.h"
 #include "git/name.h"
 #include "workspace/cache/fill.h"
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -53,27 +53,20 @@ static void offer(struct candidate *list, size_t *n, const struct candidate *one
     list[at] = *one;
 }
 
-static size_t find_candidates(const char *place, struct candidate *list)
+static size_t find_candidates(const struct fill *fill, struct candidate *list)
 {
+    AUTO(dir_close) DIR *dir = dir_open(fill->store->top, fill->repo->key);
     size_t n = 0;
-    char lease[OID_MAX + 8];
     struct stat st;
-    DIR *dir = opendir(place);
-    const struct dirent *item;
 
-    while (dir && (item = readdir(dir))) {
+    for (const char *name; (name = dir_next(dir));) {
         struct candidate one = { 0 };
-        if (!name_is_oid(item->d_name))
+        if (!name_is_oid(name) || fstatat(dirfd(dir), name, &st, AT_SYMLINK_NOFOLLOW) < 0)
             continue;
-        (void)snprintf(one.commit, sizeof(one.commit), "%.64s", item->d_name);
-        (void)snprintf(lease, sizeof(lease), "%s/lease", one.commit);
-        if (fstatat(dirfd(dir), lease, &st, AT_SYMLINK_NOFOLLOW) < 0)
-            continue;
+        (void)snprintf(one.commit, sizeof(one.commit), "%.64s", name);
         one.used = st.st_mtim;
         offer(list, &n, &one);
     }
-    if (dir)
-        (void)closedir(dir);
     return n;
 }
 
@@ -90,12 +83,12 @@ static bool is_plain(const struct delta *delta)
 static bool would_do(const struct fill *fill, const struct candidate *candidate,
         struct checkout_facts *facts, struct delta_list *out)
 {
-    AUTO(checkout_hold_finish) struct checkout_hold hold = { .dir = -1, .lease = -1 };
+    AUTO(free) char *name = checkout_name(fill->repo, candidate->commit);
+    AUTO(fd_close) int held = name ? checkout_hold(fill->store, name, facts) : -ENOMEM;
     struct git git = repo_git(fill->repo);
 
-    if (checkout_hold(fill->place, candidate->commit, &hold) < 0)
+    if (held < 0)
         return false;
-    *facts = hold.facts;
     if (facts->has_gitlinks || facts->uid != fill->owner.uid || facts->gid != fill->owner.gid ||
             facts->depth >= CHECKOUT_MAX_DEPTH ||
             strcmp(facts->conversion, fill->settings.digest) != 0)
@@ -115,7 +108,7 @@ static bool choose(struct fill *fill, char commit[static OID_MAX], struct checko
         struct delta_list *best)
 {
     struct candidate list[MAX_CANDIDATES];
-    size_t n = find_candidates(fill->place, list);
+    size_t n = find_candidates(fill, list);
     bool is_found = false;
 
     for (size_t i = 0; i < n; i++) {

@@ -31,8 +31,8 @@ enum { FLAG_EXTENDED = 0x4000, FLAG_STAGE = 0x3000, NAME_MASK = 0x0fff };
 
 #define MODE_GITLINK 0160000U
 #define MAX_DEPTH 256U
-/* A name that nobody has: it makes git read the directory again. */
-#define NOBODY ".carrel-looked-here"
+/* A name that no file has: it makes git read the directory again. */
+#define NO_FILE ".carrel-looked-here"
 
 struct file {
     const unsigned char *data;
@@ -234,7 +234,7 @@ static bool go_to(const struct monitor *monitor, struct here *here, const char *
         if (here->levels[here->depth].is_in_layer) {
             here->levels[here->depth].place = PLACE_UPPER; /* or gone: both are looked at */
             buf_add(out, here->path, next);
-            buf_add(out, "/" NOBODY, sizeof("/" NOBODY));
+            buf_add(out, "/" NO_FILE, sizeof("/" NO_FILE));
         }
         at = next;
     }
@@ -340,7 +340,7 @@ static bool list_dirs(int fd, char *path, size_t len, unsigned depth, struct buf
         return false;
     }
     buf_add(out, path, len);
-    buf_add(out, NOBODY, sizeof(NOBODY));
+    buf_add(out, NO_FILE, sizeof(NO_FILE));
     while ((item = readdir(dir))) {
         size_t name_len = strlen(item->d_name);
         if (strcmp(item->d_name, ".") == 0 || strcmp(item->d_name, "..") == 0 ||

@@ -9,6 +9,7 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/sha256.h"
+#include "base/store.h"
 #include "base/str.h"
 #include "git/combine.h"
 #include "git/name.h"
@@ -17,11 +18,13 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#define KEY_MAX 80
+/* Not bare: a bare repository below some work tree (a home directory may be one) is refused. */
+#define GIT_DIR ".git"
 #define FOLDER_REF "refs/heads/folder"
 #define FOLDER_TREE "refs/heads/folder^{tree}"
 
@@ -79,12 +82,8 @@ static int make_git_dir(int dir, const char *folder)
     return r;
 }
 
-/*
- * "<name>-<32 hex digits>/.git": the hash tells folders apart, the name is for people. It ends
- * in ".git" because a bare repository below some work tree (a home directory may be one) looks
- * like a trap, and is refused.
- */
-static int hidden_path(const char *state, const char *dir, char path[static PATH_MAX])
+/* "<name>-<32 hex digits>": the hash tells folders apart, the name is for people. */
+static void make_key(const char *dir, char key[static KEY_MAX])
 {
     char hex[SHA256_HEX];
     char name[41];
@@ -101,71 +100,46 @@ static int hidden_path(const char *state, const char *dir, char path[static PATH
             name[n] = '_';
     }
     name[n] = '\0';
-    return (size_t)snprintf(path, PATH_MAX, "%s/folders/%s-%.32s/.git", state, name, hex) <
-                           PATH_MAX
-                   ? 0
-                   : -ENAMETOOLONG;
+    (void)snprintf(key, KEY_MAX, "%s-%.32s", name, hex);
 }
 
-static int make_dirs(const char *state, const char *path)
+/* The entry, held; made if there is none. */
+static int hold_entry(const struct store *store, const char *key, struct carrel_error *err)
 {
-    char above[PATH_MAX];
+    struct store_draft draft = STORE_DRAFT_INIT;
+    int dir = store_hold(store, key);
 
-    (void)snprintf(above, sizeof(above), "%s", path);
-    for (char *slash = above + strlen(state); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        if (mkdir(above, 0700) < 0 && errno != EEXIST)
-            return -errno;
-        *slash = '/';
-    }
-    return mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
+    if (dir != -ENOENT)
+        return dir < 0 ? err_set_errno(err, dir, "open '%s/%s'", store->path, key) : dir;
+    int r = store_draft(store, &draft, err);
+    if (r == 0 && mkdirat(draft.dir, GIT_DIR, 0700) < 0)
+        r = err_set_errno(err, -errno, "create '%s/" GIT_DIR "'", draft.path);
+    if (r == 0)
+        r = store_publish(store, &draft, key, err);
+    if (r == 0)
+        r = fd_steal(&draft.dir);
+    store_drop(store, &draft);
+    return r;
 }
 
-/* -ESTALE: a sweep took it away while we waited, as nobody had used it for long. */
-static int open_locked(const char *path, struct carrel_error *err)
+/* Makes the hidden git dir ready. The caller has the claim. Returns the entry, held. */
+static int prepare(const struct store *store, const char *key, const char *folder,
+        struct carrel_error *err)
 {
-    struct stat by_name;
-    struct stat by_fd;
-
-    AUTO(fd_close) int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0 && errno == ENOENT)
-        return -ESTALE;
-    if (fd < 0)
-        return err_set_errno(err, -errno, "open '%s'", path);
-    while (flock(fd, LOCK_EX) < 0)
-        if (errno != EINTR)
-            return err_set_errno(err, -errno, "lock '%s'", path);
-    if (lstat(path, &by_name) < 0 || fstat(fd, &by_fd) < 0 || by_name.st_ino != by_fd.st_ino)
-        return -ESTALE;
-    (void)futimens(fd, NULL); /* its last use, see cached.h; it is ours: this does not fail */
-    return fd_steal(&fd);
-}
-
-/* Opens and locks the hidden git dir. Another snapshot of the same folder is waited for. */
-static int hold(
-        const char *state, const char *path, const char *folder, struct carrel_error *err)
-{
-    AUTO(fd_close) int fd = -ESTALE;
-    int r;
-
-    for (int tries = 0; fd == -ESTALE; tries++) {
-        r = make_dirs(state, path);
-        if (r < 0 && r != -ENOENT)
-            return err_set_errno(err, r, "make '%s'", path);
-        if (tries == 10)
-            return err_set(err, -EAGAIN, "'%s' is removed again and again", path);
-        fd = open_locked(path, err);
-    }
-    if (fd < 0)
-        return fd;
-    r = make_git_dir(fd, folder);
+    AUTO(fd_close) int dir = hold_entry(store, key, err);
+    if (dir < 0)
+        return dir;
+    (void)futimens(dir, NULL); /* its last use, for expiry; it is ours: this does not fail */
+    AUTO(fd_close)
+    int git = openat(dir, GIT_DIR, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int r = git < 0 ? -errno : make_git_dir(git, folder);
     if (r < 0)
-        return err_set_errno(err, r, "fill '%s'", path);
-    (void)unlinkat(fd, "index.lock", 0); /* of a git that was killed: we hold the lock */
-    return fd_steal(&fd);
+        return err_set_errno(err, r, "fill '%s/%s'", store->path, key);
+    (void)unlinkat(git, "index.lock", 0); /* of a git that was killed */
+    return fd_steal(&dir);
 }
 
-/* Whether the last snapshot has this tree already. */
+/* Whether the last snapshot already has this tree. */
 static bool has_tree(const struct git *git, const char *tree, char commit[static OID_MAX])
 {
     char last[OID_MAX];
@@ -273,20 +247,29 @@ int folder_snapshot(const char *state, const char *dir, struct repo **hidden,
         char commit[static OID_MAX], struct carrel_error *err)
 {
     char folder[PATH_MAX];
+    char top[PATH_MAX];
     char path[PATH_MAX];
+    char key[KEY_MAX];
     char made[OID_MAX];
+    AUTO(store_finish) struct store store = STORE_INIT;
 
     int r = canonical(dir, folder, err);
     if (r < 0)
         return r;
-    if (hidden_path(state, folder, path) < 0)
-        return err_set_errno(err, -ENAMETOOLONG, "make a place for a snapshot of '%s'", folder);
+    make_key(folder, key);
+    if (snprintf(top, sizeof(top), "%s/folders", state) >= (int)sizeof(top) ||
+            snprintf(path, sizeof(path), "%s/%s/" GIT_DIR, top, key) >= (int)sizeof(path))
+        return err_set_errno(err, -ENAMETOOLONG, "take a snapshot of '%s'", folder);
     if (path_is_below(path, folder))
         return err_set(err, -EINVAL, "'%s' holds carrel's own state: choose a folder inside it",
                 folder);
-    AUTO(fd_close) int lock = hold(state, path, folder, err);
-    if (lock < 0)
-        return lock;
+    r = store_make(top, &store, err);
+    if (r < 0)
+        return r;
+    AUTO(fd_close) int claim = store_claim(&store, key, err);
+    AUTO(fd_close) int held = claim < 0 ? claim : prepare(&store, key, folder, err);
+    if (held < 0)
+        return held;
     AUTO(repo_free) struct repo *repo = NULL;
     r = take(path, folder, made, err);
     if (r == 0)

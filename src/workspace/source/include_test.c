@@ -107,7 +107,7 @@ TEST(a_fifo_or_a_repository_is_refused_by_name)
     CHECK_EQ(find(repo, PATTERNS("vendored/")), 0);
     CHECK_STR(found(), "vendored/;");
     CHECK_EQ(include_copy(repo, &list, upper, 100, &err), -EISDIR);
-    CHECK_STR(err.message, "carry 'vendored/' along: it is a git repository of its own");
+    CHECK_STR(err.message, "include 'vendored/': it is a git repository of its own");
 }
 
 TEST(a_linked_directory_is_not_followed)
