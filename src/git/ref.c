@@ -8,27 +8,19 @@
  */
 #include "git/ref.h"
 #include "base/buf.h"
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "git/format/packed.h"
 #include "git/name.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
 #define CONTAINS_MAX 65536
 #define CONTAINS_TIMEOUT_MS 120000
-#define SYMREF_DEPTH 5    /* as git */
-#define LOCK_WAIT_MS 3000 /* for another's lock: it is held for the time of a few writes */
-#define STALE_LOCK_S 10
+#define SYMREF_DEPTH 5       /* as git */
 #define GIT_TIMEOUT_MS 60000 /* for git itself, which waits for locks too */
 
 /*
@@ -204,153 +196,6 @@ int ref_read(const struct repo *repo, const char *name, char oid[static OID_MAX]
     return err_set(err, -ELOOP, "the reference '%s' points to itself", name);
 }
 
-/* Makes the directories above `path`, from the byte `below` on. */
-static int make_parents(char *path, size_t below)
-{
-    for (char *slash = strchr(path + below, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        int r = mkdir(path, 0777) < 0 && errno != EEXIST ? -errno : 0;
-        *slash = '/';
-        if (r < 0)
-            return r;
-    }
-    return 0;
-}
-
-/*
- * Makes the lock file. git removes directories that became empty while we make them, so that
- * is tried again as well, and all of it only for a bounded time.
- */
-static int take_lock(char *path, size_t home_len, const char *name, struct carrel_error *err)
-{
-    uint64_t deadline_ns = clock_ns() + (uint64_t)LOCK_WAIT_MS * 1000000;
-    int pause_ms = 1;
-
-    for (;;) {
-        int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-        if (fd >= 0)
-            return fd;
-        int r = -errno;
-        if (r == -ENOENT)
-            r = make_parents(path, home_len + 1);
-        if (r == -ENOTDIR)
-            return err_set(err, r,
-                    "cannot make '%s': a reference is where it needs a directory", name);
-        if (r < 0 && r != -EEXIST && r != -ENOENT)
-            return err_set_errno(err, r, "make '%s'", path);
-        if (clock_ns() > deadline_ns)
-            return err_set(err, -EBUSY,
-                    "'%s' is there: another process is changing the reference, or one crashed "
-                    "while it did; in that case remove the file",
-                    path);
-        if (r < 0) {
-            (void)poll(NULL, 0, pause_ms);
-            pause_ms = pause_ms < 32 ? 2 * pause_ms : pause_ms;
-        }
-    }
-}
-
-/* With the lock held: nothing of that name, and nothing that needs the name as a directory, or
- * that the name would need as one. */
-static int check_free(const struct repo *repo, const char *name, struct carrel_error *err)
-{
-    AUTO(packed_close) struct packed packed = { 0 };
-    char oid[OID_MAX], target[REF_NAME_MAX + 1], part[REF_NAME_MAX + 2];
-    struct packed_ref ref;
-
-    int r = read_loose(repo, name, oid, target, err);
-    if (r >= 0)
-        return err_set(err, -EEXIST, "the reference '%s' exists already", name);
-    if (r != -ENOENT)
-        return r;
-    r = packed_open(repo->common_dir, &packed, err);
-    if (r < 0)
-        return r;
-    r = read_packed(repo, &packed, name, oid, err);
-    if (r != -ENOENT)
-        return r < 0 ? r : err_set(err, -EEXIST, "the reference '%s' exists already", name);
-
-    int len = snprintf(part, sizeof(part), "%s/", name);
-    if (packed_read(&packed, packed_find(&packed, part, (size_t)len), &ref) &&
-            ref.name_len > (size_t)len && memcmp(ref.name, part, (size_t)len) == 0)
-        return err_set(
-                err, -EISDIR, "cannot make '%s': there are references below that name", name);
-    for (const char *slash = strchr(name + 5, '/'); slash; slash = strchr(slash + 1, '/')) {
-        (void)snprintf(part, sizeof(part), "%.*s", (int)(slash - name), name);
-        r = read_packed(repo, &packed, part, oid, err);
-        if (r != -ENOENT)
-            return r < 0 ? r
-                         : err_set(err, -ENOTDIR, "cannot make '%s': '%s' is a reference", name,
-                                   part);
-    }
-    return 0;
-}
-
-static int remove_if_dir(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-    (void)st;
-    (void)ftw;
-    return type == FTW_DP && rmdir(path) == 0 ? 0 : -1;
-}
-
-/* Directories that hold nothing are what references leave behind that are gone. */
-static int put_in_place(
-        const char *lock, const char *path, const char *name, struct carrel_error *err)
-{
-    for (int tries = 0; tries < 3; tries++) {
-        if (rename(lock, path) == 0)
-            return 0;
-        int r = -errno;
-        if (r != -EISDIR && r != -ENOTEMPTY && r != -EEXIST)
-            return err_set_errno(err, r, "make '%s'", path);
-        if (nftw(path, remove_if_dir, 8, FTW_DEPTH | FTW_PHYS) != 0)
-            break;
-    }
-    return err_set(
-            err, -EISDIR, "cannot make '%s': there are references below that name", name);
-}
-
-/* Fills the lock file and makes it the reference. */
-static int write_loose(const struct repo *repo, int fd, const char *lock, const char *path,
-        const char *name, const char *oid, struct carrel_error *err)
-{
-    char line[OID_MAX + 1];
-    int r = check_free(repo, name, err);
-
-    if (r < 0)
-        return r;
-    int len = snprintf(line, sizeof(line), "%s\n", oid);
-    r = fd_write_all(fd, line, (size_t)len);
-    if (r < 0)
-        return err_set_errno(err, r, "write '%s'", lock);
-    /*
-     * An fsync would cost more than all the rest of a new workspace. It is enough that the
-     * content is on its way before the name: then a file system with ordered data never shows
-     * an empty reference after a power cut, at worst none, and that one can be made again.
-     */
-    (void)sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
-    return put_in_place(lock, path, name, err);
-}
-
-static int create_by_git(
-        const struct repo *repo, const char *name, const char *oid, struct carrel_error *err)
-{
-    struct git git = repo_git(repo);
-    struct git_io io = GIT_IO_INIT;
-    char none[OID_MAX], found[OID_MAX];
-
-    io.timeout_ms = GIT_TIMEOUT_MS;
-    memset(none, '0', oid_len(repo));
-    none[oid_len(repo)] = '\0';
-    io.finishes = true;
-    int r = git_run(&git, GIT_ARGS("update-ref", "--no-deref", name, oid, none), &io, err);
-    if (r <= 0)
-        return r;
-    if (ref_read(repo, name, found, NULL) == 0)
-        return err_set(err, -EEXIST, "the reference '%s' exists already", name);
-    return -EIO;
-}
-
 static int check_oid(const struct repo *repo, const char *oid, struct carrel_error *err)
 {
     return is_oid(repo, oid)
@@ -358,53 +203,37 @@ static int check_oid(const struct repo *repo, const char *oid, struct carrel_err
                    : err_set(err, -EINVAL, "this is not an object id of the repository");
 }
 
-int ref_create(
-        const struct repo *repo, const char *name, const char *oid, struct carrel_error *err)
+/* Runs `git update-ref` with `args`; 1: git refused. */
+static int update(const struct repo *repo, const char *const *args, struct carrel_error *err)
 {
-    const char *home = repo->common_dir;
-    char path[PATH_MAX + REF_NAME_MAX + 2], lock[sizeof(path) + 5];
+    struct git git = repo_git(repo);
+    struct git_io io = GIT_IO_INIT;
+
+    git.git_dir = repo->git_dir; /* its HEAD has a reflog too, and may be on this branch */
+    io.timeout_ms = GIT_TIMEOUT_MS;
+    io.finishes = true;
+    int r = git_run(&git, args, &io, err);
+    return r > 0 ? 1 : r;
+}
+
+int ref_create(const struct repo *repo, const char *name, const char *oid, const char *message,
+        struct carrel_error *err)
+{
+    char none[OID_MAX], found[OID_MAX];
     int r = check_name(name, err);
 
     if (r == 0)
         r = check_oid(repo, oid, err);
     if (r < 0)
         return r;
-    if (home_of(repo, name) != home)
-        return err_set(err, -EINVAL, "'%s' belongs to one work tree", name);
-    if (!repo->has_file_refs || repo->is_shared)
-        return create_by_git(repo, name, oid, err);
-
-    (void)snprintf(path, sizeof(path), "%s/%s", home, name);
-    (void)snprintf(lock, sizeof(lock), "%s.lock", path);
-    AUTO(fd_close) int fd = take_lock(lock, strlen(home), name, err);
-    if (fd < 0)
-        return fd;
-    r = write_loose(repo, fd, lock, path, name, oid, err);
-    if (r < 0)
-        (void)unlink(lock); /* ours: nothing else takes it away */
-    return r;
-}
-
-int ref_remove_stale_lock(const struct repo *repo, const char *name, struct carrel_error *err)
-{
-    char lock[PATH_MAX + REF_NAME_MAX + 8];
-    struct timespec now;
-    struct stat st;
-    int r = check_name(name, err);
-
-    if (r < 0 || !repo->has_file_refs)
+    memset(none, '0', oid_len(repo));
+    none[oid_len(repo)] = '\0';
+    r = update(repo, GIT_ARGS("update-ref", "--no-deref", "-m", message, name, oid, none), err);
+    if (r <= 0)
         return r;
-    (void)snprintf(lock, sizeof(lock), "%s/%s.lock", home_of(repo, name), name);
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    if (lstat(lock, &st) < 0)
-        return errno == ENOENT || errno == ENOTDIR
-                       ? 0
-                       : err_set_errno(err, -errno, "stat '%s'", lock);
-    if (now.tv_sec - st.st_mtim.tv_sec < STALE_LOCK_S)
-        return err_set(err, -EBUSY, "'%s' is there and may still be in use", lock);
-    if (unlink(lock) < 0 && errno != ENOENT)
-        return err_set_errno(err, -errno, "remove '%s'", lock);
-    return 1;
+    if (ref_read(repo, name, found, NULL) == 0)
+        return err_set(err, -EEXIST, "the reference '%s' exists already", name);
+    return -EIO; /* in git's words: a reference above or below it, a lock, no such object */
 }
 
 /* After git refused a change: whether that was because the reference is not at `old`. 1: it is
@@ -426,8 +255,6 @@ static int why_refused(
 int ref_move(const struct repo *repo, const char *name, const char *oid, const char *old,
         const char *message, struct carrel_error *err)
 {
-    struct git git = repo_git(repo);
-    struct git_io io = GIT_IO_INIT;
     int r = check_name(name, err);
 
     if (r == 0)
@@ -436,10 +263,7 @@ int ref_move(const struct repo *repo, const char *name, const char *oid, const c
         r = check_oid(repo, old, err);
     if (r < 0)
         return r;
-    git.git_dir = repo->git_dir; /* its HEAD has a reflog too, and may be on this branch */
-    io.timeout_ms = GIT_TIMEOUT_MS;
-    io.finishes = true;
-    r = git_run(&git, GIT_ARGS("update-ref", "-m", message, name, oid, old), &io, err);
+    r = update(repo, GIT_ARGS("update-ref", "-m", message, name, oid, old), err);
     if (r <= 0)
         return r;
     r = why_refused(repo, name, old, err);
@@ -449,8 +273,6 @@ int ref_move(const struct repo *repo, const char *name, const char *oid, const c
 int ref_delete(
         const struct repo *repo, const char *name, const char *old, struct carrel_error *err)
 {
-    struct git git = repo_git(repo);
-    struct git_io io = GIT_IO_INIT;
     char now[OID_MAX];
     int r = check_name(name, err);
 
@@ -461,9 +283,7 @@ int ref_delete(
     r = ref_read(repo, name, now, err);
     if (r < 0)
         return r == -ENOENT ? 0 : r;
-    io.timeout_ms = GIT_TIMEOUT_MS;
-    io.finishes = true;
-    r = git_run(&git, GIT_ARGS("update-ref", "--no-deref", "-d", name, old), &io, err);
+    r = update(repo, GIT_ARGS("update-ref", "--no-deref", "-d", name, old), err);
     if (r <= 0)
         return r;
     r = why_refused(repo, name, old, err);
@@ -490,4 +310,17 @@ bool ref_others_have(const struct repo *repo, const char *name, const char *oid)
             return true;
     }
     return false;
+}
+
+bool ref_is_checked_out(const struct repo *repo, const char *name)
+{
+    AUTO(buf_finish) struct buf answer = BUF_INIT(CONTAINS_MAX);
+    struct git git = repo_git(repo);
+    struct git_io io = GIT_IO_INIT;
+
+    io.output = &answer;
+    io.timeout_ms = GIT_TIMEOUT_MS;
+    int r = git_expect(
+            &git, GIT_ARGS("for-each-ref", "--format=%(worktreepath)", name), &io, NULL);
+    return r < 0 || answer.len > 0;
 }

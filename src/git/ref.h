@@ -22,15 +22,8 @@ int ref_read(const struct repo *repo, const char *name, char oid[static OID_MAX]
  * exists already; -EIO in git's words: a reference above or below it is in the way, it is
  * locked, or there is no such object.
  */
-int ref_create(
-        const struct repo *repo, const char *name, const char *oid, struct carrel_error *err);
-
-/*
- * Removes the lock that a ref_create() left which was killed: one that is older than any change
- * takes; -EBUSY when it is not. For the branch of a run of ours that nobody else works on.
- * Returns 1 when there was one.
- */
-int ref_remove_stale_lock(const struct repo *repo, const char *name, struct carrel_error *err);
+int ref_create(const struct repo *repo, const char *name, const char *oid, const char *message,
+        struct carrel_error *err);
 
 /* Moves `name` from `old` to `oid` (git update-ref: reflog and all). -EBUSY/-ESTALE: it is not
  * at `old` any more. */
@@ -43,6 +36,9 @@ int ref_delete(
 
 /* Whether another ref than `name` leads to the commit. False when that cannot be found out. */
 bool ref_others_have(const struct repo *repo, const char *name, const char *oid);
+
+/* Whether some work tree of the repository has the branch checked out; true when in doubt. */
+bool ref_is_checked_out(const struct repo *repo, const char *name);
 
 /*
  * Adds to `packed` a packed-refs file with every branch, tag and remote branch of the

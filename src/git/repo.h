@@ -23,8 +23,7 @@ struct repo {
                        */
     bool has_file_refs; /* refs are files (not reftable): ref.c may read them */
     bool is_sha256;
-    bool is_shared;  /* by several users: modes of what is new in it are git's business */
-    bool is_partial; /* a partial clone: git may have to fetch objects that are missing */
+    bool is_partial; /* a partial clone: git may have to fetch missing objects */
 };
 
 /*

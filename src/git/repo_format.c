@@ -198,10 +198,6 @@ static int set_core(struct repo_format *format, const struct reader *reader, con
         return set_version(reader, value, err);
     if (strcmp(reader->key, "bare") == 0) {
         format->is_bare = is_yes(reader, value);
-    } else if (strcmp(reader->key, "sharedrepository") == 0) {
-        format->is_shared = strcasecmp(value, "umask") != 0 &&
-                            strcasecmp(value, "false") != 0 && strcasecmp(value, "no") != 0 &&
-                            strcmp(value, "0") != 0;
     } else if (strcmp(reader->key, "worktree") == 0) {
         char *copy = strdup(value);
         if (!copy)

@@ -9,8 +9,7 @@ struct carrel_error;
 struct repo_format {
     bool is_bare;
     bool is_sha256;
-    bool is_shared;           /* core.sharedRepository: modes of new files are git's business */
-    bool is_partial;          /* objects may be missing and come from a promisor */
+    bool is_partial; /* objects may be missing and are fetched from a promisor remote */
     bool has_worktree_config; /* config.worktree counts too */
     bool has_file_refs;
     char *work_tree; /* core.worktree; NULL: not set */

@@ -61,7 +61,7 @@ TEST(a_repository_is_found_from_any_directory_in_it)
         CHECK_STR(repo->common_dir, in(&at, "repo/.git"));
         CHECK_STR(repo->objects[0], in(&at, "repo/.git/objects"));
         CHECK_STR(repo->objects[1], NULL);
-        CHECK(repo->has_file_refs && !repo->is_sha256 && !repo->is_shared && !repo->is_partial);
+        CHECK(repo->has_file_refs && !repo->is_sha256 && !repo->is_partial);
     }
 }
 
@@ -247,9 +247,6 @@ TEST(the_form_of_the_repository_is_read_from_its_configuration)
     CHECK(big->is_sha256 && big->has_file_refs);
     check_resolves(big, "big", "HEAD");
     check_resolves(big, "big", "main");
-    SHELL("git init -q --shared=group shared; git -C shared config core.bare false");
-    AUTO(repo_free) struct repo *shared = open_at("shared");
-    CHECK(shared->is_shared);
     SHELL("git init -q strange; cd strange; git config core.repositoryformatversion 1;"
           "git config extensions.partialClone o; git config extensions.refStorage reftable");
     AUTO(repo_free) struct repo *strange = open_at("strange");

@@ -19,28 +19,21 @@
  */
 #include "base/err.h"
 #include "base/fd.h"
-#include "base/tree.h"
+#include "base/store.h"
 #include "git/newfile.h"
 #include "git/ref.h"
-#include "workspace/admin.h"
+#include "workspace/fork_git.h"
 #include "workspace/harvest/lower.h"
-#include "workspace/lock.h"
 #include "workspace/meta.h"
-#include "workspace/place.h"
 #include "workspace/private.h"
 #include "workspace/record.h"
 #include "workspace/remove.h"
-#include "workspace/stack.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-#define HEADS "refs/heads/"
 
 static int check(const struct workspace_request *request, struct carrel_error *err)
 {
@@ -60,14 +53,14 @@ static char *copy(const char *text)
     return text ? strdup(text) : NULL;
 }
 
-static int describe(const struct workspace_request *request, const struct place *place,
+static int describe(const struct workspace_request *request, const struct store *store,
         struct workspace **out, struct carrel_error *err)
 {
     AUTO(workspace_free) struct workspace *ws = record_new();
     const char *top = request->repo->top;
     const char *repo = request->repo->common_dir;
 
-    if (!ws || asprintf(&ws->path, "%s/%s/%s", place->path, request->task, request->run) < 0)
+    if (!ws || asprintf(&ws->path, "%s/%s/%s", store->path, request->task, request->run) < 0)
         return err_set_errno(err, -ENOMEM, "create a workspace");
     ws->repo = copy(repo);
     ws->top = copy(top);
@@ -90,12 +83,6 @@ static int describe(const struct workspace_request *request, const struct place 
     ws->created_ns = (uint64_t)now.tv_nsec;
     *out = ptr_steal(&ws);
     return 0;
-}
-
-static void full_ref(
-        const struct workspace *ws, char ref[static sizeof(HEADS) + NAME_BRANCH_MAX])
-{
-    (void)snprintf(ref, sizeof(HEADS) + NAME_BRANCH_MAX, HEADS "%s", ws->branch);
 }
 
 /* The words for all ways to find out. */
@@ -121,28 +108,24 @@ int workspace_check_free(
     return is_taken(ws, ws->top ? ws->top : ws->repo, err);
 }
 
-/*
- * Asked before anything is made, so that a sweep after a crash may take a branch at base for
- * one that this workspace made. Making it asks again, and that answer counts.
- */
-static int check_branch_is_free(const struct place *place, const struct repo *repo,
+/* Asked before the run, since its work could not be put there after it. */
+static int check_branch_is_free(const struct store *store, const struct repo *repo,
         const struct workspace *ws, struct carrel_error *err)
 {
-    char id[PLACE_ID_MAX];
+    char name[RECORD_NAME_MAX];
     struct stat st;
-    char ref[sizeof(HEADS) + NAME_BRANCH_MAX];
+    char ref[WORKSPACE_REF_MAX];
     char oid[OID_MAX];
 
-    full_ref(ws, ref);
+    workspace_branch_ref(ws, ref);
     int r = ref_read(repo, ref, oid, err);
     if (r == -ENOENT)
         return 0;
     if (r < 0)
         return r;
-    place_id(ws->task, ws->run, id);
-    if (fstatat(place->top, id, &st, AT_SYMLINK_NOFOLLOW) == 0)
-        return is_taken(
-                ws, NULL, err); /* the branch is its own: deleting that would not help */
+    record_name(ws, name);
+    if (fstatat(store->top, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        return is_taken(ws, NULL, err); /* the branch is its own */
     return err_set(err, -EEXIST,
             "branch '%s' exists already: choose another run id, or delete it with git branch "
             "-D",
@@ -159,25 +142,14 @@ static int write_record(int dir, const struct workspace *ws)
     return newfile_write(dir, "meta", text.data, text.len);
 }
 
-/* Fills the draft and takes its lock, while nobody else knows of it. */
-static int fill(int dir, struct workspace *ws)
+static int fill(int dir, const struct workspace *ws)
 {
     static const char *const tree[] = { "upper", "work", NULL };
     static const char *const git[] = { "gitupper", "gitwork", NULL };
-    int r = newfile_write_text(dir, "lock", "");
+    int r = newfile_write_text(dir, RECORD_CREATING, "");
 
-    if (r < 0)
-        return r;
-    ws->lock = lock_try(dir);
-    if (ws->lock < 0) {
-        r = ws->lock;
-        ws->lock = -1;
-        return r;
-    }
-    /* A second name of a file that is there costs far less than a new one. */
-    if (linkat(dir, "lock", dir, RECORD_CREATING, 0) < 0)
-        return -errno;
-    r = write_record(dir, ws);
+    if (r == 0)
+        r = write_record(dir, ws);
     if (r == 0)
         r = newfile_make_dirs(dir, tree);
     if (r == 0 && !ws->is_folder)
@@ -185,53 +157,27 @@ static int fill(int dir, struct workspace *ws)
     return r;
 }
 
-/* Gives the draft its name. A workspace is never empty, so rename() does not replace one. */
-static int name_draft(const struct place *place, const char *draft, const struct workspace *ws)
+static int take_id(const struct store *store, struct workspace *ws, struct carrel_error *err)
 {
-    char id[PLACE_ID_MAX];
+    struct store_draft draft = STORE_DRAFT_INIT;
+    char name[RECORD_NAME_MAX];
 
-    place_id(ws->task, ws->run, id);
-    if (mkdirat(place->top, ws->task, 0700) < 0 && errno != EEXIST)
-        return -errno;
-    if (renameat(place->drafts, draft, place->top, id) == 0)
-        return 0;
-    return errno == ENOTEMPTY ? -EEXIST : -errno;
-}
-
-static int take_id(const struct place *place, struct workspace *ws, struct carrel_error *err)
-{
-    char draft[PLACE_NAME_MAX];
-    int r = place_unique(draft, err);
+    record_name(ws, name);
+    int r = store_draft(store, &draft, err);
     if (r < 0)
         return r;
-    AUTO(fd_close) int gate = place_close_gate(place, LOCK_SH, err);
-    if (gate < 0)
-        return gate;
-
-    if (mkdirat(place->drafts, draft, 0700) < 0)
-        return err_set_errno(err, -errno, "create '%s'", ws->path);
-    ws->dir = openat(place->drafts, draft, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    r = ws->dir < 0 ? -errno : fill(ws->dir, ws);
-    if (r == 0)
-        r = name_draft(place, draft, ws);
-    if (r == 0)
-        return 0;
-    (void)tree_remove(place->drafts, draft, NULL); /* a few files of ours; r is what matters */
-    if (r == -EEXIST)
-        return is_taken(ws, NULL, err);
-    return err_set_errno(err, r, "create '%s'", ws->path);
-}
-
-static int make_admin(
-        const struct repo *repo, const struct workspace *ws, struct carrel_error *err)
-{
-    char git_file[PATH_MAX + sizeof("/.git")];
-    int r = workspace_opened_path(ws, git_file, PATH_MAX, err);
-
+    r = fill(draft.dir, ws);
     if (r < 0)
-        return r;
-    (void)strcat(git_file, "/.git");
-    return admin_create(repo, ws->task, ws->run, git_file, ws->branch, err);
+        (void)err_set_errno(err, r, "create '%s'", ws->path);
+    if (r == 0)
+        r = store_publish(store, &draft, name, err);
+    if (r == 0) {
+        ws->lock = draft.dir;
+        ws->dir = openat(draft.dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        return ws->dir < 0 ? err_set_errno(err, -errno, "open '%s'", ws->path) : 0;
+    }
+    store_drop(store, &draft);
+    return r == -EEXIST ? is_taken(ws, NULL, err) : r;
 }
 
 static int make_fork(const struct workspace_request *request, const struct workspace *ws,
@@ -241,7 +187,7 @@ static int make_fork(const struct workspace_request *request, const struct works
 
     int r = lower_open(&below, request->git_below, err);
     if (r == 0)
-        r = stack_fork_git(&below, request->old_branch, ws->branch, ws->base, upper, err);
+        r = fork_git_fill(&below, request->old_branch, ws->branch, ws->base, upper, err);
     lower_close(&below);
     return r;
 }
@@ -259,55 +205,43 @@ static int make_private(const struct workspace_request *request, const struct wo
                    : private_make_upper(request->repo, upper, ws->branch, ws->base, err);
 }
 
-/* Steps 2 to 4; on failure the repository is as before. */
-static int enter_repo(const struct workspace_request *request, const struct workspace *ws,
-        struct carrel_error *err)
+static int keep_base(
+        const struct repo *repo, const struct workspace *ws, struct carrel_error *err)
 {
-    const struct repo *repo = request->repo;
-    char ref[sizeof(HEADS) + NAME_BRANCH_MAX];
+    char ref[WORKSPACE_REF_MAX];
 
-    full_ref(ws, ref);
-    int r = ref_create(repo, ref, ws->base, err);
-    if (r < 0)
-        return r;
-    r = make_admin(repo, ws, err);
-    if (r < 0)
-        goto delete_branch;
-    r = make_private(request, ws, err);
-    if (r == 0)
-        return 0;
-    (void)admin_remove(repo, ws->task, ws->run, NULL); /* what failed first is what matters */
-delete_branch:
-    (void)ref_delete(repo, ref, ws->base, NULL);
-    return r;
+    workspace_base_ref(ws, ref);
+    return ref_create(repo, ref, ws->base, "carrel: start of the run", err);
 }
 
 int workspace_create(const struct workspace_request *request, struct workspace **out,
         struct carrel_error *err)
 {
-    AUTO(place_finish) struct place place = PLACE_INIT;
+    AUTO(store_finish) struct store store = STORE_INIT;
     AUTO(workspace_free) struct workspace *ws = NULL;
     int r = check(request, err);
 
     if (r == 0)
-        r = place_open(request->state, &place, err);
+        r = record_make_store(request->state, &store, err);
     if (r == 0)
-        r = describe(request, &place, &ws, err);
+        r = describe(request, &store, &ws, err);
     if (r < 0 || !ws)
         return r;
     if (!ws->is_folder)
-        r = check_branch_is_free(&place, request->repo, ws, err);
+        r = check_branch_is_free(&store, request->repo, ws, err);
     if (r == 0)
-        r = take_id(&place, ws, err);
+        r = take_id(&store, ws, err);
     if (r < 0)
         return r;
 
-    if (!ws->is_folder)
-        r = enter_repo(request, ws, err);
+    if (!ws->is_folder && request->is_base_loose)
+        r = keep_base(request->repo, ws, err);
+    if (r == 0 && !ws->is_folder)
+        r = make_private(request, ws, err);
     if (r == 0 && unlinkat(ws->dir, RECORD_CREATING, 0) < 0)
         r = err_set_errno(err, -errno, "finish '%s'", ws->path);
     if (r < 0) {
-        (void)retire_files(&place, ws, NULL); /* the sweep takes what stays */
+        (void)remove_workspace(&store, ws, NULL); /* the sweep removes what stays */
         return r;
     }
     *out = ptr_steal(&ws);

@@ -1,5 +1,4 @@
 #include "git/ref.h"
-#include "workspace/admin.h"
 #include "workspace/place_fixture.h"
 #include "workspace/private.h"
 #include <dirent.h>
@@ -23,15 +22,12 @@ static int count(const struct fixture *fx, const char *name)
 
 static bool is_locked(const char *path)
 {
-    char lock[512];
-
-    (void)snprintf(lock, sizeof(lock), "%s/lock", path);
-    AUTO(fd_close) int fd = open(lock, O_RDWR | O_CLOEXEC);
+    AUTO(fd_close) int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     CHECK(fd >= 0);
     return flock(fd, LOCK_EX | LOCK_NB) < 0;
 }
 
-TEST(a_workspace_has_its_directory_branch_and_admin_dir)
+TEST(a_workspace_has_its_directory_and_the_repository_nothing_of_it)
 {
     struct fixture fx;
     char expected[512];
@@ -45,14 +41,13 @@ TEST(a_workspace_has_its_directory_branch_and_admin_dir)
     CHECK_STR(ws->top, fx.where);
     CHECK_EQ(ws->phase, WORKSPACE_READY);
     CHECK(is_locked(ws->path));
-    static const char *const made[] = { "upper", "work", "gitupper", "gitwork", "meta",
-        "lock" };
+    static const char *const made[] = { "upper", "work", "gitupper", "gitwork", "meta" };
     for (size_t i = 0; i < ARRAY_LEN(made); i++)
         CHECK_EQ(faccessat(ws->dir, made[i], F_OK, 0), 0);
     CHECK(faccessat(ws->dir, "creating", F_OK, 0) < 0);
-    CHECK(fixture_has_branch(&fx, ws->branch, fx.base));
-    CHECK(fixture_has(&fx, "repo/.git/worktrees/carrel-T-1+R-1/locked"));
-    CHECK_EQ(count(&fx, "state/workspaces/.new"), 0);
+    CHECK_EQ(fixture_count_refs(&fx, "refs/"), 1); /* main */
+    CHECK(!fixture_has(&fx, "repo/.git/worktrees"));
+    CHECK_EQ(count(&fx, "state/workspaces/.tmp"), 0);
 
     AUTO(fd_close) int upper = openat(ws->dir, "gitupper", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     CHECK(private_is_untouched(upper, ws->branch, fx.base));
@@ -82,8 +77,7 @@ static void check_refused(struct fixture *fx, const char *task, const char *run,
     fixture_git(fx, GIT_WORDS("for-each-ref"), &after);
     fixture_git(fx, GIT_WORDS("worktree", "list", "--porcelain"), &after);
     CHECK_STR(after.data, before.data);
-    CHECK_EQ(count(fx, "state/workspaces/.new"), 0);
-    CHECK_EQ(count(fx, "state/workspaces/.trash"), 0);
+    CHECK_EQ(count(fx, "state/workspaces/.tmp"), 0);
     CHECK_EQ(count(fx, "state/workspaces"), n);
 }
 
@@ -98,8 +92,7 @@ TEST(a_taken_id_is_refused_and_nothing_changes)
     check_refused(&fx, "T", "R", -EEXIST);
     CHECK_STR(fx.err.message, taken);
     fx.err.message[0] = '\0';
-    /* also when the branch was deleted by hand */
-    CHECK_EQ(ref_delete(fx.repo, "refs/heads/task-T-run-R", fx.base, &fx.err), 0);
+    fixture_publish(&fx, ws, fx.base); /* also when its branch is there */
     check_refused(&fx, "T", "R", -EEXIST);
     CHECK_STR(fx.err.message, taken);
     fixture_finish(&fx);
@@ -118,20 +111,9 @@ TEST(a_branch_of_that_name_is_refused_and_stays)
     fixture_finish(&fx);
 }
 
-TEST(an_admin_dir_of_that_name_is_refused_and_the_branch_is_taken_back)
-{
-    struct fixture fx;
-
-    fixture_init(&fx);
-    CHECK_EQ(admin_create(fx.repo, "T", "R", "/other/.git", "main", &fx.err), 0);
-    check_refused(&fx, "T", "R", -EEXIST);
-    CHECK(!fixture_has_branch(&fx, "task-T-run-R", NULL));
-    fixture_finish(&fx);
-}
-
 TEST(names_that_could_leave_the_place_are_refused)
 {
-    static const char *const bad[] = { "", "..", "a/b", ".new", "-x", "runs", "a b", "a+b" };
+    static const char *const bad[] = { "", "..", "a/b", ".tmp", "-x", "runs", "a b", "a+b" };
     struct fixture fx;
 
     fixture_init(&fx);
@@ -159,6 +141,33 @@ TEST(a_base_that_is_not_a_full_id_is_refused)
     fixture_finish(&fx);
 }
 
+TEST(a_base_that_no_branch_has_is_kept_from_git_gc)
+{
+    struct fixture fx;
+    char work[OID_MAX];
+
+    fixture_init(&fx);
+    fixture_make_work(&fx, work);
+    struct workspace_request request = fixture_request(&fx, "T", "R");
+    AUTO(workspace_free) struct workspace *one = NULL;
+    AUTO(workspace_free) struct workspace *two = NULL;
+    char second[128];
+    request.base = work;
+    request.is_base_loose = true;
+    CHECK_EQ(workspace_create(&request, &one, &fx.err), 0);
+    /* the same ids in another state directory */
+    (void)snprintf(second, sizeof(second), "%s/second", fx.top);
+    request.state = second;
+    CHECK_EQ(workspace_create(&request, &two, &fx.err), 0);
+    CHECK_EQ(fixture_count_refs(&fx, "refs/carrel/"), 2);
+    CHECK_EQ(workspace_discard(fx.state, one, &fx.err), 0);
+    fixture_git(&fx, GIT_WORDS("gc", "-q", "--prune=now"), NULL);
+    CHECK_EQ(repo_has_commit(fx.repo, work, &fx.err), 1);
+    CHECK_EQ(workspace_discard(second, two, &fx.err), 0);
+    CHECK_EQ(fixture_count_refs(&fx, "refs/carrel/"), 0);
+    fixture_finish(&fx);
+}
+
 TEST(two_tasks_may_have_runs_of_the_same_name)
 {
     struct fixture fx;
@@ -166,8 +175,7 @@ TEST(two_tasks_may_have_runs_of_the_same_name)
     fixture_init(&fx);
     AUTO(workspace_free) struct workspace *one = fixture_create(&fx, "T1", "R");
     AUTO(workspace_free) struct workspace *two = fixture_create(&fx, "T2", "R");
-    CHECK(fixture_has_branch(&fx, "task-T1-run-R", fx.base));
-    CHECK(fixture_has_branch(&fx, "task-T2-run-R", fx.base));
+    CHECK(strcmp(one->branch, two->branch) != 0);
     fixture_finish(&fx);
 }
 
@@ -215,8 +223,7 @@ TEST(many_at_once_on_one_repository_all_succeed)
         CHECK_EQ(status, 0);
     }
     CHECK_EQ(count(&fx, "state/workspaces/odd"), MANY / 2);
-    CHECK_EQ(count(&fx, "repo/.git/worktrees"), MANY);
-    CHECK_EQ(count(&fx, "repo/.git/refs/heads"), MANY + 1);
+    CHECK_EQ(fixture_count_refs(&fx, "refs/"), 1);   /* main */
     CHECK_EQ(workspace_sweep(fx.state, &fx.err), 0); /* nothing to do */
     fixture_git(&fx, GIT_WORDS("fsck", "--strict", "--no-progress"), NULL);
     fixture_finish(&fx);
@@ -245,7 +252,6 @@ TEST(of_many_that_want_one_id_one_gets_it)
     }
     CHECK_EQ(n, 1);
     CHECK_EQ(count(&fx, "state/workspaces/T"), 1);
-    CHECK_EQ(count(&fx, "state/workspaces/.new"), 0);
-    CHECK(fixture_has_branch(&fx, "task-T-run-R", fx.base));
+    CHECK_EQ(count(&fx, "state/workspaces/.tmp"), 0);
     fixture_finish(&fx);
 }

@@ -15,8 +15,8 @@
  * at base when there is nothing. -EEXIST: it is opened already, `path` says where. A directory
  * that an earlier crash left half made is made anew.
  */
-int opened_open(struct workspace *ws, const struct repo *repo, const struct checkout *checkout,
-        const char *at, char *path, size_t size, struct carrel_error *err);
+int opened_open(struct workspace *ws, const struct repo *repo, const char *at, char *path,
+        size_t size, struct carrel_error *err);
 
 /*
  * Takes it away again. Commits that were made there are on the branch, and the workspace's
@@ -26,9 +26,8 @@ int opened_open(struct workspace *ws, const struct repo *repo, const struct chec
  */
 int opened_close(struct workspace *ws, const struct repo *repo, struct carrel_error *err);
 
-/* Where that is, for one that is opened. */
-int opened_find(const struct workspace *ws, const struct repo *repo, char *path, size_t size,
-        struct carrel_error *err);
+/* Records one as closed whose directory is gone. */
+int opened_forget(struct workspace *ws, struct carrel_error *err);
 
-/* Whether the directory is there, whatever the record says. */
-bool opened_is_there(const struct workspace *ws, const struct repo *repo);
+/* Makes the repository know an opened one again, if it does not. Returns 1 when it did not. */
+int opened_repair(struct workspace *ws, const struct repo *repo, struct carrel_error *err);

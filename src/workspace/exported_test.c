@@ -2,6 +2,7 @@
 #include "base/kill_fixture.h"
 #include "workspace/exported.h"
 #include "workspace/git_fixture.h"
+#include "workspace/record.h"
 #include <errno.h>
 
 static struct carrel_error err;
@@ -30,6 +31,9 @@ static struct workspace *set_up(struct repo **repo)
           "refs/heads/task-T-1-run-R-1 FETCH_HEAD;"
           "git -C ../user config filter.evil.smudge 'touch %s/RAN; cat'",
             printed("pwd"));
+    (void)snprintf(ws->branch_at, sizeof(ws->branch_at), "%s",
+            printed("git -C user rev-parse task-T-1-run-R-1"));
+    CHECK_EQ(workspace_save(ws, &err), 0);
     return ws;
 }
 
@@ -40,7 +44,7 @@ static struct workspace *set_up(struct repo **repo)
 
 static int opened(struct workspace *ws, struct repo *repo, const char *where)
 {
-    return opened_open(ws, repo, NULL, where, path, sizeof(path), &err);
+    return opened_open(ws, repo, where, path, sizeof(path), &err);
 }
 
 TEST(unmodified_git_works_in_an_opened_workspace)
@@ -89,26 +93,54 @@ TEST(files_are_written_as_a_checkout_writes_them)
     CHECK_STR(printed("git -C user show task-T-1-run-R-1:t.txt | tr '\n' ,"), "one,two,");
 }
 
-TEST(the_repository_shows_it_locked_and_its_own_commands_do_no_harm)
+TEST(the_repository_shows_it_locked_while_it_is_open_and_not_after)
 {
     SET_UP();
-    for (int turn = 0; turn < 3; turn++) {
+    for (int turn = 0; turn < 2; turn++) {
+        SHELL("test ! -e user/.git/worktrees");
+        CHECK_EQ(opened(ws, repo, NULL), 0);
         SHELL("cd user; git worktree list --porcelain > ../list;"
-              "grep -qx \"worktree $PWD/../state/workspaces/T-1/runs/R-1\" ../list ||"
               "grep -qx \"worktree $(cd ..; pwd)/state/workspaces/T-1/runs/R-1\" ../list;"
-              "grep -q '^locked' ../list; git worktree prune; git worktree repair 2>/dev/null;"
+              "grep -q '^locked carrel run R-1' ../list;"
+              "git worktree prune; git worktree repair 2>/dev/null;"
               "git gc -q --prune=now; git fsck --strict 2>/dev/null");
         CHECK(shell("git -C user worktree remove %s/state/workspaces/T-1/runs/R-1 2>/dev/null",
                       at.path) != 0);
-        if (turn == 0)
-            CHECK_EQ(opened(ws, repo, NULL), 0);
-        if (turn == 1) {
-            SHELL("cd %s; test -z \"$(git status --porcelain)\"", path);
-            CHECK_EQ(opened_close(ws, repo, &err), 0);
-        }
+        SHELL("cd %s; test -z \"$(git status --porcelain)\"", path);
+        CHECK_EQ(opened_close(ws, repo, &err), 0);
     }
+    SHELL("test ! -e user/.git/worktrees");
+}
+
+TEST(one_without_work_has_a_branch_only_while_it_is_open)
+{
+    SET_UP();
+    SHELL("git -C user branch -D task-T-1-run-R-1");
+    ws->branch_at[0] = '\0';
+    (void)snprintf(ws->snapshot, sizeof(ws->snapshot), "%s", ws->base);
     CHECK_EQ(opened(ws, repo, NULL), 0);
-    SHELL("cd %s; test -z \"$(git status --porcelain)\"", path);
+    CHECK_STR(printed("git -C user rev-parse task-T-1-run-R-1"), ws->base);
+    CHECK_EQ(opened_close(ws, repo, &err), 0);
+    CHECK(!ws->is_published && !ws->branch_at[0]);
+    CHECK(shell("git -C user rev-parse -q --verify task-T-1-run-R-1") != 0);
+    SHELL("git -C user branch task-T-1-run-R-1"); /* the user's own */
+    CHECK_EQ(opened(ws, repo, NULL), -EEXIST);
+    CHECK(strstr(err.message, "is not this run's"));
+    CHECK_STR(printed("git -C user rev-parse task-T-1-run-R-1"), ws->base);
+}
+
+TEST(a_worktree_that_the_repository_lost_is_made_anew)
+{
+    SET_UP();
+    CHECK_EQ(opened(ws, repo, NULL), 0);
+    CHECK_EQ(opened_repair(ws, repo, &err), 0);
+    SHELL("rm -r user/.git/worktrees; echo mine >%s/a", path);
+    CHECK_EQ(opened_close(ws, repo, &err), -ENOENT);
+    CHECK(strstr(err.message, "carrel workspace repair T-1/R-1"));
+    CHECK_EQ(opened_repair(ws, repo, &err), 1);
+    CHECK_STR(printed("git -C %s status --porcelain", path), " M a");
+    SHELL("git -C %s checkout -q a", path);
+    CHECK_EQ(opened_close(ws, repo, &err), 0);
 }
 
 TEST(it_can_be_opened_somewhere_else)
@@ -212,7 +244,8 @@ static void check_killed(int (*work)(void *context), bool is_open_before)
         if (is_open_before)
             CHECK_EQ(opened(ws, repo, NULL), 0);
         bool is_killed = kill_before(work, &pair, nth);
-        SHELL("cd user; git worktree prune; git worktree list | grep -q locked");
+        CHECK_EQ(record_reload(ws, &err), 0); /* as whoever takes the lock next does */
+        SHELL("cd user; git worktree prune; git fsck --strict 2>/dev/null");
         CHECK_EQ(opened_close(ws, repo, &err), 0);
         SHELL("cd state/workspaces/T-1; test -z \"$(ls -A runs 2>/dev/null)\"; test ! -e "
               "R-1/view");

@@ -5,6 +5,7 @@
  * text of exactly the expected form is used. A branch in any other form counts as missing, as
  * at the end of a run.
  */
+#include "workspace/fork_git.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/fd.h"
@@ -12,7 +13,6 @@
 #include "git/newfile.h"
 #include "git/repo.h"
 #include "workspace/harvest/lower.h"
-#include "workspace/stack.h"
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -126,7 +126,7 @@ static int write_ref(int dir, const char *ref, const char *tip)
     return newfile_write_text(dir, path, line);
 }
 
-int stack_fork_git(const struct lower *below, const char *old_branch, const char *branch,
+int fork_git_fill(const struct lower *below, const char *old_branch, const char *branch,
         const char *base, int dir, struct carrel_error *err)
 {
     AUTO(buf_finish) struct buf head = BUF_INIT(4096);

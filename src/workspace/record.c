@@ -6,14 +6,31 @@
 #include "workspace/record.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "workspace/lock.h"
+#include "base/store.h"
+#include "base/str.h"
 #include "workspace/meta.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
+
+int record_make_store(const char *state, struct store *out, struct carrel_error *err)
+{
+    char path[PATH_MAX];
+
+    if (snprintf(path, sizeof(path), "%s/workspaces", state) >= (int)sizeof(path))
+        return err_set_errno(err, -ENAMETOOLONG, "'%s/workspaces'", state);
+    return store_make(path, out, err);
+}
+
+void record_name(const struct workspace *ws, char name[static RECORD_NAME_MAX])
+{
+    (void)snprintf(name, RECORD_NAME_MAX, "%s/%s", ws->task, ws->run);
+}
 
 struct workspace *record_new(void)
 {
@@ -36,6 +53,7 @@ void workspace_free(struct workspace *ws)
     free(ws->repo);
     free(ws->top);
     free(ws->layers);
+    free(ws->opened_at);
     free(ws);
 }
 
@@ -76,18 +94,19 @@ int record_reload(struct workspace *ws, struct carrel_error *err)
     return ws->repo ? 0 : err_set_errno(err, -ENOMEM, "read '%s/meta'", ws->path);
 }
 
-int record_load(int dir, const char *place, const char *task, const char *run,
-        struct workspace **out, struct carrel_error *err)
+int record_load(int dir, const char *store, const char *name, struct workspace **out,
+        struct carrel_error *err)
 {
     AUTO(workspace_free) struct workspace *ws = record_new();
+    int len = (int)strcspn(name, "/");
 
-    if (!ws || asprintf(&ws->path, "%s/%s/%s", place, task, run) < 0) {
+    if (!ws || asprintf(&ws->path, "%s/%s", store, name) < 0) {
         fd_close(dir);
-        return err_set_errno(err, -ENOMEM, "read '%s/%s/%s'", place, task, run);
+        return err_set_errno(err, -ENOMEM, "read '%s/%s'", store, name);
     }
     ws->dir = dir;
-    (void)snprintf(ws->task, sizeof(ws->task), "%s", task);
-    (void)snprintf(ws->run, sizeof(ws->run), "%s", run);
+    (void)snprintf(ws->task, sizeof(ws->task), "%.*s", len, name);
+    (void)snprintf(ws->run, sizeof(ws->run), "%s", name[len] ? name + len + 1 : "");
     int r = record_reload(ws, err);
     if (r < 0)
         return r;
@@ -96,15 +115,15 @@ int record_load(int dir, const char *place, const char *task, const char *run,
 }
 
 int record_load_removed(
-        int dir, const char *place, struct workspace **out, struct carrel_error *err)
+        int dir, const char *store, struct workspace **out, struct carrel_error *err)
 {
     AUTO(workspace_free) struct workspace *ws = record_new();
 
-    if (!ws) {
-        fd_close(dir);
-        return err_set_errno(err, -ENOMEM, "look into the trash");
-    }
-    ws->dir = dir;
+    if (!ws)
+        return err_set_errno(err, -ENOMEM, "read '%s/.tmp'", store);
+    ws->dir = fcntl(dir, F_DUPFD_CLOEXEC, 0);
+    if (ws->dir < 0)
+        return err_set_errno(err, -errno, "read '%s/.tmp'", store);
     int r = read_meta(ws, err);
     if (r == -ENOMEM)
         return r;
@@ -112,10 +131,21 @@ int record_load_removed(
         ws->task[0] = ws->run[0] = '\0';
     if (!ws->repo)
         ws->repo = strdup("");
-    if (!ws->repo || asprintf(&ws->path, "%s/%s/%s", place, ws->task, ws->run) < 0)
-        return err_set_errno(err, -ENOMEM, "look into the trash");
+    if (!ws->repo || asprintf(&ws->path, "%s/%s/%s", store, ws->task, ws->run) < 0)
+        return err_set_errno(err, -ENOMEM, "read '%s/.tmp'", store);
     *out = ptr_steal(&ws);
     return 0;
+}
+
+void workspace_branch_ref(const struct workspace *ws, char ref[static WORKSPACE_REF_MAX])
+{
+    (void)snprintf(ref, WORKSPACE_REF_MAX, "refs/heads/%s", ws->branch);
+}
+
+void workspace_base_ref(const struct workspace *ws, char ref[static WORKSPACE_REF_MAX])
+{
+    (void)snprintf(ref, WORKSPACE_REF_MAX, "refs/carrel/%s/%s/%jd.%09ju", ws->task, ws->run,
+            (intmax_t)ws->created_s, (uintmax_t)ws->created_ns);
 }
 
 int workspace_opened_path(
@@ -129,14 +159,68 @@ int workspace_opened_path(
     return 0;
 }
 
-/* A discard renames the directory and then lets go of the lock: what we locked may be trash. */
-static bool is_in_place(const struct workspace *ws)
+int record_try_lock(int dir)
 {
-    struct stat here;
-    struct stat held;
+    AUTO(fd_close) int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-    return fstat(ws->dir, &held) == 0 && lstat(ws->path, &here) == 0 &&
-           here.st_dev == held.st_dev && here.st_ino == held.st_ino;
+    if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
+        return -errno;
+    return fd_steal(&fd);
+}
+
+/* One line of /proc/locks, see proc(5): "1: FLOCK ADVISORY WRITE 1234 fe:00:5678 0 EOF". */
+static bool is_line_of(const char *line, const struct stat *st, int *pid)
+{
+    unsigned long long inode;
+    unsigned dev_major;
+    unsigned dev_minor;
+
+    return sscanf(line, "%*u: FLOCK %*s %*s %d %x:%x:%llu", pid, &dev_major, &dev_minor,
+                   &inode) == 4 &&
+           *pid > 0 && inode == st->st_ino && dev_major == major(st->st_dev) &&
+           dev_minor == minor(st->st_dev);
+}
+
+static int find_holder(const struct stat *st)
+{
+    char line[256];
+    int pid = 0;
+    int found = 0;
+    FILE *locks = fopen("/proc/locks", "re");
+
+    if (!locks)
+        return 0;
+    while (!found && fgets(line, sizeof(line), locks)) {
+        if (is_line_of(line, st, &pid))
+            found = pid;
+    }
+    (void)fclose(locks);
+    return found;
+}
+
+/* "carrel (process 1234)", or "another process" where the kernel does not tell. */
+static void describe_holder(int dir, char *text, size_t size)
+{
+    struct stat st;
+    char path[64];
+    char name[64];
+    char shown[128];
+
+    (void)snprintf(text, size, "another process");
+    if (fstat(dir, &st) < 0)
+        return;
+    int pid = find_holder(&st);
+    if (pid == 0)
+        return;
+    (void)snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+    ssize_t n = fd_read_file(AT_FDCWD, path, name, sizeof(name));
+    if (n > 0 && name[n - 1] == '\n')
+        n--;
+    if (n <= 0)
+        (void)snprintf(text, size, "process %d", pid);
+    else
+        (void)snprintf(text, size, "%s (process %d)",
+                str_escape(name, (size_t)n, shown, sizeof(shown)), pid);
 }
 
 int workspace_take_lock(struct workspace *ws, struct carrel_error *err)
@@ -145,16 +229,16 @@ int workspace_take_lock(struct workspace *ws, struct carrel_error *err)
 
     if (ws->lock >= 0)
         return 0;
-    AUTO(fd_close) int lock = lock_try(ws->dir);
+    AUTO(fd_close) int lock = record_try_lock(ws->dir);
     if (lock == -EWOULDBLOCK) {
-        lock_describe_holder(ws->dir, holder, sizeof(holder));
+        describe_holder(ws->dir, holder, sizeof(holder));
         return err_set(err, -EBUSY,
                 "workspace '%s/%s' is in use by %s: try again when that has ended", ws->task,
                 ws->run, holder);
     }
     if (lock < 0 && lock != -ENOENT)
         return err_set_errno(err, lock, "lock '%s'", ws->path);
-    if (lock < 0 || !is_in_place(ws))
+    if (lock < 0 || !store_is_named(ws->dir, AT_FDCWD, ws->path))
         return err_set(
                 err, -ENOENT, "workspace '%s/%s' was discarded meanwhile", ws->task, ws->run);
     int r = record_reload(ws, err);
@@ -174,6 +258,21 @@ int workspace_save(struct workspace *ws, struct carrel_error *err)
     if (n < 0 || (size_t)n >= sizeof(path) || text.is_short)
         return err_set_errno(err, -ENAMETOOLONG, "record '%s'", ws->path);
     return fd_replace_file(path, text.data, text.len, 0600, err);
+}
+
+int workspace_set_layers(struct workspace *ws, const char *layers, struct carrel_error *err)
+{
+    char *before = ws->layers;
+
+    ws->layers = strdup(layers);
+    int r = ws->layers ? workspace_save(ws, err) : err_set_errno(err, -ENOMEM, "layers");
+    if (r < 0) {
+        free(ws->layers);
+        ws->layers = before;
+        return r;
+    }
+    free(before);
+    return 0;
 }
 
 int workspace_repo(const struct workspace *ws, struct repo **out, struct carrel_error *err)

@@ -5,25 +5,20 @@
  * every step can be done twice, so a sweep finishes what a crash interrupted.
  */
 #pragma once
-#include "workspace/place.h"
 #include "workspace/workspace.h"
 
-/*
- * Does all of it with a workspace that the caller has locked. `trashed` is its name in the
- * trash, or NULL: still in its place. A repository that is gone knows nothing of it any more;
- * one that cannot be opened for another reason is a failure before anything was done. -EAGAIN:
- * not yet, and nothing was done.
- */
-int retire(const struct place *place, const struct workspace *ws, const char *trashed,
-        enum place_end end, struct carrel_error *err);
-
-/* Only the directory, when the repository knows nothing of it. */
-int retire_files(
-        const struct place *place, const struct workspace *ws, struct carrel_error *err);
+struct store;
 
 /*
  * Removes a workspace that the caller has locked. A repository that does not exist any more
  * needs nothing; one that cannot be opened for another reason fails before anything was done.
  */
-int retire_orphan(const struct place *place, const struct repo *repo, const char *task,
-        const char *run, struct carrel_error *err);
+int remove_workspace(
+        const struct store *store, const struct workspace *ws, struct carrel_error *err);
+
+/* Removes all but the directory of one whose id is free already. */
+int remove_finish(
+        const struct store *store, const struct workspace *ws, struct carrel_error *err);
+
+/* Removes the directory of a task that has no workspace. */
+void remove_unused_task(const struct store *store, const char *task);

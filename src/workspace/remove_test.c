@@ -1,5 +1,4 @@
 #include "workspace/place_fixture.h"
-#include <sys/file.h>
 #include <sys/sysmacros.h>
 
 static struct fixture fx;
@@ -17,24 +16,12 @@ static void end(void)
     fixture_finish(&fx);
 }
 
-/* One more commit on the workspace's branch; the user's own tree stays on main. */
-static void add_work(char oid[static OID_MAX])
-{
-    char ref[256];
-    char tree[OID_MAX + 8];
-
-    (void)snprintf(tree, sizeof(tree), "%s^{tree}", fx.base);
-    fixture_ask(&fx, GIT_WORDS("commit-tree", "-p", fx.base, "-m", "work", tree), oid, OID_MAX);
-    (void)snprintf(ref, sizeof(ref), "refs/heads/%s", ws->branch);
-    fixture_git(&fx, GIT_WORDS("update-ref", ref, oid), NULL);
-}
-
 static void check_gone(void)
 {
     CHECK(!fixture_has(&fx, "state/workspaces/T"));
-    CHECK(!fixture_has(&fx, "repo/.git/worktrees"));
+    CHECK_EQ(fixture_count_refs(&fx, "refs/carrel/"), 0);
     char path[256];
-    (void)snprintf(path, sizeof(path), "%s/workspaces/.trash", fx.state);
+    (void)snprintf(path, sizeof(path), "%s/workspaces/.tmp", fx.state);
     CHECK_EQ(rmdir(path), 0); /* empty */
 }
 
@@ -58,10 +45,29 @@ TEST(a_branch_with_work_stays)
     char work[OID_MAX];
 
     begin();
-    add_work(work);
+    fixture_make_work(&fx, work);
+    fixture_publish(&fx, ws, work);
     ws->is_published = true;
     check_discarded();
     CHECK(fixture_has_branch(&fx, "task-T-run-R", work));
+    end();
+}
+
+TEST(a_branch_that_carrel_did_not_make_stays)
+{
+    begin();
+    fixture_git(&fx, GIT_WORDS("branch", "task-T-run-R"), NULL);
+    check_discarded();
+    CHECK(fixture_has_branch(&fx, "task-T-run-R", fx.base));
+    end();
+}
+
+TEST(the_ref_of_a_base_is_removed_with_its_workspace)
+{
+    fixture_init(&fx);
+    ws = fixture_create_loose(&fx, "T", "R");
+    CHECK_EQ(fixture_count_refs(&fx, "refs/carrel/"), 1);
+    check_discarded();
     end();
 }
 
@@ -70,7 +76,8 @@ TEST(a_branch_whose_work_was_merged_goes)
     char work[OID_MAX];
 
     begin();
-    add_work(work);
+    fixture_make_work(&fx, work);
+    fixture_publish(&fx, ws, work);
     fixture_git(&fx, GIT_WORDS("merge", "-q", "--ff-only", work), NULL);
     check_discarded();
     CHECK(!fixture_has_branch(&fx, "task-T-run-R", NULL));
@@ -80,6 +87,7 @@ TEST(a_branch_whose_work_was_merged_goes)
 TEST(a_branch_that_the_user_has_checked_out_stays_even_so)
 {
     begin();
+    fixture_publish(&fx, ws, fx.base);
     fixture_git(&fx, GIT_WORDS("symbolic-ref", "HEAD", "refs/heads/task-T-run-R"), NULL);
     check_discarded();
     CHECK(fixture_has_branch(&fx, "task-T-run-R", fx.base));
@@ -91,6 +99,8 @@ TEST(a_packed_branch_goes_too_and_one_deleted_by_hand_is_no_trouble)
     fixture_init(&fx);
     AUTO(workspace_free) struct workspace *one = fixture_create(&fx, "T", "R1");
     AUTO(workspace_free) struct workspace *two = fixture_create(&fx, "T", "R2");
+    fixture_publish(&fx, one, fx.base);
+    fixture_publish(&fx, two, fx.base);
     fixture_git(&fx, GIT_WORDS("pack-refs", "--all"), NULL);
     CHECK_EQ(workspace_discard(fx.state, one, &fx.err), 0);
     CHECK(!fixture_has_branch(&fx, "task-T-run-R1", NULL));
@@ -115,21 +125,6 @@ TEST(locked_opened_and_used_ones_are_refused_and_stay)
     CHECK_EQ(workspace_discard(fx.state, ws, &fx.err), -EBUSY);
     CHECK(strstr(fx.err.message, "carrel workspace close R"));
     CHECK(fixture_has(&fx, "state/workspaces/T/R/meta"));
-    CHECK(fixture_has_branch(&fx, "task-T-run-R", fx.base));
-    end();
-}
-
-/* Whoever removes it holds its directory, under whatever name, so that no other does. */
-TEST(one_that_is_being_removed_is_not_removed_twice)
-{
-    begin();
-    int other = open(ws->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    CHECK_EQ(flock(other, LOCK_EX | LOCK_NB), 0);
-    CHECK_EQ(workspace_discard(fx.state, ws, &fx.err), -EWOULDBLOCK);
-    CHECK(fixture_has(&fx, "state/workspaces/T/R/meta"));
-    CHECK(fixture_has_branch(&fx, "task-T-run-R", fx.base));
-    fd_close(other);
-    check_discarded();
     end();
 }
 
@@ -179,7 +174,7 @@ TEST(many_can_go_at_once)
     fixture_init(&fx);
     for (int i = 0; i < MANY; i++) {
         (void)snprintf(run, sizeof(run), "R%d", i);
-        all[i] = fixture_create(&fx, "T", run);
+        all[i] = fixture_create_loose(&fx, "T", run);
     }
     for (int i = 0; i < MANY; i++) {
         if (fork() == 0) {

@@ -5,8 +5,7 @@
 #include "base/fd.h"
 #include "base/kernel.h"
 #include "base/tree.h"
-#include "workspace/lock.h"
-#include "workspace/workspace.h"
+#include "workspace/record.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -66,7 +65,7 @@ int workspace_end_use(struct workspace *ws, bool is_changed, struct carrel_error
 
 bool workspace_is_in_use(const struct workspace *ws)
 {
-    AUTO(fd_close) int lock = ws->lock >= 0 ? -EWOULDBLOCK : lock_try(ws->dir);
+    AUTO(fd_close) int lock = ws->lock >= 0 ? -EWOULDBLOCK : record_try_lock(ws->dir);
 
     return lock == -EWOULDBLOCK;
 }

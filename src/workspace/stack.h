@@ -39,11 +39,3 @@ int stack_put(struct workspace *ws, int layer, const char *id, struct carrel_err
 /* The record names these layers instead, which show the same together. */
 int stack_replace(
         struct workspace *ws, char ids[][STACK_ID_MAX], size_t n, struct carrel_error *err);
-
-/*
- * Fills `dir`, the empty gitupper/ of a workspace that is a fork, whose git dir is all of
- * `below`: its branch is where the one of the workspace below it was, or at `base`, and is
- * checked out if that one was. A run wrote what is read here.
- */
-int stack_fork_git(const struct lower *below, const char *old_branch, const char *branch,
-        const char *base, int dir, struct carrel_error *err);

@@ -17,11 +17,12 @@
 #include "base/auto.h"
 #include "git/name.h"
 #include "git/repo.h"
-#include "workspace/cache/checkout.h"
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 struct carrel_error;
+struct checkout;
 
 enum workspace_phase {
     WORKSPACE_CREATING, /* a crash here: nothing of value, swept */
@@ -48,17 +49,21 @@ struct workspace {
     char branch_at[OID_MAX]; /* where we put the branch last; empty: it was never made */
     char branch_to[OID_MAX]; /* and where it is to be next; empty: nowhere */
     char applied[OID_MAX];   /* the snapshot that is whole in the user's files; empty: none */
-    char applied_tree[OID_MAX]; /* its files: a later look gives the same ones another id */
-    char setup[OID_MAX];        /* key of the setup layer; empty: none */
-    char *layers;               /* sealed layers that it lies on, see stack.h; NULL: none */
+    char applied_tree[OID_MAX];  /* its files: a later look gives the same ones another id */
+    char setup[OID_MAX];         /* key of the setup layer; empty: none */
+    char *opened_at;             /* where it is open on the host; NULL: nowhere */
+    char worktree[NAME_MAX + 1]; /* and which of the repository's worktrees/ that is */
+    char *layers;                /* ids of the sealed layers that it lies on; NULL: none */
     enum workspace_phase phase;
     enum workspace_mode mode;
-    bool is_folder;      /* no git inside: a copy-on-write folder */
-    bool is_cut;         /* the run sees the base commit alone */
-    bool is_ahead;       /* commits were made where it was opened, which its tree has not */
-    bool is_user_locked; /* `workspace lock`: discard and prune refuse */
-    bool is_opened;      /* mounted or checked out at its place on the host */
-    bool is_published;   /* its snapshot is on the branch */
+    bool is_folder;       /* no git inside: a copy-on-write folder */
+    bool is_cut;          /* the run sees the base commit alone */
+    bool is_ahead;        /* commits were made where it was opened, which its tree has not */
+    bool is_user_locked;  /* `workspace lock`: discard and prune refuse */
+    bool is_opened;       /* mounted or checked out at its place on the host */
+    bool is_published;    /* its snapshot is on the branch */
+    bool is_branch_asked; /* the user had the branch made; else a run that committed did */
+    bool is_branch_spare; /* a discard removes the branch, though it has the only commits */
     uint64_t n_other_commits; /* commits that only its git dir has: other branches, the stash */
     int64_t created_s;
     uint64_t created_ns; /* and so much of the next second: several are made in one */
@@ -76,8 +81,9 @@ struct workspace_request {
     enum workspace_mode mode;
     bool is_folder;
     bool is_cut;
-    const char *setup; /* NULL: none */
-    /* Of a fork; see stack.h. */
+    bool is_base_loose; /* no branch of the user's has the base: it gets a ref of its own */
+    const char *setup;  /* NULL: none */
+    /* Of a fork. */
     const char *layers;           /* as in the record; NULL: no fork */
     const char *const *git_below; /* what its git dir lies on: paths, topmost first */
     const char *old_branch;       /* of the workspace that it is a fork of */
@@ -101,7 +107,17 @@ int workspace_check_free(
 int workspace_find(
         const char *state, const char *name, struct workspace **out, struct carrel_error *err);
 
-/* Where it is opened on the host: <state>/workspaces/<task>/runs/<run>. */
+/*
+ * The full names of the run's branch, refs/heads/task-<T>-run-<R>, and of the ref that keeps a
+ * base from git gc which no branch has, refs/carrel/<T>/<R>/<time>: another state directory may
+ * have a run of the same ids.
+ */
+#define WORKSPACE_REF_MAX (sizeof("refs/carrel/") + NAME_BRANCH_MAX + 48)
+void workspace_branch_ref(const struct workspace *ws, char ref[static WORKSPACE_REF_MAX]);
+void workspace_base_ref(const struct workspace *ws, char ref[static WORKSPACE_REF_MAX]);
+
+/* Where it is opened on the host unless told otherwise: <state>/workspaces/<task>/runs/<run>.
+ */
 int workspace_opened_path(
         const struct workspace *ws, char *path, size_t size, struct carrel_error *err);
 
@@ -113,6 +129,9 @@ int workspace_take_lock(struct workspace *ws, struct carrel_error *err);
 
 /* Writes meta. */
 int workspace_save(struct workspace *ws, struct carrel_error *err);
+
+/* Records the layers that it lies on. On failure `ws` still has those of before. */
+int workspace_set_layers(struct workspace *ws, const char *layers, struct carrel_error *err);
 
 /*
  * Calls `each` for every workspace; those of one repository when repo is not NULL. `each` may

@@ -132,3 +132,48 @@ static inline bool fixture_has_branch(struct fixture *fx, const char *branch, co
         return false;
     return !oid || strncmp(out.data, oid, strlen(oid)) == 0;
 }
+
+/* A commit with nothing new, and nothing that leads to it. */
+static inline void fixture_make_work(struct fixture *fx, char oid[static OID_MAX])
+{
+    char tree[OID_MAX + 8];
+
+    (void)snprintf(tree, sizeof(tree), "%s^{tree}", fx->base);
+    fixture_ask(fx, GIT_WORDS("commit-tree", "-p", fx->base, "-m", "work", tree), oid, OID_MAX);
+}
+
+/* Puts the workspace's branch at `oid`, as a commit of its work does. */
+static inline void fixture_publish(struct fixture *fx, struct workspace *ws, const char *oid)
+{
+    char ref[WORKSPACE_REF_MAX];
+
+    workspace_branch_ref(ws, ref);
+    fixture_git(fx, GIT_WORDS("update-ref", ref, oid), NULL);
+    (void)snprintf(ws->branch_at, sizeof(ws->branch_at), "%s", oid);
+    CHECK_EQ(workspace_save(ws, &fx->err), 0);
+}
+
+/* A workspace with a ref of its own for the base. */
+static inline struct workspace *fixture_create_loose(
+        struct fixture *fx, const char *task, const char *run)
+{
+    struct workspace_request request = fixture_request(fx, task, run);
+    struct workspace *ws = NULL;
+
+    request.is_base_loose = true;
+    if (workspace_create(&request, &ws, &fx->err) < 0)
+        test_fail(__FILE__, __LINE__, "create: %s", fx->err.message);
+    return ws;
+}
+
+/* How many refs the repository has below `prefix`. */
+static inline int fixture_count_refs(struct fixture *fx, const char *prefix)
+{
+    AUTO(buf_finish) struct buf out = BUF_INIT(65536);
+    int n = 0;
+
+    fixture_git(fx, GIT_WORDS("for-each-ref", prefix), &out);
+    for (size_t i = 0; i < out.len; i++)
+        n += out.data[i] == '\n';
+    return n;
+}

@@ -1,7 +1,7 @@
 /* deliver.c - publishing and applying. */
 #include "core/harvest/deliver.h"
 #include "base/err.h"
-#include "core/harvest/quarantine.h"
+#include "core/harvest/harvest.h"
 #include "core/worktree/target.h"
 #include "core/worktree/worktree.h"
 #include "git/git.h"
@@ -71,31 +71,57 @@ static int reword(struct worktree *worktree, const char *quarantine, const char 
  * carrel did not make, or that was moved since, is not overwritten. Where carrel put it last,
  * or was about to when it was killed, is fine; so is the base, to which it was set back.
  */
-static int check_branch(const struct workspace *ws, const char *at, struct carrel_error *err)
+static int find_branch(const struct worktree *worktree, const char *branch, const char *tip,
+        char at[static OID_MAX], struct carrel_error *err)
 {
-    const char *left = ws->branch_at[0] ? ws->branch_at : ws->base;
+    const struct workspace *ws = worktree->ws;
+    int r = ref_read(worktree->repo, branch, at, err);
 
-    if (strcmp(at, left) == 0 || strcmp(at, ws->base) == 0 || strcmp(at, ws->branch_to) == 0 ||
-            strcmp(at, ws->snapshot) == 0)
+    if (r == -ENOENT) {
+        at[0] = '\0';
+        return 0;
+    }
+    if (r < 0 || strcmp(at, tip) == 0 || strcmp(at, ws->branch_at) == 0 ||
+            strcmp(at, ws->branch_to) == 0)
+        return r;
+    if (!ws->branch_at[0] && !ws->branch_to[0])
+        return err_set(err, -EEXIST,
+                "branch '%s' exists already and is not this run's: rename it (git branch -m %s "
+                "NAME), then commit again",
+                ws->branch, ws->branch);
+    if (strcmp(at, ws->base) == 0)
         return 0;
     return err_set(err, -ESTALE,
             "branch '%s' was moved to %.12s, and this would lose it; keep that under "
             "another "
             "name and put the branch back: git branch NAME %s && git update-ref refs/heads/%s "
             "%s",
-            ws->branch, at, ws->branch, ws->branch, left);
+            ws->branch, at, ws->branch, ws->branch, ws->branch_at);
 }
 
-static int publish(struct worktree *worktree, const char *quarantine, const char *branch,
-        const char *old, struct carrel_error *err)
+/* Puts the branch at `tip`; `old` is where it is. */
+static int publish(struct worktree *worktree, const char *branch, const char *old,
+        const char *tip, struct carrel_error *err)
 {
     struct workspace *ws = worktree->ws;
+    char quarantine[PATH_MAX];
 
-    memcpy(ws->branch_to, ws->snapshot, sizeof(ws->branch_to));
-    int r = workspace_save(ws, err); /* before: else we would not know our own work again */
+    int r = objects_dir_path(worktree, quarantine, err);
+    if (r < 0)
+        return r;
+    (void)snprintf(ws->branch_to, sizeof(ws->branch_to), "%s", tip);
+    r = workspace_save(ws, err); /* before: else we would not know our own work again */
     return r < 0 ? r
-                 : harvest_publish(worktree->repo, quarantine, branch, ws->base, ws->snapshot,
-                           old, "carrel: run", err);
+                 : harvest_publish(worktree->repo, quarantine, branch, ws->base, tip,
+                           ws->snapshot, old, "carrel: run", err);
+}
+
+static int note_published(struct workspace *ws, const char *tip, struct carrel_error *err)
+{
+    (void)snprintf(ws->branch_at, sizeof(ws->branch_at), "%s", tip);
+    ws->branch_to[0] = '\0';
+    ws->is_published = strcmp(ws->snapshot, ws->branch_at) == 0;
+    return workspace_save(ws, err);
 }
 
 int deliver_commit(struct worktree *worktree, const char *message, const char *seal,
@@ -103,7 +129,7 @@ int deliver_commit(struct worktree *worktree, const char *message, const char *s
 {
     struct workspace *ws = worktree->ws;
     char quarantine[PATH_MAX];
-    char branch[NAME_BRANCH_MAX + 16];
+    char branch[WORKSPACE_REF_MAX];
     char old[OID_MAX];
 
     if (ws->is_folder)
@@ -111,16 +137,10 @@ int deliver_commit(struct worktree *worktree, const char *message, const char *s
                 "workspace '%s' is a folder without git: there is nothing to commit to; apply "
                 "it",
                 ws->run);
-    (void)snprintf(branch, sizeof(branch), "refs/heads/%s", ws->branch);
-    int r = quarantine_path(worktree, quarantine, err);
+    workspace_branch_ref(ws, branch);
+    int r = objects_dir_path(worktree, quarantine, err);
     if (r == 0)
-        r = ref_read(worktree->repo, branch, old, err);
-    if (r == -ENOENT)
-        r = err_set(err, r,
-                "branch '%s' was deleted; 'carrel workspace repair %s/%s' makes it anew",
-                ws->branch, ws->task, ws->run);
-    if (r == 0)
-        r = check_branch(ws, old, err);
+        r = find_branch(worktree, branch, ws->snapshot, old, err);
     if (r < 0)
         return err_wrap(err, r, "commit run '%s'", ws->run);
     bool is_there = strcmp(old, ws->snapshot) == 0;
@@ -129,18 +149,43 @@ int deliver_commit(struct worktree *worktree, const char *message, const char *s
     if (!is_there || r > 0) {
         r = reword(worktree, quarantine, message, seal, err);
         if (r == 0)
-            r = publish(worktree, quarantine, branch, old, err);
+            r = publish(worktree, branch, old, ws->snapshot, err);
     }
-    if (r == 0) {
-        memcpy(ws->branch_at, ws->snapshot, sizeof(ws->branch_at));
-        ws->branch_to[0] = '\0';
-        ws->is_published = true;
-        r = workspace_save(ws, err);
-    }
+    ws->is_branch_asked = true;
+    if (r == 0)
+        r = note_published(ws, ws->snapshot, err);
     if (r < 0)
         return err_wrap(err, r, "commit run '%s'", ws->run);
     (void)snprintf(commit, OID_MAX, "%s", ws->snapshot);
     return 0;
+}
+
+static bool descends(const struct worktree *worktree, const char *from, const char *tip)
+{
+    char quarantine[PATH_MAX];
+
+    if (objects_dir_path(worktree, quarantine, NULL) < 0)
+        return false;
+    struct git git = harvest_git(worktree->repo, quarantine);
+    return git_run(&git, GIT_ARGS("merge-base", "--is-ancestor", from, tip), NULL, NULL) == 0;
+}
+
+int deliver_branch(struct worktree *worktree, struct carrel_error *err)
+{
+    struct workspace *ws = worktree->ws;
+    char branch[WORKSPACE_REF_MAX];
+    char old[OID_MAX];
+
+    if (ws->is_folder || strcmp(ws->tip, ws->base) == 0 || strcmp(ws->tip, ws->branch_at) == 0)
+        return 0;
+    workspace_branch_ref(ws, branch);
+    int r = find_branch(worktree, branch, ws->tip, old, err);
+    if (r < 0)
+        return r;
+    if (old[0] && !descends(worktree, old, ws->tip))
+        return 0; /* it has what a commit put there: the next commit decides */
+    r = publish(worktree, branch, old, ws->tip, err);
+    return r < 0 ? r : note_published(ws, ws->tip, err);
 }
 
 /* The files of the snapshot, whatever it is called. */
@@ -151,7 +196,7 @@ static int find_tree(const struct worktree *worktree, char tree[static OID_MAX])
     AUTO(buf_finish) struct buf out = BUF_INIT(OID_MAX + 1);
     struct git_io io = GIT_IO_INIT;
 
-    int r = quarantine_path(worktree, quarantine, NULL);
+    int r = objects_dir_path(worktree, quarantine, NULL);
     if (r < 0)
         return r;
     struct git git = harvest_git(worktree->repo, quarantine);
@@ -201,7 +246,7 @@ int deliver_apply(struct worktree *worktree, enum apply_how how, const char *sea
     int r = target_find(worktree, &target, err);
     if (r < 0)
         return r;
-    r = quarantine_path(worktree, quarantine, err);
+    r = objects_dir_path(worktree, quarantine, err);
     if (r == 0 && how != APPLY_FILES)
         r = deliver_commit(worktree, NULL, seal, commit, err);
     if (r == 0 &&

@@ -15,6 +15,12 @@ struct worktree;
 int deliver_commit(struct worktree *worktree, const char *message, const char *seal,
         char commit[static OID_MAX], struct carrel_error *err);
 
+/*
+ * Puts the commits that the run made itself on its branch, at the end of the run. Nothing to do
+ * without any, and where the branch has more than they follow.
+ */
+int deliver_branch(struct worktree *worktree, struct carrel_error *err);
+
 /* Brings the changes into the user's work tree; see apply.h. Merges commit first. What reached
  * the files whole is recorded as applied. */
 int deliver_apply(struct worktree *worktree, enum apply_how how, const char *seal,

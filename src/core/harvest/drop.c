@@ -8,6 +8,7 @@
 #include "core/worktree/worktree.h"
 #include "registry/list.h"
 #include "workspace/renew.h"
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -39,6 +40,16 @@ static int check_drop(const struct workspace *ws, struct carrel_error *err)
                 "%s), or discard it all with --force",
                 ws->run, ws->n_other_commits, ws->n_other_commits == 1 ? "" : "s", ws->run);
     return 0;
+}
+
+/* A branch that only shows what the run committed is removed with work that is not wanted, or
+ * that is in the user's files. */
+static void spare_branch(struct workspace *ws, bool is_forced)
+{
+    if (ws->is_branch_asked || !ws->branch_at[0] || (!is_forced && !workspaces_is_applied(ws)))
+        return;
+    ws->is_branch_spare = true;
+    (void)workspace_save(ws, NULL); /* after a crash at worst the branch stays */
 }
 
 /*
@@ -111,13 +122,20 @@ int workspaces_discard(const char *name, bool force, struct carrel_error *err)
             return err_wrap(
                     err, r, "what run '%s' changed is not known (--force discards it)", name);
         r = check_drop(worktree->ws, err);
-        return r < 0 ? r : drop(state, worktree->ws, worktree, err);
+        if (r < 0)
+            return r;
+        spare_branch(worktree->ws, false);
+        return drop(state, worktree->ws, worktree, err);
     }
     if (r == 0)
         r = workspaces_hold(name, &ws, err);
     if (r == -EBUSY)
         return say_how_to_end(name, r, err);
-    return r < 0 ? r : drop(state, ws, NULL, err);
+    if (r < 0)
+        return r;
+    assert(ws);
+    spare_branch(ws, true);
+    return drop(state, ws, NULL, err);
 }
 
 int workspaces_prune(const char *repo_dir, uint64_t age_s, bool is_dry_run,

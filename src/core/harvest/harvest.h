@@ -10,7 +10,9 @@
  */
 #pragma once
 #include "base/auto.h"
+#include "workspace/harvest/harvest.h"
 #include "workspace/harvest/upper.h"
+#include <limits.h>
 
 struct carrel_error;
 struct runtime;
@@ -48,3 +50,12 @@ int harvest_wrap(const struct workspace *ws, int code, struct carrel_error *err)
 /* What was beside the last picture. The caller finishes *out, also after a failure. */
 int harvest_oddities(
         const struct worktree *worktree, struct harvest *out, struct carrel_error *err);
+
+/* Where the objects of a result are until they are in the repository: the quarantine of
+ * workspace/harvest/harvest.h. */
+int objects_dir_path(
+        const struct worktree *worktree, char path[static PATH_MAX], struct carrel_error *err);
+
+/* What is between two commits; nothing is written to *out when they are one. */
+int objects_dir_sum_up(const struct worktree *worktree, const char *from, const char *to,
+        struct harvest_summary *out, struct carrel_error *err);

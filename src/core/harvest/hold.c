@@ -22,14 +22,14 @@ bool workspaces_is_applied(const struct workspace *ws)
 bool workspaces_is_withdrawn(const struct workspace *ws)
 {
     AUTO(repo_free) struct repo *repo = NULL;
-    char branch[NAME_BRANCH_MAX + 16];
+    char branch[WORKSPACE_REF_MAX];
     char at[OID_MAX];
 
     if (!ws->is_published)
         return false;
     if (workspace_repo(ws, &repo, NULL) < 0)
         return true;
-    (void)snprintf(branch, sizeof(branch), "refs/heads/%s", ws->branch);
+    workspace_branch_ref(ws, branch);
     return (ref_read(repo, branch, at, NULL) < 0 || strcmp(at, ws->snapshot) != 0) &&
            !ref_others_have(repo, "", ws->snapshot);
 }

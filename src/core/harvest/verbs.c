@@ -2,15 +2,14 @@
 #include "core/harvest/verbs.h"
 #include "base/err.h"
 #include "core/harvest/deliver.h"
+#include "core/harvest/harvest.h"
 #include "core/harvest/hold.h"
-#include "core/harvest/quarantine.h"
 #include "core/record/recorder.h"
 #include "core/record/review.h"
 #include "core/state/state.h"
 #include "core/worktree/target.h"
 #include "core/worktree/worktree.h"
 #include "git/ref.h"
-#include "workspace/admin.h"
 #include "workspace/exported.h"
 #include "workspace/renew.h"
 #include <errno.h>
@@ -152,11 +151,11 @@ int workspaces_report(const char *name, struct workspace_report **out, struct ca
     if (r < 0)
         return r;
     const struct workspace *ws = worktree->ws;
-    r = quarantine_sum_up(worktree, ws->base, ws->tip, &report->committed, err);
+    r = objects_dir_sum_up(worktree, ws->base, ws->tip, &report->committed, err);
     if (r == 0)
-        r = quarantine_sum_up(worktree, ws->base, ws->snapshot, &report->total, err);
+        r = objects_dir_sum_up(worktree, ws->base, ws->snapshot, &report->total, err);
     if (r == 0)
-        r = quarantine_sum_up(worktree, ws->tip, ws->snapshot, &report->uncommitted, err);
+        r = objects_dir_sum_up(worktree, ws->tip, ws->snapshot, &report->uncommitted, err);
     r = workspaces_explain(worktree->repo, ws, r, err);
     report->uncommitted.n_commits = 0; /* the one between them is ours, not the run's */
     report->total.n_commits = report->committed.n_commits;
@@ -164,9 +163,8 @@ int workspaces_report(const char *name, struct workspace_report **out, struct ca
         r = upper_usage(ws->dir, UINT64_MAX, &report->disk_bytes, &inodes, err);
     if (r < 0)
         return r;
-    char opened[PATH_MAX]; /* what is not known is not told; the rest is */
-    if (ws->is_opened && opened_find(ws, worktree->repo, opened, sizeof(opened), NULL) == 0)
-        report->opened = strdup(opened);
+    if (ws->is_opened && ws->opened_at)
+        report->opened = strdup(ws->opened_at);
     report->ws = ptr_steal(&worktree->ws);
     *out = ptr_steal(&report);
     return 0;
@@ -188,7 +186,7 @@ static int show(const char *name, const char *const *args, size_t n, bool is_ran
         return r;
     const struct workspace *ws = worktree->ws;
     const char *from = is_uncommitted ? ws->tip : ws->base;
-    r = quarantine_path(worktree, path, err);
+    r = objects_dir_path(worktree, path, err);
     if (r < 0)
         return r;
     memcpy(all, args, n * sizeof(*args));
@@ -305,7 +303,8 @@ int workspaces_open(
             r = review_end(worktree->ws, "workspace_committed", &recorder, err);
     }
     if (r == 0)
-        r = opened_open(worktree->ws, worktree->repo, worktree->checkout, at, path, size, err);
+        r = workspaces_explain(worktree->repo, worktree->ws,
+                opened_open(worktree->ws, worktree->repo, at, path, size, err), err);
     return r;
 }
 
@@ -358,7 +357,7 @@ int workspaces_repair(const char *name, struct carrel_error *err)
 {
     AUTO(workspace_free) struct workspace *ws = NULL;
     AUTO(repo_free) struct repo *repo = NULL;
-    char branch[NAME_BRANCH_MAX + 16];
+    char branch[WORKSPACE_REF_MAX];
     char at[OID_MAX];
     int mended = 0;
 
@@ -367,26 +366,21 @@ int workspaces_repair(const char *name, struct carrel_error *err)
         r = workspace_repo(ws, &repo, err);
     if (r < 0 || ws->is_folder)
         return r;
-    (void)snprintf(branch, sizeof(branch), "refs/heads/%s", ws->branch);
-    r = ref_read(repo, branch, at, err);
-    if (r == -ENOENT) { /* a branch at a commit that is gone would break the repository */
+    workspace_branch_ref(ws, branch);
+    r = ws->branch_at[0] ? ref_read(repo, branch, at, err) : 0;
+    if (r == -ENOENT && repo_has_commit(repo, ws->branch_at, NULL) > 0) {
+        r = ref_create(repo, branch, ws->branch_at, "carrel: repair", err);
+        mended++;
+    } else if (r == -ENOENT) { /* git gc removed it: a commit makes the branch anew */
         r = workspaces_explain(repo, ws, r, err);
         if (r != -ENOENT)
             return r;
-        r = ref_create(repo, branch, ws->base, err);
         ws->is_published = false;
         ws->branch_at[0] = ws->branch_to[0] = '\0';
-        if (r == 0)
-            r = workspace_save(ws, err);
+        r = workspace_save(ws, err);
         mended++;
     }
-    if (r < 0)
-        return r;
-    char path[PATH_MAX];
-    r = workspace_opened_path(ws, path, sizeof(path) - 8, err);
-    if (r < 0)
-        return r;
-    (void)strcat(path, "/.git");
-    r = admin_create(repo, ws->task, ws->run, path, ws->branch, err);
-    return r == -EEXIST ? mended : r < 0 ? r : mended + 1;
+    if (r == 0)
+        r = opened_repair(ws, repo, err);
+    return r < 0 ? r : mended + r;
 }

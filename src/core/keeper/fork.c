@@ -33,7 +33,7 @@
 struct spawn_request {
     const struct keeper *parent;
     const struct keeper_sealed *sealed;
-    const struct restack_origin *origin; /* of its workspace; NULL: it has none */
+    const struct worktree_origin *origin; /* of its workspace; NULL: it has none */
     const char *const *labels;
     bool inherits_env;
     int report;
@@ -160,7 +160,7 @@ static int spawn_all(struct keeper *keeper, const struct keeper_message *request
         const char *const *labels, bool *has_copy, struct carrel_error *err)
 {
     AUTO(keeper_sealed_finish) struct keeper_sealed sealed = KEEPER_SEALED_INIT;
-    AUTO(restack_origin_finish) struct restack_origin origin = { 0 };
+    AUTO(restack_origin_finish) struct worktree_origin origin = { 0 };
     const struct worktree *worktree = keeper->session.worktree;
     int ends[2];
 

@@ -77,7 +77,7 @@ static int name_sealed(struct keeper *keeper, const char *name, struct keeper_se
         struct carrel_error *err)
 {
     struct snapshot snapshot = { .from = keeper->entry->id };
-    AUTO(restack_origin_finish) struct restack_origin origin = { 0 };
+    AUTO(restack_origin_finish) struct worktree_origin origin = { 0 };
     const struct ground_base *base = &sealed->base;
     const struct worktree *worktree = keeper->session.worktree;
     char workspace[2 * NAME_ID_MAX + 2];

@@ -8,10 +8,10 @@
 #include "core/result/outcome.h"
 #include "core/result/result.h"
 #include "core/state/state.h"
-#include "core/worktree/worktree.h"
 #include "journal/key.h"
 #include "policy/policy.h"
 #include "runtime/runtime.h"
+#include "workspace/workspace.h"
 #include <carrel/run.h>
 #include <errno.h>
 #include <limits.h>
@@ -25,7 +25,8 @@
 void recorder_finish(struct recorder recorder)
 {
     journal_close(recorder.journal);
-    journal_key_free(recorder.key);
+    if (recorder.key)
+        journal_key_free(recorder.key);
 }
 
 struct json *recorder_line_begin(struct recorder *recorder, const char *event)
@@ -227,10 +228,9 @@ int recorder_fallback(struct recorder *recorder, const char *from, const char *t
 }
 
 int recorder_workspace(
-        struct recorder *recorder, const struct worktree *place, struct carrel_error *err)
+        struct recorder *recorder, const struct workspace *ws, struct carrel_error *err)
 {
     struct json *json = recorder_line_begin(recorder, "workspace_made");
-    const struct workspace *ws = place->ws;
 
     if (!json)
         return 0;

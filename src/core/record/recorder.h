@@ -19,7 +19,7 @@ struct carrel_run_result;
 struct outcome;
 struct permit;
 struct policy;
-struct worktree;
+struct workspace;
 
 struct recorder {
     struct journal *journal; /* NULL: off */
@@ -55,7 +55,7 @@ int recorder_delivered(struct recorder *recorder, const char *event, const char 
 int recorder_fallback(struct recorder *recorder, const char *from, const char *to,
         const char *why, struct carrel_error *err);
 int recorder_workspace(
-        struct recorder *recorder, const struct worktree *place, struct carrel_error *err);
+        struct recorder *recorder, const struct workspace *ws, struct carrel_error *err);
 int recorder_sandbox(struct recorder *recorder, const struct carrel_run_result *result,
         struct carrel_error *err);
 int recorder_start(struct recorder *recorder, const char *program, struct carrel_error *err);

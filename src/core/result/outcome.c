@@ -2,14 +2,8 @@
 #include "core/result/outcome.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "core/harvest/deliver.h"
-#include "core/harvest/harvest.h"
-#include "core/harvest/quarantine.h"
-#include "core/worktree/worktree.h"
-#include "workspace/renew.h"
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 
 #define FILES_IN_JSON 1000U
@@ -20,7 +14,8 @@ void outcome_free(struct outcome *outcome)
     if (!outcome)
         return;
     harvest_summary_finish(&outcome->summary);
-    apply_outcome_finish(&outcome->applied);
+    if (outcome->applied.top)
+        apply_outcome_finish(&outcome->applied);
     oddities_free(outcome->oddities, outcome->n_oddities);
     free(outcome->path);
     free(outcome);
@@ -38,121 +33,6 @@ void outcome_write_count(
         json_null(json, key);
     else
         json_u64(json, key, n);
-}
-
-static int sum_up(struct worktree *place, struct outcome *outcome, struct carrel_error *err)
-{
-    const struct workspace *ws = place->ws;
-
-    (void)snprintf(outcome->tip, sizeof(outcome->tip), "%s", ws->tip);
-    (void)snprintf(outcome->snapshot, sizeof(outcome->snapshot), "%s", ws->snapshot);
-    outcome->n_other_commits = ws->n_other_commits;
-    int r = quarantine_sum_up(place, ws->base, ws->snapshot, &outcome->summary, err);
-    if (r == 0 && strcmp(ws->snapshot, ws->tip) != 0 && outcome->summary.n_commits > 0)
-        outcome->summary.n_commits--; /* the one that we made of what was not committed */
-    return r;
-}
-
-static int act(struct worktree *place, enum carrel_outcome_action action, const char *seal,
-        struct outcome *outcome, struct carrel_error *err)
-{
-    char commit[OID_MAX];
-    bool is_changed = strcmp(place->ws->snapshot, place->ws->base) != 0;
-    int r = 0;
-
-    outcome->state = "kept";
-    switch (action) {
-    case CARREL_ACTION_DEFAULT:
-    case CARREL_KEEP:
-        return 0;
-    case CARREL_DISCARD:
-        r = worktree_discard(place, err);
-        outcome->state = "discarded";
-        return r;
-    case CARREL_COMMIT:
-        r = is_changed ? deliver_commit(place, NULL, seal, commit, err) : 0;
-        if (r < 0 || !is_changed)
-            return r;
-        outcome->state = "committed";
-        (void)snprintf(outcome->snapshot, sizeof(outcome->snapshot), "%s", commit);
-        return 0;
-    case CARREL_APPLY:
-        r = is_changed ? deliver_apply(place, APPLY_FILES, seal, &outcome->applied, err) : 0;
-        if (r == 0 && is_changed)
-            outcome->state = outcome->applied.n_conflicts ? "conflict" : "applied";
-        return r;
-    }
-    return err_set(err, -EINVAL, "unknown action %d", (int)action);
-}
-
-/* Too large to be read under the limits of the run, or shut. */
-static bool is_kept_unread(int code)
-{
-    return code == -EDQUOT || code == -EFBIG || code == -EACCES;
-}
-
-static int take_picture(struct worktree *place, struct runtime *runtime, uint64_t used,
-        const struct outcome_bounds *bounds, struct harvest *out, struct carrel_error *err)
-{
-    const uint64_t disk_bytes = bounds->limits[LIMIT_DISK];
-    const struct harvest_bounds picture = {
-        .max_bytes = used < disk_bytes ? disk_bytes - used : 0,
-        .disk_bytes = disk_bytes,
-        .limits = bounds->limits,
-        .timeout_ms = bounds->timeout_ms,
-    };
-
-    int r = harvest_take(place, runtime, &picture, out, err);
-    return r < 0 && !is_kept_unread(r) ? harvest_wrap(place->ws, r, err) : r;
-}
-
-int outcome_reach(struct worktree *place, struct runtime *runtime,
-        enum carrel_outcome_action action, const char *seal,
-        const struct outcome_bounds *bounds, struct outcome **out, struct carrel_error *err)
-{
-    struct workspace *ws = place->ws;
-    struct harvest picture = { 0 };
-    uint64_t used;
-    uint64_t inodes;
-
-    AUTO(outcome_free) struct outcome *outcome = calloc(1, sizeof(*outcome));
-    if (!outcome)
-        return err_set_errno(err, -ENOMEM, "outcome");
-    outcome->tree = workspace_mode_name(ws->mode);
-    outcome->path = strdup(ws->path);
-    (void)snprintf(outcome->task, sizeof(outcome->task), "%s", ws->task);
-    (void)snprintf(outcome->branch, sizeof(outcome->branch), "%s", ws->branch);
-    (void)snprintf(outcome->base, sizeof(outcome->base), "%s", ws->base);
-
-    /* The work directories are made anew first: git may have to look from inside. */
-    int r = workspace_renew(ws, err);
-    if (r == 0)
-        r = upper_usage(ws->dir, UINT64_MAX, &used, &inodes, err);
-    if (r == 0 && action != CARREL_DISCARD)
-        r = take_picture(place, runtime, used, bounds, &picture, err);
-    if (action == CARREL_DISCARD && r == -EACCES)
-        r = 0; /* what others wrote there is nobody's concern */
-    if (is_kept_unread(r)) {
-        outcome->unread = *err;
-        action = CARREL_KEEP;
-        r = 0;
-    }
-    if (r < 0)
-        return r;
-    outcome->oddities = ptr_steal(&picture.oddities);
-    outcome->n_oddities = picture.n_oddities;
-    if (action != CARREL_DISCARD && !outcome_is_unread(outcome)) {
-        deliver_recognise(place);
-        r = sum_up(place, outcome, err);
-    }
-    if (r == 0 && action != CARREL_DISCARD)
-        r = workspace_end_use(ws, picture.is_changed || outcome_is_unread(outcome), err);
-    if (r == 0)
-        r = act(place, action, seal, outcome, err);
-    if (r < 0)
-        return r;
-    *out = ptr_steal(&outcome);
-    return 0;
 }
 
 static void write_files(const struct outcome *outcome, struct json *json)
@@ -284,8 +164,7 @@ void outcome_write_text(const struct outcome *outcome, const char *run, struct b
         buf_addf(text, "%s\n", summary->is_rewritten ? ", history rewritten" : "");
     }
     if (strcmp(outcome->tree, workspace_mode_name(WORKSPACE_OVERLAY)) != 0)
-        buf_addf(text, "  its tree was made by %s, not by the kernel's overlay\n",
-                outcome->tree);
+        buf_add_str(text, "  its tree is a whole copy, not an overlay\n");
     if (outcome->n_other_commits > 0)
         buf_addf(text,
                 "  also %" PRIu64 " commit%s on other branches or in the stash; %s in the "
@@ -293,9 +172,13 @@ void outcome_write_text(const struct outcome *outcome, const char *run, struct b
                 outcome->n_other_commits, outcome->n_other_commits == 1 ? "" : "s",
                 outcome->n_other_commits == 1 ? "it stays" : "they stay", run);
     write_listed(outcome, text);
+    if (outcome->no_branch.code < 0)
+        buf_addf(text, "  its commits are on no branch: %s\n", outcome->no_branch.message);
     if (strcmp(outcome->state, "committed") == 0)
         buf_addf(text, "committed to branch %s\n", outcome->branch);
-    else if (strcmp(outcome->state, "applied") == 0)
+    else if (outcome->has_branch)
+        buf_addf(text, "  its commits are on branch %s\n", outcome->branch);
+    if (strcmp(outcome->state, "applied") == 0)
         buf_add_str(text, "applied to your files, uncommitted\n");
     else if (strcmp(outcome->state, "conflict") == 0)
         buf_add_str(text, "not applied: the files above conflict; nothing was changed\n");

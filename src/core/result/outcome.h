@@ -9,8 +9,6 @@
 #include <carrel/run.h>
 
 struct carrel_error;
-struct runtime;
-struct worktree;
 
 struct outcome {
     char task[NAME_ID_MAX + 1];
@@ -20,8 +18,10 @@ struct outcome {
     char snapshot[OID_MAX];
     char *path; /* of the workspace's directory */
     const char *tree;
-    const char *state;          /* "kept" "committed" "applied" "discarded" "conflict" */
-    struct carrel_error unread; /* why it was kept as it is; code 0: it was read */
+    const char *state;             /* "kept" "committed" "applied" "discarded" "conflict" */
+    struct carrel_error unread;    /* why it was kept as it is; code 0: it was read */
+    struct carrel_error no_branch; /* why its commits are on no branch; code 0: no reason */
+    bool has_branch;               /* its own commits are on its branch */
     struct harvest_summary summary;
     struct oddity *oddities;
     size_t n_oddities;
@@ -32,21 +32,6 @@ void outcome_free(struct outcome *outcome);
 DEFINE_AUTO(struct outcome *, outcome_free)
 
 bool outcome_is_unread(const struct outcome *outcome);
-
-/* Those of the run. They hold for what its result makes necessary, too. */
-struct outcome_bounds {
-    const uint64_t *limits; /* one for each enum limit */
-    uint64_t timeout_ms;
-};
-
-/*
- * The sandbox is gone: takes the picture, sums it up, and does `action`. A commit of ours names
- * `seal`, the head of the run's journal (empty: none). The workspace and its objects stay
- * within the disk limit. On failure the workspace is there and whole.
- */
-int outcome_reach(struct worktree *place, struct runtime *runtime,
-        enum carrel_outcome_action action, const char *seal,
-        const struct outcome_bounds *bounds, struct outcome **out, struct carrel_error *err);
 
 /* As the result's "workspace" member. */
 void outcome_write_json(const struct outcome *outcome, const char *run, struct json *json);

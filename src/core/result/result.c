@@ -347,7 +347,8 @@ void carrel_run_result_free(struct carrel_run_result *r)
     free(r->workspace);
     free(r->journal);
     free(r->artifacts);
-    outcome_free(r->outcome);
+    if (r->outcome)
+        outcome_free(r->outcome);
     buf_finish(r->summary);
     buf_finish(r->guest.value);
     buf_finish(r->guest.value_error);

@@ -5,8 +5,8 @@
 struct artifact_code;
 struct carrel_error;
 struct policy;
-struct restack_origin;
 struct sandbox;
+struct worktree_origin;
 
 /*
  * What a language adds to a run of its interpreter: files that must be there before it starts,
@@ -25,10 +25,10 @@ struct run_guest {
 
 struct run_request {
     const struct carrel_run_options *options;
-    const struct policy *policy;         /* NULL: a program of carrel's own, under no policy */
-    const struct run_guest *guest;       /* NULL: the program is all there is */
-    const struct artifact_code *code;    /* what to keep as the run's code; NULL: its argv */
-    const struct restack_origin *origin; /* what its workspace is a fork of; NULL: of nothing */
+    const struct policy *policy;          /* NULL: a program of carrel's own, under no policy */
+    const struct run_guest *guest;        /* NULL: the program is all there is */
+    const struct artifact_code *code;     /* what to keep as the run's code; NULL: its argv */
+    const struct worktree_origin *origin; /* what its workspace is a fork of; NULL: none */
 };
 
 /* The policy that these options are under: the file they name or that is found, and bounds. */

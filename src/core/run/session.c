@@ -6,6 +6,7 @@
  */
 #include "core/run/session.h"
 #include "base/err.h"
+#include "core/harvest/conclude.h"
 #include "core/request/image_root.h"
 #include "core/request/spec.h"
 #include "core/result/capture.h"
@@ -144,7 +145,7 @@ static int create(struct session *session, struct carrel_error *err)
     if (r == 0 && session->options->workspace)
         r = open_place(session, &spec, err);
     if (r == 0 && session->worktree)
-        r = recorder_workspace(&session->recorder, session->worktree, err);
+        r = recorder_workspace(&session->recorder, session->worktree->ws, err);
     if (r == 0)
         r = make_sandbox(session, &spec, err);
     if (r < 0)
@@ -244,9 +245,10 @@ int session_end_place(struct session *session, struct carrel_error *err)
     int r = action == CARREL_COMMIT
                     ? recorder_seal(&session->recorder, reason_name(result->reason), err)
                     : 0;
-    const struct outcome_bounds bounds = { result->limits, result->timeout_ms };
+    const struct conclude_bounds bounds = { result->limits, result->timeout_ms,
+        session->permit.may_commit };
     if (r == 0)
-        r = outcome_reach(session->worktree, session->runtime, action, session->recorder.seal,
+        r = conclude(session->worktree, session->runtime, action, session->recorder.seal,
                 &bounds, &result->outcome, err);
     if (r < 0)
         return r;

@@ -123,13 +123,13 @@ int restack_copy(const struct worktree *worktree, struct layer *out, struct carr
     return r < 0 ? r : layer_copy(worktree->state, &from, out, err);
 }
 
-void restack_origin_finish(struct restack_origin origin)
+void restack_origin_finish(struct worktree_origin origin)
 {
     free(origin.layers);
 }
 
 int restack_origin(const struct workspace *ws, const struct layer *copy,
-        struct restack_origin *out, struct carrel_error *err)
+        struct worktree_origin *out, struct carrel_error *err)
 {
     char ids[STACK_MAX + 1][STACK_ID_MAX];
 
@@ -147,7 +147,7 @@ int restack_origin(const struct workspace *ws, const struct layer *copy,
     char *text = stack_text(copy ? ids : ids + 1, (size_t)n + (copy != NULL));
     if (!text)
         return err_set_errno(err, -ENOMEM, "layers");
-    *out = (struct restack_origin){ .ws = ws, .layers = text };
+    *out = (struct worktree_origin){ .ws = ws, .layers = text };
     return 0;
 }
 
@@ -193,7 +193,7 @@ static int list_git_below(const struct held *held, const struct worktree *worktr
     return 0;
 }
 
-int worktree_fork(const struct worktree_request *request, const struct restack_origin *origin,
+int worktree_fork(const struct worktree_request *request, const struct worktree_origin *origin,
         struct worktree *worktree, struct carrel_error *err)
 {
     const struct carrel_workspace_options *o = request->options;

@@ -23,22 +23,22 @@ int worktree_seal(struct worktree *place, struct carrel_error *err);
 int restack_copy(const struct worktree *place, struct layer *out, struct carrel_error *err);
 
 /* The workspace that a fork begins with. */
-struct restack_origin {
+struct worktree_origin {
     const struct workspace *ws;
     char *layers; /* as in a record: of what it lies on, and above that a copy if there is one
                    */
 };
-void restack_origin_finish(struct restack_origin origin);
-DEFINE_AUTO(struct restack_origin, restack_origin_finish)
+void restack_origin_finish(struct worktree_origin origin);
+DEFINE_AUTO(struct worktree_origin, restack_origin_finish)
 
 /* `copy` may be NULL: it was sealed. `ws` must outlive it. */
 int restack_origin(const struct workspace *ws, const struct layer *copy,
-        struct restack_origin *out, struct carrel_error *err);
+        struct worktree_origin *out, struct carrel_error *err);
 
 /*
  * Makes the workspace of `request` as a fork; worktree->state is set. -ENOENT: a layer is gone.
  */
-int worktree_fork(const struct worktree_request *request, const struct restack_origin *origin,
+int worktree_fork(const struct worktree_request *request, const struct worktree_origin *origin,
         struct worktree *place, struct carrel_error *err);
 
 /* What layers all workspaces lie on, for layer_sweep(). */

@@ -48,7 +48,7 @@ static int take_workspace(struct from_snapshot *b, const char *state,
     int r = workspace_find(state, snapshot->workspace, &b->ws, err);
     if (r < 0)
         return err_wrap(err, r, "snapshot '%s'", snapshot->name);
-    b->origin = (struct restack_origin){
+    b->origin = (struct worktree_origin){
         .ws = b->ws,
         .layers = snapshot->workspace_layers,
     };

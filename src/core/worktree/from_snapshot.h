@@ -12,7 +12,7 @@ struct from_snapshot {
     struct snapshot snapshot;
     struct ground_base base;
     struct workspace *ws; /* the one that the sandbox of the snapshot had; NULL: none */
-    struct restack_origin origin;
+    struct worktree_origin origin;
     struct carrel_workspace_options workspace; /* behind the options, if they had none */
 };
 void from_snapshot_free(struct from_snapshot *beginning); /* NULL is fine */

@@ -223,7 +223,7 @@ static int open_named_fork(
 {
     AUTO(workspace_free) struct workspace *ws = NULL;
     AUTO(worktree_free) struct worktree *from = NULL;
-    AUTO(restack_origin_finish) struct restack_origin origin = { 0 };
+    AUTO(restack_origin_finish) struct worktree_origin origin = { 0 };
 
     int r = workspace_find(worktree->state, q->options->fork, &ws, err);
     if (r == 0)

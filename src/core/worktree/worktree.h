@@ -15,7 +15,7 @@
 struct carrel_error;
 struct carrel_workspace_options;
 struct policy;
-struct restack_origin;
+struct worktree_origin;
 
 struct worktree {
     char state[PATH_MAX];
@@ -46,7 +46,7 @@ struct worktree_request {
     const struct policy *policy;     /* what it may show; NULL: everything */
     const char *task;                /* used when the options name none */
     const char *run;
-    const struct restack_origin *origin; /* what it is a fork of; NULL: of nothing */
+    const struct worktree_origin *origin; /* what it is a fork of; NULL: of nothing */
 };
 
 /*

@@ -98,8 +98,8 @@ int harvest_join(const struct repo *repo, const char *dir, const char *base, con
  * branch is where it was. The quarantine is complete, always.
  */
 int harvest_publish(const struct repo *repo, const char *dir, const char *branch,
-        const char *base, const char *tip, const char *old, const char *message,
-        struct carrel_error *err);
+        const char *base, const char *tip, const char *snapshot, const char *old,
+        const char *message, struct carrel_error *err);
 
 /*
  * Removes what a killed publication of `branch` may have left: .keep files, which keep packs

@@ -18,6 +18,7 @@
 #include "git/ref.h"
 #include "workspace/harvest/harvest.h"
 #include "workspace/harvest/quarantine.h"
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -39,13 +40,14 @@ static bool is_at(const struct repo *repo, const char *branch, const char *tip)
     return ref_read(repo, branch, now, NULL) == 0 && strcmp(now, tip) == 0;
 }
 
-static int move_branch(const struct repo *repo, const char *branch, const char *tip,
+static int put_branch(const struct repo *repo, const char *branch, const char *tip,
         const char *old, const char *message, struct carrel_error *err)
 {
     if (is_at(repo, branch, tip))
         return 0; /* an earlier attempt came this far */
-    int r = ref_move(repo, branch, tip, old, message, err);
-    /* The git of an attempt that was killed may have gone on to its end, this very moment. */
+    int r = old[0] ? ref_move(repo, branch, tip, old, message, err)
+                   : ref_create(repo, branch, tip, message, err);
+    /* The git of a killed attempt may have finished meanwhile. */
     return r < 0 && is_at(repo, branch, tip) ? 0 : r;
 }
 
@@ -68,17 +70,26 @@ void harvest_unkeep(const struct repo *repo, const char *branch)
 }
 
 int harvest_publish(const struct repo *repo, const char *dir, const char *branch,
-        const char *base, const char *tip, const char *old, const char *message,
-        struct carrel_error *err)
+        const char *base, const char *tip, const char *snapshot, const char *old,
+        const char *message, struct carrel_error *err)
 {
     char note[NOTE_MAX];
+    char name[QUARANTINE_PACK_MAX];
 
-    if (!name_is_oid(base) || !name_is_oid(tip) || !name_is_oid(old))
+    if (!name_is_oid(base) || !name_is_oid(tip) || !name_is_oid(snapshot) ||
+            (old[0] && !name_is_oid(old)))
         return err_set(err, -EINVAL, "the name of a commit is 40 or 64 hex digits");
-    int r = harvest_join(repo, dir, base, tip, err);
+    AUTO(quarantine_finish) struct quarantine quarantine = QUARANTINE_INIT;
+    int r = harvest_join(repo, dir, base, snapshot, err);
+    if (r == 0)
+        r = quarantine_begin(repo, dir, &quarantine, err);
+    if (r == 0 && strcmp(tip, snapshot) != 0)
+        r = quarantine_pack(repo, &quarantine, base, tip, name, err);
     if (r < 0)
         return err_wrap(err, r, "publish %s", branch);
-    AUTO(fd_close) int from = open_dir(dir, err);
+    const char *objects = strcmp(tip, snapshot) == 0 ? dir : quarantine.objects;
+    assert(objects);
+    AUTO(fd_close) int from = open_dir(objects, err);
     if (from < 0)
         return from;
     AUTO(fd_close) int to = open_dir(repo->objects[0], err);
@@ -88,7 +99,7 @@ int harvest_publish(const struct repo *repo, const char *dir, const char *branch
     make_note(branch, note);
     r = objects_add(from, to, OBJECTS_DURABLE, note, err);
     if (r == 0)
-        r = move_branch(repo, branch, tip, old, message, err);
+        r = put_branch(repo, branch, tip, old, message, err);
     if (r < 0) {
         (void)objects_unkeep(to, note, NULL); /* the failure above is what matters */
         return err_wrap(err, r, "publish %s", branch);

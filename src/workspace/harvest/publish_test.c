@@ -32,7 +32,7 @@ static void harvest(struct fixture *fx, char tip[static OID_MAX])
 
 static int publish(struct fixture *fx, const char *tip)
 {
-    return harvest_publish(&fx->repo, fx->quarantine, BRANCH, fx->base, tip, fx->base,
+    return harvest_publish(&fx->repo, fx->quarantine, BRANCH, fx->base, tip, tip, fx->base,
             "carrel: commit", &fx->err);
 }
 
@@ -65,7 +65,51 @@ TEST(objects_and_branch_arrive)
     CHECK_STR(text, "carrel: commit");
     CHECK_EQ(publish(&fx, tip), 0); /* once more is fine */
     check_published(&fx, tip);
-    CHECK(quarantined(&fx) > 0); /* whatever becomes of the branch */
+    CHECK(quarantined(&fx) > 0); /* whatever happened to the branch */
+}
+
+TEST(a_branch_that_is_not_there_is_made_and_another_is_not_overwritten)
+{
+    AUTO(fixture_finish) struct fixture fx;
+    char tip[OID_MAX];
+    char text[OID_MAX];
+
+    fixture_init(&fx, "");
+    harvest(&fx, tip);
+    CHECK_EQ(harvest_publish(
+                     &fx.repo, fx.quarantine, BRANCH, fx.base, tip, tip, "", "m", &fx.err),
+            -EEXIST);
+    sh(text, sizeof(text), "git --git-dir=%s rev-parse " BRANCH, fx.git_dir);
+    CHECK_STR(text, fx.base);
+    sh(NULL, 0, "git --git-dir=%s update-ref -d " BRANCH, fx.git_dir);
+    CHECK_EQ(harvest_publish(
+                     &fx.repo, fx.quarantine, BRANCH, fx.base, tip, tip, "", "m", &fx.err),
+            0);
+    check_published(&fx, tip);
+}
+
+TEST(only_what_the_branch_reaches_arrives)
+{
+    AUTO(fixture_finish) struct fixture fx;
+    char tip[OID_MAX];
+    char first[OID_MAX];
+    char text[OID_MAX];
+
+    fixture_init(&fx, "");
+    harvest(&fx, tip);
+    sh(first, sizeof(first), "git --git-dir=%s rev-parse main~1", fx.run_git);
+    CHECK_EQ(harvest_publish(&fx.repo, fx.quarantine, BRANCH, fx.base, first, tip, fx.base, "m",
+                     &fx.err),
+            0);
+    sh(text, sizeof(text), "git --git-dir=%s rev-parse " BRANCH, fx.git_dir);
+    CHECK_STR(text, first);
+    sh(text, sizeof(text), "git --git-dir=%s fsck --strict --unreachable 2>&1", fx.git_dir);
+    CHECK_STR(text, "");
+    sh(NULL, 0, "! git --git-dir=%s cat-file -e %s 2>/dev/null", fx.git_dir, tip);
+    CHECK_EQ(harvest_publish(
+                     &fx.repo, fx.quarantine, BRANCH, fx.base, tip, tip, first, "m", &fx.err),
+            0);
+    check_published(&fx, tip);
 }
 
 TEST(loose_objects_arrive_too)
@@ -112,7 +156,7 @@ TEST(a_branch_that_moved_meanwhile_is_left_alone)
 
 TEST(only_full_ids_are_published)
 {
-    static const char *const names[] = { "HEAD", "--all", "", "0123456789abcdef" };
+    static const char *const names[] = { "HEAD", "--all", "0123456789abcdef" };
     AUTO(fixture_finish) struct fixture fx;
     char tip[OID_MAX];
     char text[128];
@@ -121,7 +165,7 @@ TEST(only_full_ids_are_published)
     harvest(&fx, tip);
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         CHECK_EQ(publish(&fx, names[i]), -EINVAL);
-        CHECK_EQ(harvest_publish(&fx.repo, fx.quarantine, BRANCH, fx.base, tip, names[i],
+        CHECK_EQ(harvest_publish(&fx.repo, fx.quarantine, BRANCH, fx.base, tip, tip, names[i],
                          "carrel", &fx.err),
                 -EINVAL);
     }

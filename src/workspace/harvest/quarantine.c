@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #define SCRATCH "scratch"
-#define PACK_NAME_MAX (OID_MAX + 8)
 
 static int open_dir(int at, const char *path)
 {
@@ -159,9 +158,9 @@ int quarantine_check_whole(const struct git *git, const char *tip, const char *b
     return r == 0 ? 0 : as_not_whole(r, err);
 }
 
-/* The pack's name without an ending; "": there was nothing to pack. */
-static int pack(const struct repo *repo, const struct quarantine *quarantine, const char *base,
-        const char *tip, char name[static PACK_NAME_MAX], struct carrel_error *err)
+int quarantine_pack(const struct repo *repo, const struct quarantine *quarantine,
+        const char *base, const char *tip, char name[static QUARANTINE_PACK_MAX],
+        struct carrel_error *err)
 {
     const struct git git = harvest_git(repo, quarantine->objects);
     AUTO(buf_finish) struct buf hash = BUF_INIT(OID_MAX + 1);
@@ -184,7 +183,7 @@ static int pack(const struct repo *repo, const struct quarantine *quarantine, co
     if (hash.len > 0 && !name_is_oid(hash.data))
         return err_set(err, -EPROTO, "git pack-objects gave no pack");
     if (hash.len > 0)
-        (void)snprintf(name, PACK_NAME_MAX, "pack-%s", hash.data);
+        (void)snprintf(name, QUARANTINE_PACK_MAX, "pack-%s", hash.data);
     return 0;
 }
 
@@ -192,12 +191,12 @@ int harvest_join(const struct repo *repo, const char *dir, const char *base, con
         struct carrel_error *err)
 {
     AUTO(quarantine_finish) struct quarantine quarantine = QUARANTINE_INIT;
-    char name[PACK_NAME_MAX];
+    char name[QUARANTINE_PACK_MAX];
 
     int r = quarantine_begin(repo, dir, &quarantine, err);
     if (r < 0)
         return r;
-    r = pack(repo, &quarantine, base, tip, name, err);
+    r = quarantine_pack(repo, &quarantine, base, tip, name, err);
     if (r < 0)
         return err_wrap(err, r, "the harvest is no longer complete, repeat it");
     if (!name[0])

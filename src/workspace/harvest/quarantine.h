@@ -23,7 +23,17 @@ struct quarantine {
 int quarantine_begin(const struct repo *repo, const char *dir, struct quarantine *out,
         struct carrel_error *err);
 
-/* What the scratch repository has got goes into the quarantine. */
+/*
+ * Makes one pack in the scratch repository of everything that `tip` reaches and `base` does
+ * not. `name` is the pack's without a suffix; empty: there was nothing to pack. -EBADMSG:
+ * something is missing.
+ */
+#define QUARANTINE_PACK_MAX (OID_MAX + 8)
+int quarantine_pack(const struct repo *repo, const struct quarantine *quarantine,
+        const char *base, const char *tip, char name[static QUARANTINE_PACK_MAX],
+        struct carrel_error *err);
+
+/* Moves what the scratch repository has received into the quarantine. */
 int quarantine_keep(const struct quarantine *quarantine, struct carrel_error *err);
 
 /*
