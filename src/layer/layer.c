@@ -1,9 +1,11 @@
 /* layer.c - layers are made, held, sealed and removed. */
 #include "layer/layer.h"
+#include "base/buf.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "base/str.h"
 #include "base/tree.h"
-#include "layer/store.h"
+#include "layer/snapshot.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,14 +16,25 @@
 void layer_close(struct layer layer)
 {
     fd_close(layer.dir);
-    fd_close(layer.lock);
     free(layer.path);
     free(layer.upper);
+    free(layer.git);
 }
 
 bool layer_is_id(const char *text)
 {
     return id_is_made_up('L', text);
+}
+
+int layer_store(const char *state, struct store *out, struct carrel_error *err)
+{
+    AUTO(free) char *path = NULL;
+
+    if (asprintf(&path, "%s/layers", state) < 0) {
+        path = NULL;
+        return err_set_errno(err, -ENOMEM, "layer");
+    }
+    return store_make(path, out, err);
 }
 
 static int fill_in(
@@ -32,54 +45,44 @@ static int fill_in(
         layer->path = NULL;
     if (!layer->path || asprintf(&layer->upper, "%s/upper", layer->path) < 0)
         layer->upper = NULL;
-    return layer->upper ? 0 : err_set_errno(err, -ENOMEM, "layer");
+    if (!layer->upper || asprintf(&layer->git, "%s/gitupper", layer->path) < 0)
+        layer->git = NULL;
+    return layer->git ? 0 : err_set_errno(err, -ENOMEM, "layer");
 }
 
-/* Opens and locks it; the caller has passed the gate. */
-static int hold(int layers, struct layer *layer, struct carrel_error *err)
+static int make(const struct store *store, struct layer *layer, struct carrel_error *err)
 {
-    struct stat st;
+    static const char *const parts[] = { "upper", "work" };
+    struct store_draft draft = STORE_DRAFT_INIT;
 
-    layer->dir = openat(layers, layer->id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (layer->dir < 0)
-        return err_set_errno(err, -errno, "layer '%s'", layer->id);
-    layer->lock = layer_store_lock_shared(layer->dir);
-    if (layer->lock < 0)
-        return err_set_errno(err, layer->lock, "lock the layer '%s'", layer->id);
-    layer->is_sealed = fstatat(layer->dir, "sealed", &st, AT_SYMLINK_NOFOLLOW) == 0;
-    return layer->is_sealed || errno == ENOENT
-                   ? 0
-                   : err_set_errno(err, -errno, "layer '%s'", layer->id);
+    int r = store_draft(store, &draft, err);
+    for (size_t i = 0; r == 0 && i < ARRAY_LEN(parts); i++) /* any umask */
+        if (mkdirat(draft.dir, parts[i], 0700) < 0 ||
+                fchmodat(draft.dir, parts[i], 0755, 0) < 0)
+            r = err_set_errno(err, -errno, "create '%s/%s'", draft.path, parts[i]);
+    if (r == 0)
+        r = store_publish(store, &draft, layer->id, err);
+    if (r == 0)
+        layer->dir = fd_steal(&draft.dir);
+    store_drop(store, &draft);
+    return r;
 }
 
 int layer_new(const char *state, struct layer *out, struct carrel_error *err)
 {
-    static const char *const parts[] = { "upper", "work" };
+    AUTO(store_finish) struct store store = STORE_INIT;
     AUTO(layer_close) struct layer layer = LAYER_INIT;
     char id[LAYER_ID_SIZE];
 
     int r = id_new('L', id, err);
     if (r == 0)
         r = fill_in(state, id, &layer, err);
+    if (r == 0)
+        r = layer_store(state, &store, err);
+    if (r == 0)
+        r = make(&store, &layer, err);
     if (r < 0)
         return r;
-    AUTO(fd_close) int layers = layer_store_open(state, err);
-    if (layers < 0)
-        return layers;
-    AUTO(fd_close) int gate = layer_store_pass(layers, GATE_SHARED, err);
-    if (gate < 0)
-        return gate;
-    if (mkdirat(layers, id, 0700) < 0)
-        return err_set_errno(err, -errno, "create '%s'", layer.path);
-    r = hold(layers, &layer, err);
-    for (size_t i = 0; r == 0 && i < ARRAY_LEN(parts); i++) /* any umask */
-        if (mkdirat(layer.dir, parts[i], 0700) < 0 ||
-                fchmodat(layer.dir, parts[i], 0755, 0) < 0)
-            r = err_set_errno(err, -errno, "create '%s/%s'", layer.path, parts[i]);
-    if (r < 0) {
-        (void)tree_remove(layers, id, NULL); /* else the sweep does */
-        return r;
-    }
     *out = layer;
     layer = LAYER_INIT;
     return 0;
@@ -87,24 +90,25 @@ int layer_new(const char *state, struct layer *out, struct carrel_error *err)
 
 int layer_open(const char *state, const char *id, struct layer *out, struct carrel_error *err)
 {
+    AUTO(store_finish) struct store store = STORE_INIT;
     AUTO(layer_close) struct layer layer = LAYER_INIT;
     char shown[64];
+    struct stat st;
 
     if (!layer_is_id(id))
         return err_set(err, -EINVAL, "'%s' is not the name of a layer",
                 str_escape(id, strlen(id), shown, sizeof(shown)));
     int r = fill_in(state, id, &layer, err);
+    if (r == 0)
+        r = layer_store(state, &store, err);
     if (r < 0)
         return r;
-    AUTO(fd_close) int layers = layer_store_open(state, err);
-    if (layers < 0)
-        return layers;
-    AUTO(fd_close) int gate = layer_store_pass(layers, GATE_SHARED, err);
-    if (gate < 0)
-        return gate;
-    r = hold(layers, &layer, err);
-    if (r < 0)
-        return r;
+    layer.dir = store_hold(&store, id);
+    if (layer.dir < 0)
+        return err_set_errno(err, layer.dir, "layer '%s'", id);
+    layer.is_sealed = fstatat(layer.dir, "sealed", &st, AT_SYMLINK_NOFOLLOW) == 0;
+    if (!layer.is_sealed && errno != ENOENT)
+        return err_set_errno(err, -errno, "layer '%s'", id);
     *out = layer;
     layer = LAYER_INIT;
     return 0;
@@ -137,23 +141,89 @@ int layer_seal(struct layer *layer, struct carrel_error *err)
 
 int layer_remove(struct layer *layer, struct carrel_error *err)
 {
-    char old[sizeof(STORE_OLD) + LAYER_ID_SIZE];
+    AUTO(store_finish) struct store store = STORE_INIT;
+    AUTO(free) char *path = strndup(layer->path, strlen(layer->path) - strlen(layer->id) - 1);
 
     assert(layer->dir >= 0);
-    AUTO(fd_close)
-    int layers = openat(layer->dir, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (layers < 0)
-        return err_set_errno(err, -errno, "open the directory of '%s'", layer->path);
-    int r = layer_store_lock_alone(layer->lock);
-    if (r == -EWOULDBLOCK)
-        return err_set(err, -EBUSY, "layer '%s' is in use", layer->id);
+    int r = path ? store_open(path, &store, err) : err_set_errno(err, -ENOMEM, "layer");
+    if (r == 0)
+        r = store_remove(&store, layer->id, layer->dir, err);
     if (r < 0)
-        return err_set_errno(err, r, "lock the layer '%s'", layer->id);
-    (void)snprintf(old, sizeof(old), STORE_OLD "%s", layer->id);
-    if (renameat(layers, layer->id, layers, old) < 0)
-        return err_set_errno(err, -errno, "remove '%s'", layer->path);
-    r = tree_remove(layers, old, err);
+        return r;
     layer_close(*layer);
     *layer = LAYER_INIT;
+    return 0;
+}
+
+int layer_names_add(struct store_names *names, const struct layer_list *list)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < list->n; i++)
+        r = store_names_add(names, list->ids[i]);
     return r;
+}
+
+static int name_snapshot(const struct snapshot *snapshot, void *context)
+{
+    int r = layer_names_add(context, &snapshot->layers);
+
+    return r < 0 ? r : layer_names_add(context, &snapshot->workspace_layers);
+}
+
+struct sweep {
+    const char *state;
+    store_namer *namer;
+    void *context;
+};
+
+static int name_all(struct store_names *needed, void *context, struct carrel_error *err)
+{
+    const struct sweep *sweep = context;
+    int r = snapshot_each(sweep->state, name_snapshot, needed, err);
+
+    return r < 0 || !sweep->namer ? r : sweep->namer(needed, sweep->context, err);
+}
+
+int layer_sweep(const char *state, store_namer *namer, void *context, struct carrel_error *err)
+{
+    AUTO(store_finish) struct store store = STORE_INIT;
+    AUTO(store_names_finish) struct store_names layers = { 0 };
+    struct sweep sweep = { .state = state, .namer = namer, .context = context };
+
+    int r = layer_store(state, &store, err);
+    if (r == 0)
+        r = store_sweep(&store, err);
+    if (r >= 0)
+        r = store_list(&store, STORE_PLAIN, &layers, err);
+    return r < 0 ? r : store_retire(&store, &layers, name_all, &sweep, err);
+}
+
+int layer_list_parse(const char *text, struct layer_list *out)
+{
+    struct layer_list list = { .n = 0 };
+
+    for (const char *at = text ? text : ""; *at;) {
+        size_t len = strcspn(at, " ");
+        if (list.n == LAYER_MAX_CHAIN || len >= LAYER_ID_SIZE)
+            return -EBADMSG;
+        memcpy(list.ids[list.n], at, len);
+        if (!layer_is_id(list.ids[list.n++]))
+            return -EBADMSG;
+        at += len + (at[len] == ' ');
+    }
+    *out = list;
+    return 0;
+}
+
+void layer_list_write(const struct layer_list *list, char text[static LAYER_LIST_SIZE])
+{
+    char *at = text;
+
+    *at = '\0';
+    for (size_t i = 0; i < list->n; i++) {
+        if (i > 0)
+            *at++ = ' ';
+        at = stpcpy(at, list->ids[i]);
+    }
 }

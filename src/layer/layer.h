@@ -19,29 +19,39 @@
 #pragma once
 #include "base/auto.h"
 #include "base/id.h"
+#include "base/store.h"
 #include <stdbool.h>
 #include <stddef.h>
 
 struct carrel_error;
 
 #define LAYER_ID_SIZE ID_SIZE
-#define LAYER_MAX_CHAIN                                                                        \
-    40 /* layers in a stack; more are merged into one, see layer_merge()                       \
-        */
+#define LAYER_MAX_CHAIN 40 /* layers in a stack; more are merged, see layer_shorten() */
 
 struct layer {
     char id[LAYER_ID_SIZE];
     char *path;  /* of its directory: the `space` of a struct sandbox_overlay */
     char *upper; /* <path>/upper: a `lower` of others */
-    int dir;
-    int lock;
+    char *git;   /* <path>/gitupper: the same for a git dir, in a layer of a workspace */
+    int dir;     /* holds the lock */
     bool is_sealed;
 };
-#define LAYER_INIT ((struct layer){ .dir = -1, .lock = -1 })
+#define LAYER_INIT ((struct layer){ .dir = -1 })
 void layer_close(struct layer layer); /* gives up the lock; LAYER_INIT is fine */
 DEFINE_AUTO(struct layer, layer_close)
 
 bool layer_is_id(const char *text);
+
+/* Layers by id, topmost first. */
+struct layer_list {
+    char ids[LAYER_MAX_CHAIN][LAYER_ID_SIZE];
+    size_t n;
+};
+
+/* The text has a space between two ids; NULL is an empty list. -EBADMSG: it is damaged. */
+#define LAYER_LIST_SIZE ((size_t)LAYER_MAX_CHAIN * LAYER_ID_SIZE)
+int layer_list_parse(const char *text, struct layer_list *out);
+void layer_list_write(const struct layer_list *list, char text[static LAYER_LIST_SIZE]);
 
 /* A new one, empty and writable, held. `state` is the state directory, and exists. */
 int layer_new(const char *state, struct layer *out, struct carrel_error *err);
@@ -75,10 +85,6 @@ int layer_copy(const char *state, const struct layer *from, struct layer *out,
  * nothing below it. Layers of workspaces have a second tree gitupper/, over `git_below`.
  */
 int layer_merge(const char *state, const struct layer *layers, size_t n,
-        const char *const *below, struct layer *out, struct carrel_error *err);
-
-/* The same for layers of workspaces, which have a second tree gitupper/ with its own below. */
-int layer_merge_both(const char *state, const struct layer *layers, size_t n,
         const char *const *below, const char *const *git_below, struct layer *out,
         struct carrel_error *err);
 
@@ -96,9 +102,12 @@ int layer_flatten(const char *const *trees, size_t n, const char *const *below, 
  * layers[0] to layers[*n - 1], and afterwards those that stand in their place.
  */
 int layer_shorten(const char *state, struct layer *layers, size_t *n, const char *const *below,
-        struct carrel_error *err);
+        const char *const *git_below, struct carrel_error *err);
 
-/* Gives it up and removes it, if nobody else holds it (-EBUSY). It must have no name. */
+/* Opens <state>/layers, and makes it if need be. */
+int layer_store(const char *state, struct store *out, struct carrel_error *err);
+
+/* Gives it up and removes it, if no other process holds it (-EBUSY). It must have no name. */
 int layer_remove(struct layer *layer, struct carrel_error *err);
 
 /*
@@ -106,13 +115,7 @@ int layer_remove(struct layer *layer, struct carrel_error *err);
  * NULL) names, and what crashes left. When `namer` fails, or a snapshot cannot be read, no
  * layer is removed. Returns how many.
  */
-struct layer_names;
-int layer_names_add(struct layer_names *names, const char *id); /* -ENOMEM */
-typedef int layer_namer(struct layer_names *names, void *context, struct carrel_error *err);
+int layer_sweep(const char *state, store_namer *namer, void *context, struct carrel_error *err);
 
-/*
- * Removes the layers that nobody holds and nothing names, and what crashes left half made or
- * half removed. `namer` may be NULL; when it fails, or a snapshot cannot be read, nothing is
- * removed. Returns how many.
- */
-int layer_sweep(const char *state, layer_namer *namer, void *context, struct carrel_error *err);
+/* Adds the ids of the list. -ENOMEM. */
+int layer_names_add(struct store_names *names, const struct layer_list *list);

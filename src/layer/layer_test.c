@@ -5,14 +5,11 @@
 #include "harness.h"
 #include "layer/layer.h"
 #include "layer/snapshot.h"
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static struct carrel_error err;
@@ -43,18 +40,15 @@ static bool is_there(const char *path, const char *name)
 /* Entries and drafts of the store. */
 static int count_entries(void)
 {
-    char path[PATH_MAX];
-    const struct dirent *entry;
-    int n = 0;
+    AUTO(store_finish) struct store store = STORE_INIT;
+    AUTO(store_names_finish) struct store_names names = { 0 };
+    AUTO(dir_close) DIR *drafts = NULL;
 
-    (void)snprintf(path, sizeof(path), "%s/layers", state);
-    DIR *dir = opendir(path);
-    CHECK(dir);
-    while ((entry = readdir(dir)))
-        n += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
-             strcmp(entry->d_name, ".gate") != 0 && strcmp(entry->d_name, ".merge") != 0;
-    (void)closedir(dir);
-    return n;
+    CHECK_EQ(layer_store(state, &store, &err), 0);
+    CHECK_EQ(store_list(&store, STORE_PLAIN, &names, &err), 0);
+    drafts = dir_open(store.tmp, ".");
+    CHECK(!dir_next(drafts));
+    return (int)names.n;
 }
 
 static int sweep(void)
@@ -162,44 +156,18 @@ TEST(a_layer_that_nobody_has_is_swept)
     end();
 }
 
-TEST(the_kernel_lets_go_of_what_a_killed_process_held)
-{
-    int ready[2];
-    char byte;
-
-    begin();
-    CHECK_EQ(pipe2(ready, O_CLOEXEC), 0);
-    pid_t pid = fork();
-    if (pid == 0) {
-        struct layer layer = LAYER_INIT;
-        if (layer_new(state, &layer, NULL) < 0 || write(ready[1], "x", 1) != 1)
-            _exit(1);
-        for (;;)
-            (void)pause();
-    }
-    CHECK_EQ(read(ready[0], &byte, 1), 1);
-    CHECK_EQ(sweep(), 0);
-    CHECK_EQ(kill(pid, SIGKILL), 0);
-    CHECK_EQ(waitpid(pid, NULL, 0), pid);
-    CHECK_EQ(sweep(), 1);
-    CHECK_EQ(count_entries(), 0);
-    (void)close(ready[0]);
-    (void)close(ready[1]);
-    end();
-}
-
 TEST(what_a_snapshot_names_is_kept)
 {
-    struct snapshot snapshot = { .name = "one", .n_layers = 1 };
+    struct snapshot snapshot = { .name = "one", .layers.n = 1 };
     char other[LAYER_ID_SIZE];
 
     begin();
-    leave_sealed(snapshot.layers[0]);
+    leave_sealed(snapshot.layers.ids[0]);
     leave_sealed(other);
     CHECK_EQ(snapshot_write(state, &snapshot, &err), 0);
     CHECK_EQ(sweep(), 1);
     AUTO(layer_close) struct layer layer = LAYER_INIT;
-    CHECK_EQ(layer_open(state, snapshot.layers[0], &layer, &err), 0);
+    CHECK_EQ(layer_open(state, snapshot.layers.ids[0], &layer, &err), 0);
     layer_close(layer);
     layer = LAYER_INIT;
     CHECK_EQ(snapshot_remove(state, "one", &err), 0);
@@ -208,13 +176,16 @@ TEST(what_a_snapshot_names_is_kept)
     end();
 }
 
-static int name_one(struct layer_names *names, void *context, struct carrel_error *e)
+static int name_one(struct store_names *names, void *context, struct carrel_error *e)
 {
+    struct layer_list list;
+
     (void)e;
-    return layer_names_add(names, context);
+    CHECK_EQ(layer_list_parse(context, &list), 0);
+    return layer_names_add(names, &list);
 }
 
-static int name_none(struct layer_names *names, void *context, struct carrel_error *e)
+static int name_none(struct store_names *names, void *context, struct carrel_error *e)
 {
     (void)names;
     (void)context;
@@ -259,57 +230,51 @@ TEST(a_damaged_snapshot_keeps_every_layer)
     end();
 }
 
-TEST(what_a_crash_left_half_made_or_half_removed_is_swept)
+TEST(drafts_that_a_crash_left_are_swept)
 {
-    static const char *const left[] = { "layers", "layers/L-0123456789abcdef",
-        "layers/.old-L-0123456789abcdeg", "layers/.old-L-0123456789abcdeg/upper", "snapshots",
-        "layers/0123" };
-    char path[PATH_MAX];
+    AUTO(store_finish) struct store store = STORE_INIT;
 
     begin();
-    for (size_t i = 0; i < ARRAY_LEN(left); i++) {
-        (void)snprintf(path, sizeof(path), "%s/%s", state, left[i]);
-        CHECK_EQ(mkdir(path, 0700), 0);
-    }
-    (void)snprintf(path, sizeof(path), "%s/snapshots/.D-0123456789abcdef", state);
-    CHECK_EQ(mknod(path, S_IFREG | 0600, 0), 0);
-    CHECK_EQ(sweep(), 1);
-    CHECK_EQ(count_entries(), 1); /* a setup's layer is not ours */
-    CHECK(!is_there(state, "snapshots/.D-0123456789abcdef"));
+    CHECK_EQ(layer_store(state, &store, &err), 0);
+    CHECK_EQ(mkdirat(store.tmp, "D-0123456789abcdef", 0700), 0);
+    CHECK_EQ(mkdirat(store.tmp, "D-0123456789abcdef/upper", 0700), 0);
+    CHECK_EQ(sweep(), 0);
+    CHECK_EQ(count_entries(), 0);
     end();
 }
 
 TEST(a_snapshot_says_what_it_was_told)
 {
     static char image[] = "debian \"12\"";
-    struct layer layers[LAYER_MAX_CHAIN];
-    struct snapshot snapshot = { .name = "v1.2_b-3", .n_layers = 2, .image = image };
+    struct layer held = LAYER_INIT;
+    struct snapshot snapshot = { .name = "v1.2_b-3", .layers.n = 2, .image = image };
 
     begin();
-    leave_sealed(snapshot.layers[0]);
-    leave_sealed(snapshot.layers[1]);
+    leave_sealed(snapshot.layers.ids[0]);
+    leave_sealed(snapshot.layers.ids[1]);
     CHECK_EQ(snapshot_write(state, &snapshot, &err), 0);
     CHECK_EQ(snapshot_write(state, &snapshot, &err), -EEXIST);
-    AUTO(snapshot_finish) struct snapshot got = { .n_layers = 0 };
-    CHECK_EQ(snapshot_open(state, "v1.2_b-3", &got, layers, &err), 0);
-    CHECK_EQ(got.n_layers, 2);
-    CHECK_STR(got.layers[0], snapshot.layers[0]);
-    CHECK_STR(layers[1].id, snapshot.layers[1]);
+    AUTO(snapshot_finish) struct snapshot got = { .image = NULL };
+    CHECK_EQ(snapshot_read(state, "v1.2_b-3", &got, &err), 0);
+    CHECK_EQ(got.layers.n, 2);
+    CHECK_STR(got.layers.ids[0], snapshot.layers.ids[0]);
+    CHECK_STR(got.layers.ids[1], snapshot.layers.ids[1]);
     CHECK_STR(got.image, image);
     CHECK(!got.from);
     CHECK(got.created_s > 0);
+    CHECK_EQ(sweep(), 0); /* the snapshot names them */
+    CHECK_EQ(layer_open(state, got.layers.ids[0], &held, &err), 0);
     CHECK_EQ(snapshot_remove(state, "v1.2_b-3", &err), 0);
-    CHECK_EQ(sweep(), 0); /* they are held */
-    layer_close(layers[0]);
-    layer_close(layers[1]);
-    CHECK_EQ(sweep(), 2);
+    CHECK_EQ(sweep(), 1); /* the other one is held */
+    layer_close(held);
+    CHECK_EQ(sweep(), 1);
     end();
 }
 
 TEST(a_snapshot_that_is_not_there_is_named_with_those_that_are)
 {
     struct snapshot snapshot = { .name = "b" };
-    struct snapshot got = { .n_layers = 0 };
+    struct snapshot got = { .image = NULL };
 
     begin();
     CHECK_EQ(snapshot_read(state, "x", &got, &err), -ENOENT);
@@ -327,7 +292,7 @@ TEST(a_snapshots_name_is_one_of_ours)
     static const char *const names[] = { "", ".", "..", ".x", "-x", "a/b", "a b", "a\n",
         "../../etc/passwd",
         "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" };
-    struct snapshot got = { .n_layers = 0 };
+    struct snapshot got = { .image = NULL };
 
     begin();
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
@@ -335,4 +300,50 @@ TEST(a_snapshots_name_is_one_of_ours)
         CHECK_EQ(snapshot_remove(state, names[i], &err), -EINVAL);
     }
     end();
+}
+
+#define A "L-aaaaaaaaaaaaaaaa"
+#define B "L-bbbbbbbbbbbbbbbb"
+
+TEST(a_list_is_read_as_it_was_written)
+{
+    struct layer_list list = { .n = 7 };
+    char text[LAYER_LIST_SIZE];
+
+    CHECK_EQ(layer_list_parse(NULL, &list), 0);
+    CHECK_EQ(list.n, 0);
+    layer_list_write(&list, text);
+    CHECK_STR(text, "");
+    CHECK_EQ(layer_list_parse(A " " B, &list), 0);
+    CHECK_EQ(list.n, 2);
+    CHECK_STR(list.ids[0], A);
+    CHECK_STR(list.ids[1], B);
+    layer_list_write(&list, text);
+    CHECK_STR(text, A " " B);
+}
+
+TEST(a_damaged_list_is_refused)
+{
+    static const char *const bad[] = { " ", A "  " B, " " A, "a/b", "..", A " ..", A "a",
+        "L-aaaaaaaaaaaaaaa", A "\n" };
+    struct layer_list list = { .n = 0 };
+
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        CHECK_EQ(layer_list_parse(bad[i], &list), -EBADMSG);
+    CHECK_EQ(list.n, 0);
+}
+
+TEST(a_list_has_at_most_as_many_as_a_stack)
+{
+    struct layer_list list = { .n = 0 };
+    char text[LAYER_LIST_SIZE + LAYER_ID_SIZE] = A;
+
+    for (size_t i = 1; i < LAYER_MAX_CHAIN; i++)
+        (void)strcat(text, " " B);
+    CHECK_EQ(layer_list_parse(text, &list), 0);
+    CHECK_EQ(list.n, LAYER_MAX_CHAIN);
+    layer_list_write(&list, text);
+    CHECK(strlen(text) < LAYER_LIST_SIZE);
+    (void)strcat(text, " " B);
+    CHECK_EQ(layer_list_parse(text, &list), -EBADMSG);
 }

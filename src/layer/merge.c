@@ -17,11 +17,11 @@
  */
 #include "layer/merge.h"
 #include "base/auto.h"
+#include "base/dir.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "layer/file.h"
 #include <assert.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -170,7 +170,7 @@ static int visit(struct walk *walk, size_t i, const char *name)
 {
     struct stat st;
 
-    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || is_hidden(walk, i, name))
+    if (is_hidden(walk, i, name))
         return 0;
     if (fstatat(walk->from[i], name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return fail(walk, -errno, name);
@@ -186,19 +186,13 @@ static int fill(struct walk *walk)
     int r = 0;
 
     for (size_t i = 0; r == 0 && i < walk->n; i++) {
-        const struct dirent *entry;
         if (!(walk->at->trees & BIT(i)))
             continue;
-        int copy = openat(walk->from[i], ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        DIR *list = copy < 0 ? NULL : fdopendir(copy);
-        if (!list) {
-            r = fail(walk, -errno, ".");
-            fd_close(copy);
-            return r;
-        }
-        while (r == 0 && (entry = readdir(list)))
-            r = visit(walk, i, entry->d_name);
-        (void)closedir(list);
+        AUTO(dir_close) DIR *list = dir_open(walk->from[i], ".");
+        if (!list)
+            return fail(walk, -errno, ".");
+        for (const char *name; r == 0 && (name = dir_next(list));)
+            r = visit(walk, i, name);
     }
     return r;
 }

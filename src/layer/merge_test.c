@@ -137,7 +137,7 @@ static void check_merge(const char *expected)
     for (size_t i = 0; i < N; i++)
         CHECK_EQ(layer_seal(&layers[i], &err), 0);
     const char *const below[] = { layers[3].upper, NULL };
-    if (layer_merge(state, layers, N - 1, below, &merged, &err) < 0)
+    if (layer_merge(state, layers, N - 1, below, NULL, &merged, &err) < 0)
         test_fail(__FILE__, __LINE__, "%s", err.message);
     const struct layer *after[] = { &merged, &layers[3] };
     view(after, 2, ".", &is);
@@ -218,7 +218,7 @@ TEST(a_whiteout_that_hides_nothing_would_be_seen_and_is_left_out)
     for (size_t i = 0; i < N; i++)
         CHECK_EQ(layer_seal(&layers[i], &err), 0);
     const char *const below[] = { layers[2].upper, layers[3].upper, NULL };
-    CHECK_EQ(layer_merge(state, layers, 2, below, &merged, &err), 0);
+    CHECK_EQ(layer_merge(state, layers, 2, below, NULL, &merged, &err), 0);
     CHECK_EQ(lstat(in(&merged, "a"), &st), -1);
     CHECK_EQ(lstat(in(&merged, "d/x"), &st), -1);
     CHECK_EQ(lstat(in(&merged, "b"), &st), -1);
@@ -275,7 +275,7 @@ TEST(a_merged_layer_holds_no_data_of_its_own)
     CHECK_EQ(symlink("/etc/passwd", in(&layers[1], "link")), 0);
     for (size_t i = 0; i < N; i++)
         CHECK_EQ(layer_seal(&layers[i], &err), 0);
-    CHECK_EQ(layer_merge(state, layers, N, NULL, &merged, &err), 0);
+    CHECK_EQ(layer_merge(state, layers, N, NULL, NULL, &merged, &err), 0);
     CHECK_EQ(lstat(in(&layers[2], "big"), &was), 0);
     CHECK_EQ(lstat(in(&merged, "big"), &is), 0);
     CHECK_EQ(is.st_ino, was.st_ino);
@@ -300,10 +300,10 @@ TEST(a_stack_that_is_too_high_becomes_one)
         CHECK_EQ(layer_open(state, layers[which].id, &stack[i], &err), 0);
     }
     n = LAYER_MAX_CHAIN - 2;
-    CHECK_EQ(layer_shorten(state, stack, &n, NULL, &err), 0);
+    CHECK_EQ(layer_shorten(state, stack, &n, NULL, NULL, &err), 0);
     CHECK_EQ(n, LAYER_MAX_CHAIN - 2);
     n = LAYER_MAX_CHAIN;
-    CHECK_EQ(layer_shorten(state, stack, &n, NULL, &err), 0);
+    CHECK_EQ(layer_shorten(state, stack, &n, NULL, NULL, &err), 0);
     CHECK_EQ(n, 1);
     CHECK_EQ(lstat(in(&stack[0], "top"), &st), 0);
     CHECK_EQ(lstat(in(&stack[0], "bottom"), &st), 0);
@@ -316,7 +316,7 @@ TEST(only_sealed_layers_are_merged)
     AUTO(layer_close) struct layer merged = LAYER_INIT;
 
     begin();
-    CHECK_EQ(layer_merge(state, layers, N, NULL, &merged, &err), -EINVAL);
+    CHECK_EQ(layer_merge(state, layers, N, NULL, NULL, &merged, &err), -EINVAL);
     end();
 }
 

@@ -1,14 +1,13 @@
 /* snapshot.c - names for stacks of layers, as files. */
 #include "layer/snapshot.h"
 #include "base/buf.h"
+#include "base/dir.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/json_read.h"
 #include "base/str.h"
-#include "layer/store.h"
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -24,7 +23,6 @@ void snapshot_finish(struct snapshot snapshot)
 {
     free(snapshot.image);
     free(snapshot.workspace);
-    free(snapshot.workspace_layers);
     free(snapshot.from);
 }
 
@@ -64,16 +62,18 @@ static int path_of(const char *state, const char *name, char path[static PATH_MA
 static void to_json(const struct snapshot *snapshot, struct buf *text)
 {
     struct json json = { .out = text };
+    char workspace_layers[LAYER_LIST_SIZE];
 
+    layer_list_write(&snapshot->workspace_layers, workspace_layers);
     json_object(&json, NULL);
     json_str(&json, "name", snapshot->name);
     json_array(&json, "layers");
-    for (size_t i = 0; i < snapshot->n_layers; i++)
-        json_str(&json, NULL, snapshot->layers[i]);
+    for (size_t i = 0; i < snapshot->layers.n; i++)
+        json_str(&json, NULL, snapshot->layers.ids[i]);
     json_end_array(&json);
     json_str(&json, "image", snapshot->image);
     json_str(&json, "workspace", snapshot->workspace);
-    json_str(&json, "workspace_layers", snapshot->workspace_layers);
+    json_str(&json, "workspace_layers", snapshot->workspace ? workspace_layers : NULL);
     json_str(&json, "from", snapshot->from);
     json_i64(&json, "created_s",
             snapshot->created_s ? snapshot->created_s : (int64_t)time(NULL));
@@ -83,37 +83,29 @@ static void to_json(const struct snapshot *snapshot, struct buf *text)
 
 static int check_layers(const struct snapshot *snapshot, struct carrel_error *err)
 {
-    if (snapshot->n_layers > LAYER_MAX_CHAIN)
+    if (snapshot->layers.n > LAYER_MAX_CHAIN)
         return err_set(err, -E2BIG, "snapshot '%s' has more than %d layers", snapshot->name,
                 LAYER_MAX_CHAIN);
-    for (size_t i = 0; i < snapshot->n_layers; i++)
-        if (!layer_is_id(snapshot->layers[i]))
+    for (size_t i = 0; i < snapshot->layers.n; i++)
+        if (!layer_is_id(snapshot->layers.ids[i]))
             return err_set(err, -EINVAL, "snapshot '%s' names something that is no layer",
                     snapshot->name);
     return 0;
 }
 
-/* The file appears whole and takes the place of no other: a link fails where one is. */
-static int publish(int dir, const char *name, const struct buf *text, struct carrel_error *err)
+/* The file appears whole and replaces no other: a link fails where one exists. */
+static int publish(const struct store_draft *draft, int dir, const char *name,
+        const struct buf *text, struct carrel_error *err)
 {
-    char draft[ID_SIZE + 1] = SNAPSHOT_DRAFT;
     char file[SNAPSHOT_NAME_MAX + sizeof(SUFFIX)];
 
     (void)snprintf(file, sizeof(file), "%s" SUFFIX, name);
-    int r = id_new('D', draft + strlen(SNAPSHOT_DRAFT), err);
-    if (r < 0)
-        return r;
     AUTO(fd_close)
-    int fd = openat(dir, draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return err_set_errno(err, -errno, "write the snapshot '%s'", name);
-    r = fd_write_all(fd, text->data, text->len);
-    if (r == 0 && fsync(fd) < 0)
-        r = -errno;
-    if (r == 0 && linkat(dir, draft, dir, file, 0) < 0)
-        r = -errno;
-    (void)unlinkat(dir, draft, 0); /* else the sweep does */
-    if (r == 0 && fsync(dir) < 0)
+    int fd = openat(
+            draft->dir, file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int r = fd < 0 ? -errno : fd_write_all(fd, text->data, text->len);
+    if (r == 0 &&
+            (fsync(fd) < 0 || linkat(draft->dir, file, dir, file, 0) < 0 || fsync(dir) < 0))
         r = -errno;
     if (r == -EEXIST)
         return err_set(err, r,
@@ -142,9 +134,15 @@ int snapshot_write(const char *state, const struct snapshot *snapshot, struct ca
     AUTO(fd_close) int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0)
         return err_set_errno(err, -errno, "open '%s'", path);
-    AUTO(fd_close) int layers = layer_store_open(state, err);
-    AUTO(fd_close) int gate = layers < 0 ? layers : layer_store_pass(layers, GATE_SHARED, err);
-    return gate < 0 ? gate : publish(dir, snapshot->name, &text, err);
+    AUTO(store_finish) struct store store = STORE_INIT;
+    struct store_draft draft = STORE_DRAFT_INIT;
+    r = layer_store(state, &store, err);
+    if (r == 0)
+        r = store_draft(&store, &draft, err);
+    if (r == 0)
+        r = publish(&draft, dir, snapshot->name, &text, err);
+    store_drop(&store, &draft);
+    return r;
 }
 
 /* A string member that may be null: text of ours, or NULL. */
@@ -172,20 +170,28 @@ static int read_layers(struct json_value list, struct snapshot *snapshot)
         return -EINVAL;
     while (json_read_next(list, &at, NULL, &value)) {
         AUTO(buf_finish) struct buf text = BUF_INIT(64);
-        if (snapshot->n_layers == LAYER_MAX_CHAIN || json_read_string(value, &text) < 0)
+        if (snapshot->layers.n == LAYER_MAX_CHAIN || json_read_string(value, &text) < 0)
             return -EINVAL;
         buf_add(&text, "", 0);
         if (text.is_short || !layer_is_id(text.data))
             return -EINVAL;
-        memcpy(snapshot->layers[snapshot->n_layers++], text.data, text.len + 1);
+        memcpy(snapshot->layers.ids[snapshot->layers.n++], text.data, text.len + 1);
     }
     return 0;
+}
+
+static int read_workspace_layers(struct json_value object, struct layer_list *out)
+{
+    AUTO(free) char *text = NULL;
+    int r = read_text(object, "workspace_layers", &text);
+
+    return r < 0 ? r : layer_list_parse(text, out);
 }
 
 static int parse(const struct buf *text, const char *name, struct snapshot *out,
         struct carrel_error *err)
 {
-    AUTO(snapshot_finish) struct snapshot snapshot = { .n_layers = 0 };
+    AUTO(snapshot_finish) struct snapshot snapshot = { .image = NULL };
     struct json_value top;
     uint64_t created = 0;
 
@@ -199,7 +205,7 @@ static int parse(const struct buf *text, const char *name, struct snapshot *out,
     if (r == 0)
         r = read_text(top, "workspace", &snapshot.workspace);
     if (r == 0)
-        r = read_text(top, "workspace_layers", &snapshot.workspace_layers);
+        r = read_workspace_layers(top, &snapshot.workspace_layers);
     if (r == 0)
         r = read_text(top, "from", &snapshot.from);
     if (r == 0)
@@ -211,7 +217,7 @@ static int parse(const struct buf *text, const char *name, struct snapshot *out,
                 err, r == -ENOMEM ? r : -EINVAL, "the file of snapshot '%s' is damaged", name);
     snapshot.created_s = (int64_t)created;
     *out = snapshot;
-    snapshot = (struct snapshot){ .n_layers = 0 };
+    snapshot = (struct snapshot){ .image = NULL };
     return 0;
 }
 
@@ -234,64 +240,37 @@ static int find(
     return r < 0 ? r : 1;
 }
 
-struct snapshot_names {
-    char (*list)[SNAPSHOT_NAME_MAX + 1];
-    size_t n;
-};
-
-static int compare(const void *a, const void *b)
-{
-    return strcmp(a, b);
-}
-
-static int list_names(const char *state, struct snapshot_names *names, struct carrel_error *err)
+static int list_names(const char *state, struct store_names *names, struct carrel_error *err)
 {
     char path[PATH_MAX];
-    const struct dirent *entry;
 
     int r = path_of(state, NULL, path, err);
     if (r < 0)
         return r;
-    DIR *dir = opendir(path);
+    AUTO(dir_close) DIR *dir = dir_open(AT_FDCWD, path);
     if (!dir)
         return errno == ENOENT ? 0 : err_set_errno(err, -errno, "'%s'", path);
-    while (r == 0 && (entry = readdir(dir))) {
-        char name[SNAPSHOT_NAME_MAX + 1];
-        size_t len = strlen(entry->d_name);
-        if (len <= strlen(SUFFIX) || strcmp(entry->d_name + len - strlen(SUFFIX), SUFFIX) != 0)
+    for (const char *file; r == 0 && (file = dir_next(dir));) {
+        char name[NAME_MAX + 1];
+        size_t len = strlen(file);
+        if (len <= strlen(SUFFIX) || strcmp(file + len - strlen(SUFFIX), SUFFIX) != 0)
             continue;
-        len -= strlen(SUFFIX);
-        if (len > SNAPSHOT_NAME_MAX)
-            continue;
-        memcpy(name, entry->d_name, len);
-        name[len] = '\0';
-        if (!snapshot_is_name(name))
-            continue;
-        void *list = reallocarray(names->list, names->n + 1, sizeof(*names->list));
-        if (!list) {
-            r = err_set_errno(err, -ENOMEM, "snapshots");
-            break;
-        }
-        names->list = list;
-        memcpy(names->list[names->n++], name, sizeof(name));
+        (void)snprintf(name, sizeof(name), "%.*s", (int)(len - strlen(SUFFIX)), file);
+        r = snapshot_is_name(name) ? store_names_add(names, name) : 0;
     }
-    (void)closedir(dir);
-    if (names->n > 0)
-        qsort(names->list, names->n, sizeof(*names->list), compare);
-    return r;
+    store_names_sort(names);
+    return r < 0 ? err_set_errno(err, r, "snapshots") : 0;
 }
 
 static int unknown(const char *state, const char *name, struct carrel_error *err)
 {
-    struct snapshot_names names = { 0 };
+    AUTO(store_names_finish) struct store_names names = { 0 };
     AUTO(buf_finish) struct buf text = BUF_INIT(300);
 
     if (list_names(state, &names, NULL) == 0)
         for (size_t i = 0; i < names.n && text.len < 200; i++)
             buf_addf(&text, "%s%s", i ? " " : "", names.list[i]);
-    size_t n = names.n;
-    free(names.list);
-    if (n == 0)
+    if (names.n == 0)
         return err_set(err, -ENOENT, "there is no snapshot '%s'; there is none at all", name);
     return err_set(err, -ENOENT, "there is no snapshot '%s'; there are: %s", name, text.data);
 }
@@ -308,43 +287,19 @@ int snapshot_read(
     return r == 0 ? unknown(state, name, err) : 0;
 }
 
-int snapshot_open(const char *state, const char *name, struct snapshot *out,
-        struct layer layers[static LAYER_MAX_CHAIN], struct carrel_error *err)
-{
-    AUTO(snapshot_finish) struct snapshot snapshot = { .n_layers = 0 };
-    size_t n = 0;
-
-    int r = snapshot_read(state, name, &snapshot, err);
-    for (; r == 0 && n < snapshot.n_layers; n++) {
-        layers[n] = LAYER_INIT;
-        r = layer_open(state, snapshot.layers[n], &layers[n], err);
-        if (r == 0 && !layers[n].is_sealed)
-            r = err_set(err, -EUCLEAN, "its layer '%s' was never sealed", snapshot.layers[n]);
-    }
-    if (r < 0) {
-        while (n > 0)
-            layer_close(layers[--n]);
-        return err_wrap(err, r, "snapshot '%s'", name);
-    }
-    *out = snapshot;
-    snapshot = (struct snapshot){ .n_layers = 0 };
-    return 0;
-}
-
 int snapshot_each(const char *state,
         int (*each)(const struct snapshot *snapshot, void *context), void *context,
         struct carrel_error *err)
 {
-    struct snapshot_names names = { 0 };
+    AUTO(store_names_finish) struct store_names names = { 0 };
     int r = list_names(state, &names, err);
 
     for (size_t i = 0; r >= 0 && i < names.n; i++) {
-        AUTO(snapshot_finish) struct snapshot snapshot = { .n_layers = 0 };
+        AUTO(snapshot_finish) struct snapshot snapshot = { .image = NULL };
         r = find(state, names.list[i], &snapshot, err);
         if (r > 0)
             r = each(&snapshot, context);
     }
-    free(names.list);
     return r < 0 ? r : 0;
 }
 

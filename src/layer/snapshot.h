@@ -16,20 +16,16 @@
 struct carrel_error;
 
 #define SNAPSHOT_NAME_MAX                                                                      \
-    64 /* letters, digits, '.', '_', '-'; begins with a letter or digit                        \
-        */
-
-#define SNAPSHOT_DRAFT "."
+    64 /* letters, digits, '.', '_', '-'; the first is a letter or digit */
 
 struct snapshot {
     char name[SNAPSHOT_NAME_MAX + 1];
-    char layers[LAYER_MAX_CHAIN][LAYER_ID_SIZE]; /* topmost first; "" */
-    size_t n_layers;
-    char *image;            /* name of the image below them; NULL: the host's root */
-    char *workspace;        /* "T/R": the workspace that the sandbox had; NULL: none */
-    char *workspace_layers; /* ids of what that lay on, a space between two; NULL: nothing */
-    char *from;             /* the sandbox it was made of, in words; NULL: unknown */
-    int64_t created_s;      /* 0: snapshot_write() fills it in */
+    struct layer_list layers;
+    char *image;     /* name of the image below them; NULL: the host's root */
+    char *workspace; /* "T/R": the workspace that the sandbox had; NULL: none */
+    struct layer_list workspace_layers; /* that the workspace was on */
+    char *from;                         /* the sandbox it was made of; NULL: unknown */
+    int64_t created_s;                  /* 0: snapshot_write() fills it in */
 };
 void snapshot_finish(struct snapshot snapshot);
 DEFINE_AUTO(struct snapshot, snapshot_finish)
@@ -46,13 +42,6 @@ int snapshot_write(
 /* -ENOENT with the names there are. The strings in *out are the caller's (snapshot_finish). */
 int snapshot_read(
         const char *state, const char *name, struct snapshot *out, struct carrel_error *err);
-
-/*
- * Reads it and holds its layers: layers[i] for each, n of them, which the caller closes one by
- * one. -ENOENT also when it was removed meanwhile.
- */
-int snapshot_open(const char *state, const char *name, struct snapshot *out,
-        struct layer layers[static LAYER_MAX_CHAIN], struct carrel_error *err);
 
 /* Calls `each` for every snapshot, sorted by name; a negative answer ends the walk. */
 int snapshot_each(const char *state,

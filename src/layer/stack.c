@@ -1,9 +1,9 @@
 /* stack.c - layers made of layers: a copy of one, one that stands for many. */
 #include "base/err.h"
+#include "base/fd.h"
 #include "base/tree.h"
 #include "layer/layer.h"
 #include "layer/merge.h"
-#include "layer/store.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -131,14 +131,16 @@ int layer_copy(const char *state, const struct layer *from, struct layer *out,
 static int merge_alone(const char *state, const struct recipe *recipe, struct layer *out,
         struct carrel_error *err)
 {
-    AUTO(fd_close) int layers = layer_store_open(state, err);
-    if (layers < 0)
-        return layers;
-    AUTO(fd_close) int turn = layer_store_take_turn(layers, err);
+    AUTO(store_finish) struct store store = STORE_INIT;
+
+    int r = layer_store(state, &store, err);
+    if (r < 0)
+        return r;
+    AUTO(fd_close) int turn = store_claim(&store, "merge", err);
     return turn < 0 ? turn : make(state, recipe, out, err);
 }
 
-int layer_merge_both(const char *state, const struct layer *layers, size_t n,
+int layer_merge(const char *state, const struct layer *layers, size_t n,
         const char *const *below, const char *const *git_below, struct layer *out,
         struct carrel_error *err)
 {
@@ -153,12 +155,6 @@ int layer_merge_both(const char *state, const struct layer *layers, size_t n,
             return err_set(err, -EINVAL, "layer '%s' is not sealed", layers[i].id);
     int r = merge_alone(state, &recipe, out, err);
     return r < 0 ? err_wrap(err, r, "merge %zu layers", n) : 0;
-}
-
-int layer_merge(const char *state, const struct layer *layers, size_t n,
-        const char *const *below, struct layer *out, struct carrel_error *err)
-{
-    return layer_merge_both(state, layers, n, below, NULL, out, err);
 }
 
 int layer_flatten(const char *const *trees, size_t n, const char *const *below, int dir,
@@ -184,13 +180,13 @@ int layer_flatten(const char *const *trees, size_t n, const char *const *below, 
 }
 
 int layer_shorten(const char *state, struct layer *layers, size_t *n, const char *const *below,
-        struct carrel_error *err)
+        const char *const *git_below, struct carrel_error *err)
 {
     struct layer merged = LAYER_INIT;
 
     if (*n + 1 < LAYER_MAX_CHAIN)
         return 0;
-    int r = layer_merge(state, layers, *n, below, &merged, err);
+    int r = layer_merge(state, layers, *n, below, git_below, &merged, err);
     if (r < 0)
         return r;
     while (*n > 0)

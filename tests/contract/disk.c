@@ -471,7 +471,7 @@ CONTRACT(a_stack_looks_the_same_when_it_is_copied_or_merged)
     other = LAYER_INIT;
 
     const char *const below[] = { stack[n - 1].upper, NULL };
-    CHECK_EQ(layer_merge(disk.top, stack, n - 1, below, &other, &err), 0);
+    CHECK_EQ(layer_merge(disk.top, stack, n - 1, below, NULL, &other, &err), 0);
     const struct layer fewer[] = { other, stack[n - 1] };
     buf_finish(is);
     is = BUF_INIT(1U << 20);

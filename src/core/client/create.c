@@ -102,12 +102,12 @@ int client_create(const struct client_request *request, char id[static REGISTRY_
     static const char *const no_program[] = { NULL };
     struct carrel_run_options options = *request->options;
     AUTO(policy_free) struct policy *policy = NULL;
-    AUTO(from_snapshot_free) struct from_snapshot *beginning = NULL;
+    AUTO(from_snapshot_free) struct from_snapshot *from = NULL;
 
     options.argv = no_program;
     int r = check_request(request, err);
     if (r == 0 && request->from)
-        r = from_snapshot_find(request->from, &options, &beginning, err);
+        r = from_snapshot_find(request->from, &options, &from, err);
     if (r == 0)
         r = run_load_policy(&options, &policy, err);
     if (r < 0)
@@ -115,15 +115,15 @@ int client_create(const struct client_request *request, char id[static REGISTRY_
     const struct run_request run = {
         .options = &options,
         .policy = policy,
-        .origin = beginning && beginning->ws ? &beginning->origin : NULL,
+        .origin = from && from->ws ? &from->origin : NULL,
     };
-    const struct claim_request place = { .name = request->name, .policy = policy };
+    const struct claim_request claim = { .name = request->name, .policy = policy };
     struct keeper *keeper = calloc(1, sizeof(*keeper));
     if (!keeper)
         return err_set_errno(err, -ENOMEM, "keeper");
     keeper->name = request->name ? request->name : "";
     keeper->labels = request->labels;
-    keeper->base = beginning ? &beginning->base : NULL;
+    keeper->base = from ? &from->snapshot.layers : NULL;
     keeper->lease_ms = request->lease_ms;
     keeper->idle_ms = request->idle_ms;
     keeper->is_apart = request->is_apart;
@@ -131,7 +131,7 @@ int client_create(const struct client_request *request, char id[static REGISTRY_
     if (r == 0)
         r = session_permit(&keeper->session, err);
     if (r == 0)
-        r = keeper_claim(&place, id, &keeper->entry, err);
+        r = keeper_claim(&claim, id, &keeper->entry, err);
     if (r == 0)
         r = launch(keeper, request->note, receipt, err);
     registry_entry_free(keeper->entry);

@@ -44,8 +44,8 @@ static int show(const struct snapshot *snapshot, void *context)
         .created = created,
         .from = snapshot->from,
         .image = snapshot->image,
-        .n_layers = snapshot->n_layers,
-        .bytes = snapshot->n_layers ? bytes_of(walk->state, snapshot->layers[0]) : 0,
+        .n_layers = snapshot->layers.n,
+        .bytes = snapshot->layers.n ? bytes_of(walk->state, snapshot->layers.ids[0]) : 0,
     };
     return walk->visit(&view, walk->context);
 }

@@ -4,7 +4,7 @@
 #include "core/harvest/verbs.h"
 #include "core/record/review.h"
 #include "core/state/state.h"
-#include "core/worktree/fork.h"
+#include "core/worktree/sweep_layers.h"
 #include "core/worktree/worktree.h"
 #include "registry/list.h"
 #include "workspace/renew.h"
@@ -64,7 +64,7 @@ static int drop(const char *state, struct workspace *ws, struct worktree *worktr
 
     if (r < 0 && !is_full)
         return r;
-    r = worktree ? worktree_discard(worktree, err) : restack_discard(state, ws, err);
+    r = worktree ? worktree_discard(worktree, err) : discard_with_layers(state, ws, err);
     if (r < 0 || !is_full)
         return r;
     r = review_discard(ws, err);

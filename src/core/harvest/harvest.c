@@ -7,12 +7,12 @@
 #include "base/tree.h"
 #include "core/harvest/inside.h"
 #include "core/worktree/include.h"
+#include "core/worktree/layers.h"
 #include "core/worktree/worktree.h"
 #include "git/git.h"
 #include "layer/layer.h"
 #include "workspace/harvest/changes.h"
 #include "workspace/private.h"
-#include "workspace/stack.h"
 #include "workspace/renew.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -56,20 +56,19 @@ static int list_added(struct harvest_job *job, struct names *names, struct carre
 static int flatten(const struct worktree *worktree, struct carrel_error *err)
 {
     const struct workspace *ws = worktree->ws;
-    char ids[STACK_MAX][STACK_ID_MAX];
-    const char *trees[STACK_MAX + 2];
+    const char *const *lower = worktree->layers->lower[LAYERS_TREE];
+    const size_t n = worktree->layers->n_sealed;
+    const char *trees[LAYER_MAX_CHAIN + 1];
     char own[PATH_MAX];
 
-    int n = stack_list(ws, ids);
-    int r = n < 0 ? err_set(err, n, "its record has a damaged list of layers")
-                  : tree_remove(ws->dir, FLAT, err); /* of a harvest that was killed */
+    int r = tree_remove(ws->dir, FLAT, err); /* of a harvest that was killed */
     if (r < 0)
         return r;
     if (snprintf(own, sizeof(own), "%s/upper", ws->path) >= (int)sizeof(own))
         return err_set_errno(err, -ENAMETOOLONG, "'%s'", ws->path);
     trees[0] = own;
-    memcpy(trees + 1, worktree->lower, (size_t)n * sizeof(trees[0]));
-    return layer_flatten(trees, (size_t)n + 1, worktree->lower + n, ws->dir, FLAT, err);
+    memcpy(trees + 1, lower, n * sizeof(trees[0]));
+    return layer_flatten(trees, n + 1, lower + n, ws->dir, FLAT, err);
 }
 
 static int open_changes(struct harvest_job *job, struct carrel_error *err)

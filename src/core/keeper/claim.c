@@ -11,17 +11,17 @@
 
 #define LABEL_MAX 256
 
-int keeper_claim(const struct claim_request *place, char id[static REGISTRY_WORD_MAX + 1],
+int keeper_claim(const struct claim_request *request, char id[static REGISTRY_WORD_MAX + 1],
         struct registry_entry **out, struct carrel_error *err)
 {
     AUTO(registry_close) struct registry reg = REGISTRY_NONE;
-    const struct registry_request request = {
+    const struct registry_request wanted = {
         .id = id,
-        .name = place->name,
-        .max_living = policy_get(place->policy, POLICY_MAX_CONCURRENT)->number,
-        .max_queued = policy_get(place->policy, POLICY_MAX_QUEUED)->number,
-        .queue_ms = policy_get(place->policy, POLICY_QUEUE_TIME)->number,
-        .asker = place->asker,
+        .name = request->name,
+        .max_living = policy_get(request->policy, POLICY_MAX_CONCURRENT)->number,
+        .max_queued = policy_get(request->policy, POLICY_MAX_QUEUED)->number,
+        .queue_ms = policy_get(request->policy, POLICY_QUEUE_TIME)->number,
+        .asker = request->asker,
     };
 
     int r = state_new_id('S', id, err);
@@ -29,7 +29,7 @@ int keeper_claim(const struct claim_request *place, char id[static REGISTRY_WORD
         r = registry_open(&reg, err);
     if (r == 0)
         r = keeper_sweep(&reg, err);
-    return r < 0 ? r : registry_claim(&reg, &request, out, err);
+    return r < 0 ? r : registry_claim(&reg, &wanted, out, err);
 }
 
 /* "K=V": the key is a name, the value any text of one line. */

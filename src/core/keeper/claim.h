@@ -11,8 +11,8 @@ struct claim_request {
     const int *asker;            /* see struct registry_request */
 };
 
-/* Makes up its id. Waits where the policy's number is reached. See registry_claim(). */
-int keeper_claim(const struct claim_request *place, char id[static REGISTRY_WORD_MAX + 1],
+/* Chooses its id. Waits while the policy's number is reached. See registry_claim(). */
+int keeper_claim(const struct claim_request *request, char id[static REGISTRY_WORD_MAX + 1],
         struct registry_entry **out, struct carrel_error *err);
 
 /* "NAME=VALUE" each, NULL at the end; NULL: none. -EINVAL. */

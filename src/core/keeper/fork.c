@@ -15,7 +15,7 @@
 #include "core/keeper/wire.h"
 #include "core/request/image_root.h"
 #include "core/run/run.h"
-#include "core/worktree/ground.h"
+#include "core/worktree/layers.h"
 #include "core/worktree/sweep_layers.h"
 #include "registry/registry.h"
 #include <errno.h>
@@ -27,7 +27,7 @@
 #include <unistd.h>
 
 #define MAX_FORKS 1024
-#define MAX_LOCKS (LAYER_MAX_CHAIN + 2)
+#define MAX_LOCKS (2 * LAYER_MAX_CHAIN + 2)
 
 /* What a fork is made of. */
 struct spawn_request {
@@ -61,7 +61,7 @@ static int init_fork(struct keeper *child, const struct spawn_request *wanted,
         struct keeper_ready *ready, struct carrel_error *err)
 {
     const struct keeper *parent = wanted->parent;
-    const struct claim_request worktree = {
+    const struct claim_request request = {
         .policy = parent->session.request->policy,
         .asker = &wanted->report,
     };
@@ -71,23 +71,24 @@ static int init_fork(struct keeper *child, const struct spawn_request *wanted,
     child->lease_ms = parent->lease_ms;
     child->idle_ms = parent->idle_ms;
     child->is_apart = parent->is_apart;
-    child->base = &wanted->sealed->base;
+    child->base = &wanted->sealed->files;
     int r = session_permit(&child->session, err);
     if (r == 0)
-        r = keeper_claim(&worktree, ready->id, &child->entry, err);
+        r = keeper_claim(&request, ready->id, &child->entry, err);
     return r;
 }
 
 /* The locks of all layers that the fork lies on. */
 static size_t list_locks(const struct spawn_request *wanted, int locks[static MAX_LOCKS])
 {
-    const struct ground *ground = wanted->parent->session.ground;
+    const struct session *session = &wanted->parent->session;
     size_t n = 0;
 
-    locks[n++] = wanted->sealed->copy.lock;
-    locks[n++] = wanted->sealed->worktree_copy.lock;
-    for (size_t i = 0; i < ground->n_below; i++)
-        locks[n++] = ground->below[i].lock;
+    locks[n++] = wanted->sealed->files_copy.dir;
+    locks[n++] = wanted->sealed->worktree_copy.dir;
+    n += layers_locks(session->layers, locks + n);
+    if (session->worktree)
+        n += layers_locks(session->worktree->layers, locks + n);
     return n;
 }
 
@@ -106,7 +107,7 @@ static _Noreturn void give_up(const struct spawn_request *wanted,
 static _Noreturn void become_fork(const struct spawn_request *wanted)
 {
     int locks[MAX_LOCKS];
-    const size_t n_borrowed_locks = list_locks(wanted, locks);
+    const size_t n_locks = list_locks(wanted, locks);
     struct keeper_ready ready = { 0 };
     struct carrel_run_options options;
     struct carrel_workspace_options workspace;
@@ -123,9 +124,9 @@ static _Noreturn void become_fork(const struct spawn_request *wanted)
     if (r == 0)
         r = init_fork(child, wanted, &ready, &ready.error);
     if (r < 0)
-        give_up(wanted, &ready, locks, n_borrowed_locks);
-    child->locks = locks;
-    child->n_borrowed_locks = n_borrowed_locks;
+        give_up(wanted, &ready, locks, n_locks);
+    child->borrowed_locks = locks;
+    child->n_borrowed_locks = n_locks;
     _exit(keeper_main(child, ready.id, wanted->report));
 }
 
@@ -160,17 +161,13 @@ static int spawn_all(struct keeper *keeper, const struct keeper_message *request
         const char *const *labels, bool *has_copy, struct carrel_error *err)
 {
     AUTO(keeper_sealed_finish) struct keeper_sealed sealed = KEEPER_SEALED_INIT;
-    AUTO(restack_origin_finish) struct worktree_origin origin = { 0 };
     const struct worktree *worktree = keeper->session.worktree;
     int ends[2];
 
     if (request->value < 1 || request->value > MAX_FORKS)
         return err_set(err, -EINVAL, "1 to %d forks at a time", MAX_FORKS);
     int r = keeper_seal(keeper, &sealed, err);
-    *has_copy = sealed.copy.dir >= 0 || sealed.worktree_copy.dir >= 0;
-    if (r == 0 && worktree)
-        r = restack_origin(worktree->ws,
-                sealed.worktree_copy.dir >= 0 ? &sealed.worktree_copy : NULL, &origin, err);
+    *has_copy = sealed.files_copy.dir >= 0 || sealed.worktree_copy.dir >= 0;
     if (r == 0)
         r = recorder_note(&keeper->session.recorder, "sandbox_forked", NULL, err);
     if (r < 0)
@@ -181,6 +178,10 @@ static int spawn_all(struct keeper *keeper, const struct keeper_message *request
     /* Room for all reports, so that no fork waits for the client. */
     const int room = request->value * KEEPER_READY_ROOM;
     (void)setsockopt(ends[1], SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
+    const struct worktree_origin origin = {
+        .ws = worktree ? worktree->ws : NULL,
+        .layers = sealed.worktree,
+    };
     const struct spawn_request wanted = {
         .parent = keeper,
         .sealed = &sealed,

@@ -9,7 +9,7 @@
 #include "core/keeper/wire.h"
 #include "core/request/image_root.h"
 #include "core/result/outcome.h"
-#include "core/worktree/ground.h"
+#include "core/worktree/layers.h"
 #include "core/worktree/sweep_layers.h"
 #include "registry/registry.h"
 #include <errno.h>
@@ -307,17 +307,17 @@ static void tell_end(struct keeper *keeper, int code, const struct carrel_error 
 static void return_locks(struct keeper *keeper)
 {
     for (size_t i = 0; i < keeper->n_borrowed_locks; i++)
-        fd_close(keeper->locks[i]);
+        fd_close(keeper->borrowed_locks[i]);
     keeper->n_borrowed_locks = 0;
 }
 
 /* Removes the layers that nothing else needs. */
 static void drop_layers(struct keeper *keeper)
 {
-    struct ground *ground = ptr_steal(&keeper->session.ground);
-    bool had_sealed = keeper->base || (ground && ground->n_below > 0);
+    struct layers *layers = ptr_steal(&keeper->session.layers);
+    bool had_sealed = keeper->base || (layers && layers->n_sealed > 0);
 
-    ground_free(ground);
+    layers_free(layers);
     return_locks(keeper);
     if (had_sealed)
         sweep_own_layers();
@@ -360,15 +360,7 @@ static NO_INLINE void end(struct keeper *keeper, struct carrel_error *why)
     tell_end(keeper, r, why);
 }
 
-/* --- the beginning --- */
-
-/* A runtime that isolates nothing has no private places to keep. */
-static int make_ground(struct keeper *keeper, struct carrel_error *err)
-{
-    const struct image_root *root = keeper->session.root;
-    return ground_make(
-            keeper->base, root ? root->image->trees : NULL, &keeper->session.ground, err);
-}
+/* --- start --- */
 
 int keeper_publish_record(const struct keeper *keeper, struct carrel_error *err)
 {
@@ -383,10 +375,11 @@ int keeper_publish_record(const struct keeper *keeper, struct carrel_error *err)
 static int make(struct keeper *keeper, struct carrel_error *err)
 {
     struct session *session = &keeper->session;
+    const struct image_root *root = session->root;
 
     (void)malloc_trim(0); /* init gets a copy of this memory, and there are many keepers */
     session->must_stand = session->stays = true;
-    int r = make_ground(keeper, err);
+    int r = layers_make(keeper->base, root ? root->image->trees : NULL, &session->layers, err);
     if (r == 0)
         r = session_make(session, err);
     if (r < 0)

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "core/result/capture.h"
 #include "core/run/session.h"
-#include "core/worktree/ground.h"
+#include "core/worktree/layers.h"
 #include "runtime/runtime.h"
 #include <poll.h>
 #include <stdbool.h>
@@ -74,8 +74,8 @@ struct keeper {
     struct registry_entry *entry;
     const char *name; /* "": none */
     const char *const *labels;
-    const struct ground_base *base; /* layers to begin with; NULL: none */
-    int *locks;                     /* locks of these: another's, until it has its own */
+    const struct layer_list *base; /* layers to begin with; NULL: none */
+    int *borrowed_locks; /* of the parent keeper's layers, until this one has its own locks */
     size_t n_borrowed_locks;
     uint64_t lease_ms;             /* 0: none */
     uint64_t idle_ms;              /* 0: none */
@@ -183,16 +183,17 @@ void keeper_take_output(struct keeper *keeper, const struct pollfd *watch, size_
 
 /* What a sandbox had written at one moment. */
 struct keeper_sealed {
-    struct ground_base base;    /* of the places of its own */
-    struct layer copy;          /* the topmost of them, where it is a copy */
-    struct layer worktree_copy; /* the same of its workspace */
-    bool is_used;               /* something lies on them, or names them */
+    struct layer_list files;    /* layers of the private files */
+    struct layer_list worktree; /* layers of the workspace, if there is one */
+    struct layer files_copy;    /* the topmost of `files`, where it had to be copied */
+    struct layer worktree_copy;
+    bool is_used; /* another sandbox or a snapshot has the copies */
 };
 void keeper_sealed_finish(struct keeper_sealed sealed);
 DEFINE_AUTO(struct keeper_sealed, keeper_sealed_finish)
 #define KEEPER_SEALED_INIT                                                                     \
     {                                                                                          \
-        .copy = LAYER_INIT, .worktree_copy = LAYER_INIT                                        \
+        .files_copy = LAYER_INIT, .worktree_copy = LAYER_INIT                                  \
     }
 
 /*

@@ -291,6 +291,11 @@ static int start(struct keeper *keeper, size_t client, const struct keeper_messa
         .kept[1].file = -1,
         .program = strdup(options->argv[0]),
     };
+    /* Read before the start: on a busy machine the program can meet a limit before the keeper
+     * runs again. */
+    sandbox_refusals(keeper->session.box, &usage);
+    process->oom_before = usage.oom_kills;
+    process->pids_before = usage.pids_refused;
     int r = recorder_exec(recorder, process->number, options, process->is_detached, err);
     if (r == 0)
         r = launch(keeper, process, request, options, err);
@@ -301,12 +306,7 @@ static int start(struct keeper *keeper, size_t client, const struct keeper_messa
         return r;
     }
     int sent = answer_started(keeper, client, process, &process->streams, timeout_ms);
-    /* While it loads: it meets no limit so early, and nobody waits for our asking. */
-    sandbox_refusals(keeper->session.box, &usage);
-    process->oom_before = usage.oom_kills;
-    process->pids_before = usage.pids_refused;
-    /* Who started it ends it in time, as a rule; it may be stopped, or not be there any more.
-     */
+    /* The client ends it in time, unless the client is stopped or has exited. */
     process->deadline_ns = clock_ns() + (timeout_ms + LATE_MS) * NS_PER_MS;
     if (process->is_detached) {
         process->client = -1;

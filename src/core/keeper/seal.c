@@ -12,7 +12,7 @@
 #include "core/keeper/keeper.h"
 #include "core/request/image_root.h"
 #include "core/worktree/fork.h"
-#include "core/worktree/ground.h"
+#include "core/worktree/layers.h"
 #include "layer/snapshot.h"
 #include "registry/registry.h"
 #include "workspace/renew.h"
@@ -34,11 +34,11 @@ static void drop(struct layer *copy)
 void keeper_sealed_finish(struct keeper_sealed sealed)
 {
     if (sealed.is_used) {
-        layer_close(sealed.copy);
+        layer_close(sealed.files_copy);
         layer_close(sealed.worktree_copy);
         return;
     }
-    drop(&sealed.copy);
+    drop(&sealed.files_copy);
     drop(&sealed.worktree_copy);
 }
 
@@ -56,7 +56,7 @@ static int remake(struct keeper *keeper, struct carrel_error *err)
     return r;
 }
 
-static int record(struct keeper *keeper, const char *name, const struct ground_base *base,
+static int record(struct keeper *keeper, const char *name, const struct layer_list *layers,
         struct carrel_error *err)
 {
     AUTO(buf_finish) struct buf detail = BUF_INIT(8192);
@@ -65,42 +65,50 @@ static int record(struct keeper *keeper, const char *name, const struct ground_b
     json_object(&json, NULL);
     json_str(&json, "name", name);
     json_array(&json, "layers");
-    for (size_t i = 0; i < base->n; i++)
-        json_str(&json, NULL, base->ids[i]);
+    for (size_t i = 0; i < layers->n; i++)
+        json_str(&json, NULL, layers->ids[i]);
     json_end_array(&json);
     json_end_object(&json);
     return recorder_note(&keeper->session.recorder, "snapshot_made", detail.data, err);
+}
+
+static int list_layers(
+        const struct keeper *keeper, struct keeper_sealed *sealed, struct carrel_error *err)
+{
+    const struct session *session = &keeper->session;
+
+    int r = layers_list(session->layers,
+            sealed->files_copy.dir >= 0 ? &sealed->files_copy : NULL, &sealed->files, err);
+    return r < 0 || !session->worktree
+                   ? r
+                   : layers_list(session->worktree->layers,
+                             sealed->worktree_copy.dir >= 0 ? &sealed->worktree_copy : NULL,
+                             &sealed->worktree, err);
 }
 
 /* The snapshot of what was sealed, and its record. */
 static int name_sealed(struct keeper *keeper, const char *name, struct keeper_sealed *sealed,
         struct carrel_error *err)
 {
-    struct snapshot snapshot = { .from = keeper->entry->id };
-    AUTO(restack_origin_finish) struct worktree_origin origin = { 0 };
-    const struct ground_base *base = &sealed->base;
-    const struct worktree *worktree = keeper->session.worktree;
+    const struct session *session = &keeper->session;
+    struct snapshot snapshot = {
+        .from = keeper->entry->id,
+        .layers = sealed->files,
+        .workspace_layers = sealed->worktree,
+    };
     char workspace[2 * NAME_ID_MAX + 2];
 
-    if (worktree) {
-        int r = restack_origin(worktree->ws,
-                sealed->worktree_copy.dir >= 0 ? &sealed->worktree_copy : NULL, &origin, err);
-        if (r < 0)
-            return r;
-        (void)snprintf(
-                workspace, sizeof(workspace), "%s/%s", worktree->ws->task, worktree->ws->run);
+    if (session->worktree) {
+        const struct workspace *ws = session->worktree->ws;
+        (void)snprintf(workspace, sizeof(workspace), "%s/%s", ws->task, ws->run);
         snapshot.workspace = workspace;
-        snapshot.workspace_layers = origin.layers;
     }
     (void)snprintf(snapshot.name, sizeof(snapshot.name), "%s", name);
-    if (keeper->session.root)
-        snapshot.image =
-                (char *)(uintptr_t)keeper->session.root->image->pin; /* not ours to free */
-    memcpy(snapshot.layers, base->ids, sizeof(snapshot.layers));
-    snapshot.n_layers = base->n;
-    int r = snapshot_write(keeper->session.ground->state, &snapshot, err);
+    if (session->root)
+        snapshot.image = (char *)(uintptr_t)session->root->image->pin; /* not ours to free */
+    int r = snapshot_write(session->layers->state, &snapshot, err);
     sealed->is_used = r == 0;
-    return r < 0 ? r : record(keeper, name, base, err);
+    return r < 0 ? r : record(keeper, name, &sealed->files, err);
 }
 
 /* The sandbox is lost; without a snapshot its files would be removed with its keeper. */
@@ -110,7 +118,7 @@ static int save_lost(struct keeper *keeper)
     char name[SNAPSHOT_NAME_MAX + 8];                 /* too long: it is refused */
 
     (void)snprintf(name, sizeof(name), "lost-%s", keeper->entry->id);
-    int r = ground_list(keeper->session.ground, NULL, &sealed.base, NULL);
+    int r = list_layers(keeper, &sealed, NULL);
     return r < 0 ? r : name_sealed(keeper, name, &sealed, NULL);
 }
 
@@ -134,7 +142,7 @@ static int seal_all(struct keeper *keeper, bool *is_sealed, struct carrel_error 
 
     int r = worktree ? workspace_end_use(worktree->ws, false, err) : 0; /* without a sync */
     if (r == 0)
-        r = ground_seal(keeper->session.ground, err);
+        r = layers_seal(keeper->session.layers, err);
     *is_sealed = r == 0;
     return r == 0 && worktree ? worktree_seal(worktree, err) : r;
 }
@@ -156,9 +164,9 @@ static int seal_and_remake(struct keeper *keeper, struct carrel_error *err)
     r = seal_all(keeper, &is_sealed, err);
     int again = 0;
     if (r < 0) {
-        /* It is used again as it is, and an overlay takes no work directory twice. What the
-         * workspace lies on by now its record tells: without that, work would be hidden. */
-        (void)layer_renew(&keeper->session.ground->top, NULL);
+        /* The writable layer is used again, and an overlay refuses a used work directory. The
+         * layers of the workspace may have changed; old mounts would hide its work. */
+        (void)layer_renew(&keeper->session.layers->top, NULL);
         again = worktree ? worktree_remount(worktree, &why) : 0;
     }
     if (again == 0)
@@ -169,12 +177,12 @@ static int seal_and_remake(struct keeper *keeper, struct carrel_error *err)
 static int copy_layers(
         struct keeper *keeper, struct keeper_sealed *out, struct carrel_error *err)
 {
-    const struct ground *ground = keeper->session.ground;
+    const struct session *session = &keeper->session;
 
-    int r = layer_copy(ground->state, &ground->top, &out->copy, err);
-    if (r == 0 && keeper->session.worktree)
-        r = restack_copy(keeper->session.worktree, &out->worktree_copy, err);
-    return r;
+    int r = layers_copy(session->layers, &out->files_copy, err);
+    return r < 0 || !session->worktree
+                   ? r
+                   : layers_copy(session->worktree->layers, &out->worktree_copy, err);
 }
 
 static int copy_halted(
@@ -260,7 +268,8 @@ static int check_root(struct keeper *keeper, struct carrel_error *err)
 
 int keeper_seal(struct keeper *keeper, struct keeper_sealed *out, struct carrel_error *err)
 {
-    int r = keeper->session.worktree ? restack_check(keeper->session.worktree->ws, err) : 0;
+    int r = keeper->session.worktree ? worktree_check_fork(keeper->session.worktree->ws, err)
+                                     : 0;
     if (r == 0)
         r = check_root(keeper, err);
     if (r < 0)
@@ -269,9 +278,7 @@ int keeper_seal(struct keeper *keeper, struct keeper_sealed *out, struct carrel_
     if (quiet < 0)
         return quiet;
     r = quiet ? seal_and_remake(keeper, err) : copy_halted(keeper, out, err);
-    return r < 0 ? r
-                 : ground_list(
-                           keeper->session.ground, quiet ? NULL : &out->copy, &out->base, err);
+    return r < 0 ? r : list_layers(keeper, out, err);
 }
 
 /* Before anything is sealed. */
@@ -290,11 +297,11 @@ int keeper_snapshot(
 {
     AUTO(keeper_sealed_finish) struct keeper_sealed sealed = KEEPER_SEALED_INIT;
 
-    int r = check_free(keeper->session.ground->state, name, err);
+    int r = check_free(keeper->session.layers->state, name, err);
     if (r == 0)
         r = keeper_seal(keeper, &sealed, err);
     if (r < 0)
         return r;
-    *is_copied = sealed.copy.dir >= 0;
+    *is_copied = sealed.files_copy.dir >= 0;
     return name_sealed(keeper, name, &sealed, err);
 }

@@ -1,4 +1,4 @@
-/* text.c - what a keeper says of its sandbox, as JSON. */
+/* text.c - descriptions of the sandbox, as JSON. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/json.h"

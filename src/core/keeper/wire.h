@@ -23,7 +23,6 @@ enum keeper_kind {
     KEEPER_ATTACH,
     KEEPER_SIGNAL,
     KEEPER_FILE, /* carries the payload: path, other; then dir or watch */
-    KEEPER_ROOM, /* is the disk limit reached? */
     KEEPER_PROCESSES,
     KEEPER_INSPECT,
     KEEPER_RENEW,
@@ -46,7 +45,7 @@ enum keeper_kind {
  * Both sides send it first: a keeper continues when carrel is replaced by another version. The
  * first two members of a message never change. Increase it with each change.
  */
-#define KEEPER_VERSION 4
+#define KEEPER_VERSION 5
 
 enum keeper_flag {
     KEEPER_STDIN = 1,    /* START: wants it; its answer: it is among the descriptors */

@@ -102,10 +102,6 @@ int image_root_open(
     char state[PATH_MAX];
 
     *out = NULL;
-    if (o->image && strcmp(o->image, "none") == 0)
-        o->image = NULL;
-    if (!o->image)
-        return 0;
     if (o->root)
         return err_set(err, -EINVAL, "--image and --root cannot be combined");
     AUTO(image_root_free) struct image_root *root = calloc(1, sizeof(*root));

@@ -13,7 +13,7 @@
 #include "core/result/outcome.h"
 #include "core/run/run.h"
 #include "core/state/state.h"
-#include "core/worktree/ground.h"
+#include "core/worktree/layers.h"
 #include "policy/policy.h"
 #include "workspace/renew.h"
 #include <assert.h>
@@ -65,10 +65,10 @@ static int open_place(struct session *session, struct spec *spec, struct carrel_
 static int use_layers(struct session *session, struct spec *spec, struct carrel_error *err)
 {
     if (session->root)
-        spec->box.root_overlay = &session->ground->overlay;
+        spec->box.root_overlay = &session->layers->overlay[LAYERS_TREE];
     else
-        spec->box.space = &session->ground->overlay;
-    return limit_dir(session, spec, session->ground->top.dir, err);
+        spec->box.space = &session->layers->overlay[LAYERS_TREE];
+    return limit_dir(session, spec, session->layers->top.dir, err);
 }
 
 /* What is written to the image goes with the sandbox: into memory, or on disk if need be. */
@@ -77,7 +77,7 @@ static int use_image(struct session *session, struct spec *spec, struct carrel_e
     const char *const *trees = session->root->image->trees;
 
     if (!sandbox_has_memory_root())
-        return ground_make(NULL, trees, &session->ground, err);
+        return layers_make(NULL, trees, &session->layers, err);
     session->memory = (struct sandbox_overlay){ .lower = trees };
     spec->box.root_overlay = &session->memory;
     return 0;
@@ -136,11 +136,11 @@ static int create(struct session *session, struct carrel_error *err)
     if (r == 0)
         r = spec_make(session->options, result->run, &spec, err);
     spec.box.stays = session->stays;
-    if (r == 0 && session->root && !session->ground)
+    if (r == 0 && session->root && !session->layers)
         r = use_image(session, &spec, err);
-    if (r == 0 && (session->options->workspace || session->ground))
+    if (r == 0 && (session->options->workspace || session->layers))
         r = disk_check(&spec.box, err);
-    if (r == 0 && session->ground)
+    if (r == 0 && session->layers)
         r = use_layers(session, &spec, err);
     if (r == 0 && session->options->workspace)
         r = open_place(session, &spec, err);
@@ -178,8 +178,8 @@ static int check_same(const struct session *session, struct carrel_error *err)
         is_same = is_same && session->box->held_by[limits[i]] == result->held_by[limits[i]];
     return is_same ? 0
                    : err_set(err, -ENOTSUP,
-                             "it would have fewer protections, or limits held less well, than "
-                             "before");
+                             "it would have fewer protections, or limits enforced less "
+                             "strictly, than before");
 }
 
 int session_remake(struct session *session, struct carrel_error *err)
@@ -190,7 +190,7 @@ int session_remake(struct session *session, struct carrel_error *err)
     session->disk = DISK_INIT;
     int r = spec_make(session->options, session->result->run, &spec, err);
     spec.box.stays = session->stays;
-    if (r == 0 && session->ground)
+    if (r == 0 && session->layers)
         r = use_layers(session, &spec, err);
     if (r == 0 && session->worktree)
         r = show_place(session, &spec, err);
@@ -283,6 +283,15 @@ static int name_run(struct session *session, struct carrel_error *err)
     return r;
 }
 
+static int open_image(struct session *session, struct carrel_error *err)
+{
+    struct carrel_run_options *options = &session->permit.options;
+
+    if (options->image && strcmp(options->image, "none") == 0)
+        options->image = NULL;
+    return options->image ? image_root_open(options, &session->root, err) : 0;
+}
+
 int session_permit(struct session *session, struct carrel_error *err)
 {
     const struct run_request *request = session->request;
@@ -293,7 +302,7 @@ int session_permit(struct session *session, struct carrel_error *err)
                                       (const char *const *)environ, &session->permit, err)
                             : 0;
     if (r == 0)
-        r = image_root_open(&session->permit.options, &session->root, err);
+        r = open_image(session, err);
     if (r < 0)
         return r;
     result->timeout_ms =
@@ -319,9 +328,13 @@ int session_init(
 void session_finish(struct session *session)
 {
     sandbox_free(session->box);
-    worktree_free(session->worktree); /* after the sandbox: it holds the lock */
-    ground_free(session->ground);     /* after it, too: nothing writes there any more */
-    image_root_free(session->root);
+    /* After the sandbox: it holds the workspace's lock and writes into the layers. */
+    if (session->worktree)
+        worktree_free(session->worktree);
+    if (session->layers)
+        layers_free(session->layers);
+    if (session->root)
+        image_root_free(session->root);
     carrel_run_result_free(session->result);
     recorder_finish(session->recorder);
     permit_finish(session->permit);

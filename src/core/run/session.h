@@ -11,8 +11,8 @@
 #include <stdbool.h>
 
 struct carrel_error;
-struct ground;
 struct image_root;
+struct layers;
 struct run_request;
 struct runtime;
 struct sandbox;
@@ -27,7 +27,7 @@ struct session {
     bool has_evidence; /* it was begun */
     struct carrel_run_result *result;
     struct image_root *root;       /* the image that is the root; NULL: none */
-    struct ground *ground;         /* what is written lies there, and stays; NULL: in memory */
+    struct layers *layers;         /* of private files that are kept on disk; NULL: in memory */
     struct sandbox_overlay memory; /* an image's layers, where what is written is not kept */
     struct worktree *worktree;     /* NULL: the run has no workspace of its own */
     struct disk disk;

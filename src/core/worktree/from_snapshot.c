@@ -74,8 +74,6 @@ int from_snapshot_find(const char *name, struct carrel_run_options *options,
         r = take_workspace(b, state, options, err);
     if (r < 0)
         return r;
-    b->base.n = b->snapshot.n_layers;
-    memcpy(b->base.ids, b->snapshot.layers, sizeof(b->base.ids));
     *out = ptr_steal(&b);
     return 0;
 }

@@ -2,7 +2,6 @@
 #pragma once
 #include "base/auto.h"
 #include "core/worktree/fork.h"
-#include "core/worktree/ground.h"
 #include "layer/snapshot.h"
 #include <carrel/run.h>
 
@@ -10,12 +9,11 @@ struct carrel_error;
 
 struct from_snapshot {
     struct snapshot snapshot;
-    struct ground_base base;
-    struct workspace *ws; /* the one that the sandbox of the snapshot had; NULL: none */
+    struct workspace *ws; /* that the sandbox of the snapshot had; NULL: none */
     struct worktree_origin origin;
-    struct carrel_workspace_options workspace; /* behind the options, if they had none */
+    struct carrel_workspace_options workspace; /* of options that had none */
 };
-void from_snapshot_free(struct from_snapshot *beginning); /* NULL is fine */
+void from_snapshot_free(struct from_snapshot *from); /* NULL is fine */
 DEFINE_AUTO(struct from_snapshot *, from_snapshot_free)
 
 /*

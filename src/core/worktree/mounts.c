@@ -1,10 +1,10 @@
 /* mounts.c - what of a workspace a sandbox sees, and where. */
 #include "base/err.h"
 #include "base/fd.h"
+#include "core/worktree/layers.h"
 #include "core/worktree/shallow.h"
 #include "core/worktree/worktree.h"
 #include "workspace/private.h"
-#include "workspace/stack.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -114,73 +114,59 @@ static int mount_module_objects(struct worktree *worktree, struct carrel_error *
     return r;
 }
 
-static int overlay(struct worktree *worktree, struct sandbox_overlay *made, const char *target,
-        const char *const *lower, const char *upper, const char *work, struct carrel_error *err)
+static int overlay(struct worktree *worktree, enum layers_part part, const char *target,
+        struct carrel_error *err)
 {
-    *made = (struct sandbox_overlay){
-        .lower = lower, .space = worktree->ws->path, .upper = upper, .work = work
-    };
     return add_mount(worktree,
             (struct sandbox_mount){
-                    .target = target, .access = ACCESS_READ_WRITE, .overlay = made },
+                    .target = target,
+                    .access = ACCESS_READ_WRITE,
+                    .overlay = &worktree->layers->overlay[part],
+            },
             err);
 }
 
-/* Adds <state>/layers/<id>/<part> of each layer that the workspace lies on. */
-static int add_layers(struct worktree *worktree, const char *part, const char **list, size_t *n,
-        struct carrel_error *err)
+int worktree_open_layers(struct worktree *worktree, const struct workspace *ws,
+        const struct layer_list *list, struct carrel_error *err)
 {
-    char ids[STACK_MAX][STACK_ID_MAX];
-
-    int found = stack_list(worktree->ws, ids);
-    if (found < 0)
-        return err_set(err, found, "its record has a damaged list of layers");
-    for (int i = 0; i < found; i++) {
-        list[*n] = text(worktree, "%s/layers/%s/%s", worktree->state, ids[i], part);
-        if (!list[(*n)++])
-            return err_set_errno(err, -ENOMEM, "workspace mounts");
-    }
-    return 0;
-}
-
-static int mount_tree(struct worktree *worktree, struct carrel_error *err)
-{
-    const struct workspace *ws = worktree->ws;
     size_t n = 0;
     size_t at = 0;
 
     while (worktree->checkout->lower[n])
         n++;
-    worktree->lower = calloc(n + STACK_MAX + 2, sizeof(*worktree->lower));
-    if (!worktree->lower)
+    worktree->base = calloc(n + 2, sizeof(*worktree->base));
+    if (!worktree->base)
         return err_set_errno(err, -ENOMEM, "workspace mounts");
-    int r = add_layers(worktree, "upper", worktree->lower, &at, err);
-    if (r < 0)
-        return r;
     if (ws->setup[0]) {
-        worktree->lower[at] = text(worktree, "%s/layers/%s/upper", worktree->state, ws->setup);
-        if (!worktree->lower[at++])
+        worktree->base[at] = text(worktree, "%s/setups/%s/upper", worktree->state, ws->setup);
+        if (!worktree->base[at++])
             return err_set_errno(err, -ENOMEM, "workspace mounts");
     }
-    for (size_t i = 0; i < n; i++)
-        worktree->lower[at + i] = worktree->checkout->lower[i];
+    memcpy(worktree->base + at, worktree->checkout->lower, n * sizeof(worktree->base[0]));
+    worktree->git_base[0] = worktree->checkout->git;
+    return layers_open(worktree->state, list, worktree->base,
+            ws->is_folder ? NULL : worktree->git_base, &worktree->layers, err);
+}
+
+static int open_own_layers(struct worktree *worktree, struct carrel_error *err)
+{
+    struct layer_list list = { .n = 0 };
+    const char *layers = worktree->ws->layers;
+
+    int r = layers && layers[0] ? layer_list_parse(layers, &list) : 0;
+    if (r < 0)
+        return err_set(err, r, "its record has a damaged list of layers");
+    return worktree_open_layers(worktree, worktree->ws, &list, err);
+}
+
+static int mount_tree(struct worktree *worktree, struct carrel_error *err)
+{
+    const struct workspace *ws = worktree->ws;
+
     if (ws->mode != WORKSPACE_OVERLAY)
         return bind(worktree, text(worktree, "%s/tree", ws->path), PRIVATE_WORK_TREE,
                 ACCESS_READ_WRITE, err);
-    return overlay(worktree, &worktree->tree, PRIVATE_WORK_TREE, worktree->lower, "upper",
-            "work", err);
-}
-
-static int list_git_lower(struct worktree *worktree, struct carrel_error *err)
-{
-    size_t at = 0;
-
-    worktree->git_lower = calloc(STACK_MAX + 2, sizeof(*worktree->git_lower));
-    if (!worktree->git_lower)
-        return err_set_errno(err, -ENOMEM, "workspace mounts");
-    int r = add_layers(worktree, "gitupper", worktree->git_lower, &at, err);
-    worktree->git_lower[at] = worktree->checkout->git;
-    return r;
+    return overlay(worktree, LAYERS_TREE, PRIVATE_WORK_TREE, err);
 }
 
 static int mount_git(struct worktree *worktree, struct carrel_error *err)
@@ -190,13 +176,10 @@ static int mount_git(struct worktree *worktree, struct carrel_error *err)
 
     while (worktree->checkout->lower[bottom + 1])
         bottom++;
-    int r = list_git_lower(worktree, err);
-    if (r < 0)
-        return r;
-    r = ws->mode == WORKSPACE_OVERLAY ? overlay(worktree, &worktree->git, PRIVATE_GIT_DIR,
-                                                worktree->git_lower, "gitupper", "gitwork", err)
-                                      : bind(worktree, text(worktree, "%s/gitupper", ws->path),
-                                                PRIVATE_GIT_DIR, ACCESS_READ_WRITE, err);
+    int r = ws->mode == WORKSPACE_OVERLAY
+                    ? overlay(worktree, LAYERS_GIT, PRIVATE_GIT_DIR, err)
+                    : bind(worktree, text(worktree, "%s/gitupper", ws->path), PRIVATE_GIT_DIR,
+                              ACCESS_READ_WRITE, err);
     if (r == 0)
         r = mount_objects(worktree, err);
     if (r == 0 && !ws->is_cut)
@@ -207,26 +190,20 @@ static int mount_git(struct worktree *worktree, struct carrel_error *err)
     return r;
 }
 
-void workplace_forget_mounts(struct worktree *worktree)
-{
-    free(worktree->mounts);
-    free(worktree->lower);
-    free(worktree->git_lower);
-    worktree->mounts = NULL;
-    worktree->n_mounts = 0;
-    worktree->lower = worktree->git_lower = NULL;
-}
-
 int worktree_make_mounts(struct worktree *worktree, struct carrel_error *err)
 {
-    int r = mount_tree(worktree, err);
+    int r = worktree->layers ? 0 : open_own_layers(worktree, err);
 
+    if (r < 0)
+        return r;
+    layers_use_workspace(worktree->layers, worktree->ws);
+    r = mount_tree(worktree, err);
     return r == 0 && !worktree->ws->is_folder ? mount_git(worktree, err) : r;
 }
 
 int worktree_remount(struct worktree *worktree, struct carrel_error *err)
 {
-    workplace_forget_mounts(worktree);
+    worktree->n_mounts = 0;
     return worktree_make_mounts(worktree, err);
 }
 
@@ -246,7 +223,7 @@ int worktree_mount_monitor(
         r = bind(worktree, text(worktree, "%s/upper", ws->path), PRIVATE_CHANGES,
                 ACCESS_READ_ONLY, err);
     if (r == 0 && ws->setup[0])
-        r = bind(worktree, worktree->lower[0], PRIVATE_LAYER, ACCESS_READ_ONLY, err);
+        r = bind(worktree, worktree->base[0], PRIVATE_LAYER, ACCESS_READ_ONLY, err);
     if (r == 0)
         r = bind(worktree, text(worktree, "%s/monitor", worktree->checkout->path),
                 PRIVATE_MONITOR_CONFIG, ACCESS_READ_ONLY, err);

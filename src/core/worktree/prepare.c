@@ -11,7 +11,6 @@
 #include "core/worktree/include.h"
 #include "core/worktree/settle_sh.h"
 #include "core/worktree/shallow.h"
-#include "core/worktree/tree_kind.h"
 #include "core/worktree/worktree.h"
 #include "workspace/private.h"
 #include "workspace/source/folder.h"

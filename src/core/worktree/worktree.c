@@ -1,19 +1,31 @@
 /* worktree.c - making and reopening the worktree of a run. */
 #include "core/worktree/worktree.h"
+#include "base/auto.h"
 #include "base/err.h"
+#include "base/fd.h"
+#include "base/kernel.h"
+#include "base/tree.h"
 #include "core/request/permit.h"
 #include "core/state/state.h"
 #include "core/worktree/fork.h"
+#include "core/worktree/helper.h"
+#include "core/worktree/helper_space.h"
+#include "core/worktree/layers.h"
+#include "core/worktree/overlay_probe_sh.h"
 #include "core/worktree/prepare.h"
-#include "core/worktree/tree_kind.h"
+#include "core/worktree/sweep_layers.h"
 #include "git/name.h"
+#include "workspace/private.h"
 #include "workspace/renew.h"
 #include "workspace/source/dirty.h"
 #include "workspace/source/folder.h"
 #include <assert.h>
 #include <carrel/run.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
 
 static struct worktree *worktree_new(struct carrel_error *err)
 {
@@ -36,6 +48,13 @@ static int find_base(const struct repo *repo, const struct carrel_workspace_opti
                 "a run starts from uncommitted work (--dirty) or from a revision (--base), not "
                 "both");
     return o->is_dirty ? dirty_commit(repo, base, err) : repo_resolve(repo, o->base, base, err);
+}
+
+static bool is_head(const struct repo *repo, const char *commit)
+{
+    char head[OID_MAX];
+
+    return repo_resolve(repo, NULL, head, NULL) == 0 && strcmp(head, commit) == 0;
 }
 
 /* What the run is to work on, if it may be shown. */
@@ -86,6 +105,7 @@ static int open_new(
     if (r < 0)
         return r;
     request.repo = worktree->repo;
+    request.is_base_loose = o->is_dirty && !is_head(worktree->repo, base);
     request.checkout = worktree->checkout;
     r = workspace_create(&request, &worktree->ws, err);
     if (r == 0)
@@ -223,7 +243,7 @@ static int open_named_fork(
 {
     AUTO(workspace_free) struct workspace *ws = NULL;
     AUTO(worktree_free) struct worktree *from = NULL;
-    AUTO(restack_origin_finish) struct worktree_origin origin = { 0 };
+    struct worktree_origin origin;
 
     int r = workspace_find(worktree->state, q->options->fork, &ws, err);
     if (r == 0)
@@ -237,9 +257,10 @@ static int open_named_fork(
     if (r < 0)
         return r;
     assert(from);
+    origin.ws = from->ws;
     r = worktree_seal(from, err);
     if (r == 0)
-        r = restack_origin(from->ws, NULL, &origin, err);
+        r = layers_list(from->layers, NULL, &origin.layers, err);
     return r < 0 ? r : finish_fork(worktree, worktree_fork(q, &origin, worktree, err), err);
 }
 
@@ -267,7 +288,8 @@ int worktree_open(
 
 int worktree_discard(struct worktree *worktree, struct carrel_error *err)
 {
-    return restack_discard(worktree->state, worktree->ws, err);
+    layers_free(ptr_steal(&worktree->layers)); /* their locks would keep the sweep from them */
+    return discard_with_layers(worktree->state, worktree->ws, err);
 }
 
 void worktree_free(struct worktree *worktree)
@@ -277,10 +299,95 @@ void worktree_free(struct worktree *worktree)
     for (size_t i = 0; i < worktree->n_strings; i++)
         free(worktree->strings[i]);
     free(worktree->strings);
-    workplace_forget_mounts(worktree);
+    free(worktree->mounts);
+    layers_free(worktree->layers); /* before what it lies on */
+    free(worktree->base);
     workspace_free(worktree->ws);
     checkout_free(worktree->checkout);
     repo_free(worktree->repo);
     repo_free(worktree->target);
     free(worktree);
+}
+
+#define PROBE_TIMEOUT_MS 20000U
+
+/* Tries an overlay in a sandbox, on the file system where workspaces will be. */
+static int probe_overlay(const struct worktree_request *q, const char *state, int dir,
+        const char *name, struct carrel_error *err)
+{
+    char space[PATH_MAX];
+    char lower[PATH_MAX];
+    AUTO(helper_finish) struct helper helper = INNER_INIT;
+
+    int r = helper_space_make(dir, name, err);
+    if (r < 0)
+        return r;
+    if (snprintf(space, sizeof(space), "%s/%s", state, name) >= (int)sizeof(space) ||
+            snprintf(lower, sizeof(lower), "%s/%s/lower", state, name) >= (int)sizeof(lower))
+        return err_set_errno(err, -ENAMETOOLONG, "'%s'", state);
+    const struct sandbox_overlay overlay =
+            helper_space_overlay((const char *const[]){ lower, NULL }, space);
+    const struct sandbox_mount mount = helper_space_mount(&overlay, PRIVATE_WORK_TREE);
+    const struct helper_spec spec = {
+        .runtime = q->runtime, .mounts = &mount, .n_mounts = 1, .script = overlay_probe_sh
+    };
+    r = helper_start(&spec, PROBE_TIMEOUT_MS, &helper, err);
+    if (r == 0)
+        r = helper_wait(&helper, err);
+    return r > 0 ? err_set(err, -ENOTSUP, "a file could not be written in an overlay") : r;
+}
+
+/* Remembered: trying costs a sandbox. */
+bool tree_kind_has_overlay(
+        const struct worktree_request *q, const char *state, struct carrel_error *err)
+{
+    char boot[KERNEL_BOOT_ID_MAX];
+    char known[KERNEL_BOOT_ID_MAX];
+    char name[32];
+
+    AUTO(fd_close) int dir = open(state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0) {
+        (void)err_set_errno(err, -errno, "'%s'", state);
+        return false;
+    }
+    if (kernel_boot_id(boot, err) < 0)
+        return false;
+    if (fd_read_file(dir, "overlay", known, sizeof(known)) >= 0 && strcmp(known, boot) == 0)
+        return true;
+    (void)snprintf(name, sizeof(name), ".probe-%d", (int)getpid());
+    (void)tree_remove(dir, name, NULL); /* of a killed process that had our number */
+    int r = probe_overlay(q, state, dir, name, err);
+    (void)tree_remove(dir, name, NULL); /* stays behind, empty, at worst */
+    if (r < 0)
+        return false;
+    char path[PATH_MAX];
+    (void)snprintf(path, sizeof(path), "%s/overlay", state);
+    (void)fd_replace_file(path, boot, strlen(boot), 0644, NULL); /* else we try again */
+    return true;
+}
+
+int tree_kind_choose(const struct worktree_request *q, const char *state,
+        enum workspace_mode *mode, struct carrel_error *err)
+{
+    struct carrel_error why = { 0 };
+
+    switch (q->options->tree) {
+    case CARREL_TREE_COPY:
+        *mode = WORKSPACE_COPY;
+        return 0;
+    case CARREL_TREE_OVERLAY:
+    case CARREL_TREE_AUTO:
+        break;
+    }
+    if (tree_kind_has_overlay(q, state, &why)) {
+        *mode = WORKSPACE_OVERLAY;
+        return 0;
+    }
+    if (q->options->tree == CARREL_TREE_OVERLAY)
+        return err_set(err, -ENOTSUP,
+                "overlayfs does not work here (%s); leave --tree away for a copy, or keep "
+                "the state directory (XDG_STATE_HOME) on ext4, xfs or btrfs",
+                why.message);
+    *mode = WORKSPACE_COPY;
+    return 0;
 }

@@ -11,9 +11,12 @@
 #include "workspace/cache/checkout.h"
 #include "workspace/workspace.h"
 #include <limits.h>
+#include <stdbool.h>
 
 struct carrel_error;
 struct carrel_workspace_options;
+struct layer_list;
+struct layers;
 struct policy;
 struct worktree_origin;
 
@@ -23,10 +26,9 @@ struct worktree {
     struct repo *target; /* the work tree an apply is for; NULL: repo's; see target.h */
     struct checkout *checkout;
     struct workspace *ws;
-    struct sandbox_overlay tree;
-    struct sandbox_overlay git;
-    const char **lower; /* of the tree */
-    const char **git_lower;
+    const char **base;       /* trees that the layers of the tree lie on */
+    const char *git_base[2]; /* the same of the git dir */
+    struct layers *layers;
     struct sandbox_mount *mounts;
     size_t n_mounts;
     char **strings; /* what the mounts point to */
@@ -56,11 +58,14 @@ struct worktree_request {
 int worktree_open(const struct worktree_request *request, struct worktree **out,
         struct carrel_error *err);
 
-/* --- workplace_mounts.c --- */
+/* --- mounts.c --- */
+
+/* Opens the layers `list` of a workspace like `ws`; worktree->checkout is set. */
+int worktree_open_layers(struct worktree *worktree, const struct workspace *ws,
+        const struct layer_list *list, struct carrel_error *err);
 
 /* What its sandboxes see, but for the answers to git of worktree_mount_monitor(). */
 int worktree_make_mounts(struct worktree *worktree, struct carrel_error *err);
-void workplace_forget_mounts(struct worktree *worktree);
 
 /* The same again, without these answers: the layers have changed. */
 int worktree_remount(struct worktree *worktree, struct carrel_error *err);
@@ -81,3 +86,14 @@ int worktree_check_free(const char *task, const char *run, struct carrel_error *
 /* The same for a workspace that is there: its repository, its tree and the mounts. Takes over
  * `ws`, also on failure. */
 int worktree_reopen(struct workspace *ws, struct worktree **out, struct carrel_error *err);
+
+/* --- how the tree of a workspace can be shown on this machine --- */
+
+/* The kind of tree that the options name or, if they name none, the first that works here. A
+ * kind that was named and does not work is -ENOTSUP with what is missing. */
+int tree_kind_choose(const struct worktree_request *q, const char *state,
+        enum workspace_mode *mode, struct carrel_error *err);
+
+/* True when an overlay worked here since the machine started. `err` says why not. */
+bool tree_kind_has_overlay(
+        const struct worktree_request *q, const char *state, struct carrel_error *err);
