@@ -1,4 +1,4 @@
-# The front door. Everything is built by Meson and Ninja; this file only knows what to call.
+# The entry point. Meson and Ninja build everything; this file only calls them.
 # `make run` and `make test` install missing Debian packages first (see scripts/deps).
 
 PREFIX ?= /usr/local
@@ -59,16 +59,16 @@ install: build
 	@DESTDIR=$(abspath $(DESTDIR)) meson install -C $(BUILD) --no-rebuild --quiet
 
 clean:
-	rm -rf build build-asan build-fuzz build-aarch64
+	rm -rf build build-asan build-fuzz build-aarch64 build-walk
 
 help:
 	@echo 'make             build $(BUILD)/carrel and the library'
-	@echo 'make run         install what is missing, build, and show what carrel does'
-	@echo 'make test        all tests, with gcc, clang and sanitizers; the last line sums them up'
-	@echo 'make lint        layout, static analysis, shell scripts, manual pages'
-	@echo 'make bench       start-up time and throughput, next to bubblewrap'
-	@echo 'make fuzz        every fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS)'
-	@echo 'make faults      each system call of the setup fails in turn, with every error (minutes)'
-	@echo 'make soak        living sandboxes, used at random for SOAK_SECONDS=$(SOAK_SECONDS), SOAK_SEED=$(SOAK_SEED)'
-	@echo 'make install     to DESTDIR=$(DESTDIR) PREFIX=$(PREFIX)'
+	@echo 'make run         install what is missing, build, and run the demonstration'
+	@echo 'make test        run all tests; the last line sums them up'
+	@echo 'make lint        check layout, static analysis, shell scripts, manual pages'
+	@echo 'make bench       measure start-up time, throughput and memory, next to other tools'
+	@echo 'make fuzz        run every fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS)'
+	@echo 'make faults      let each system call of the setup fail in turn, with every error (minutes)'
+	@echo 'make soak        use living sandboxes at random for SOAK_SECONDS=$(SOAK_SECONDS), SOAK_SEED=$(SOAK_SEED)'
+	@echo 'make install     install to DESTDIR=$(DESTDIR) PREFIX=$(PREFIX)'
 	@echo 'make clean       remove what was built'
