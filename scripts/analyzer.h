@@ -1,7 +1,8 @@
 /*
- * analyzer.h - what the static analyzer cannot see from one file: err_set() and its kin return
- * the code they are given. Without it every failure looks as if it might go on as a success.
- * scripts/lint includes it ahead of each file, except the one that defines these functions.
+ * analyzer.h - tells the static analyzer, which sees one file at a time, that err_set() and the
+ * like return the code they are given, and that it is negative, also where it is -errno.
+ * Otherwise every failure looks as if it might be a success. scripts/lint includes it ahead of each file, except the one that defines these
+ * functions.
  */
 #pragma once
 #include "base/err.h"
@@ -10,6 +11,8 @@
     __extension__({                                                                            \
         int code_ = (code);                                                                    \
         (void)(fn)(err, code_, __VA_ARGS__);                                                   \
+        if (code_ >= 0)                                                                        \
+            __builtin_unreachable();                                                           \
         code_;                                                                                 \
     })
 #define err_set(err, code, ...) returns_code(err_set, err, code, __VA_ARGS__)
