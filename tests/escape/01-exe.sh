@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# The tool under attack is a copy that belongs to the identity, so that ownership protects nothing.
+# The attacked tool is a copy that belongs to the identity, so that ownership does not protect it.
 prepare() {
     me cp "$A/01-exe" "$T/victim-tool"
     me cp "$CARREL" "$T/victim-tool-carrel"
@@ -18,8 +18,8 @@ is_untouched() {
         { stat "$tool" && return 1; }
 }
 
-# As its own program, with the attacker's library in it. A tool that is linked statically would not
-# load it; then this only shows that carrel does not run itself.
+# As its own program, with the attacker's library loaded. A statically linked tool does not load it;
+# then this only shows that carrel does not run itself.
 reexec() {
     box "$@" || echo "# carrel: status $?"
     echo "REFUSED reexec the rest"

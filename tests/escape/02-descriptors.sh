@@ -2,7 +2,7 @@
 bare() { me "$A/02-descriptors" leak "$A/02-descriptors" attack; }
 prepare() { before=("$A/02-descriptors" leak); }
 
-# Streams of the caller that are more than streams: the program must get pipes in their place.
+# Streams of the caller that are more than streams: the program must get pipes instead.
 directory_as_stdin() {
     me "$tool" run --quiet --mount "$A:/attacks:ro" --stdin -- /attacks/02-descriptors attack </
 }
@@ -27,7 +27,7 @@ more() {
     held "a directory as standard input" or_refused directory_as_stdin
 }
 
-# or_refused CMD...: carrel may also decline.
+# or_refused CMD...: carrel may also refuse.
 or_refused() {
     local status=0
     "$@" || status=$?

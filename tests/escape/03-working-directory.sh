@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# A working directory that is outside: through a descriptor of the caller, through init, by going
-# up, through a link in a directory that the program can write to.
+# A working directory that is outside: through a descriptor of the caller, through init, through
+# "..", through a link in a directory that the program can write to.
 prepare() {
     all_attempts=no
     me mkdir "$T/outside" "$T/work"

@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# The terminal is one of our own, made for this; what was typed into it is counted at the end.
+# The terminal is created for this test; what was typed into it is counted at the end.
 bare() { me "$A/06-tty" host "$A/06-tty" attack; }
 
 on_terminal() {

@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# Bare in a mount namespace of its own, with one mask to lift, as a sandbox would have.
+# Bare in a new mount namespace, with one mask to remove, like a sandbox.
 prepare() {
     me mkdir "$T/place"
     bare_args=("$T/place")

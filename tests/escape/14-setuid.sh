@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# The programs belong to root and lie in a directory that the sandbox gets; root would gain nothing
-# from them, so what they do without carrel is shown as the ordinary user in both rounds.
+# The programs belong to root and are in a directory that is mounted into the sandbox. Root gains
+# nothing from them, so the bare attack runs as the ordinary user in both rounds.
 does_apply() {
     is_root_suite || { echo "a set-uid program can only be made by root" && return 1; }
     have_user
@@ -28,7 +28,7 @@ more() {
     [ "$who" = user ] || held "attack in a writable mount" attack
     check "$title, as $who: no set-uid program is left on the host" \
         [ -z "$(find "$T/work" -perm /6000 -type f)" ]
-    # Wherever a program of the host with that bit can be found.
+    # Wherever a program of the host with that bit exists.
     held "the host's own set-uid programs" host_programs
 }
 

@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# Without carrel, from within a group of our own, on a group of our own.
+# Without carrel, from within a group of the test, on a group of the test.
 prepare() {
     [ "$who" = root ] || return 0
     make_group memory pids freezer unified

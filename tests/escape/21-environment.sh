@@ -16,6 +16,6 @@ control() { box --env GIVEN=yes -- /attacks/21-environment control; }
 
 more() {
     all_attempts=no
-    # What was not given cannot be found in the memory of init either: its stack began as ours.
+    # Other variables must not be in the memory of init either: its stack started as a copy of ours.
     held "the environment of init" box -- /attacks/05-proc attack
 }

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# A program leaves links to the host's files in its workspace; then somebody uses the file commands
-# on them. Followed on the host, each would reach a file of the host.
+# A program leaves links to the host's files in its workspace; then the file commands are used on
+# them. If followed on the host, each would reach a file of the host.
 prepare() {
     me mkdir "$T/work" "$T/outside"
     echo secret | me tee "$T/outside/file" >/dev/null
@@ -61,7 +61,7 @@ attack() {
 }
 
 more() {
-    # Of the directory itself the links stay behind, and are not followed.
+    # The links of the directory itself are left out, and not followed.
     live cp "$stays:." "$T/all" 2>/dev/null
     check "$title, as $who: a copy of all of it has nothing of the host" \
         [ "$(find "$T/all" | sed "s|$T/all||" | sort | tr '\n' ' ')" = " /good /inner /real /real/file " ]

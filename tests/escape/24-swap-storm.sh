@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# A program exchanges a directory and a link to the host as fast as it can, while file operations go
-# through that name: a hundred thousand for the first identity, twenty thousand for the second, since
-# each call waits its turn behind the program, and where others work a hundred thousand take a minute.
+# A program exchanges a directory and a link to the host as fast as it can, while file operations
+# use that name: a hundred thousand for the first identity, twenty thousand for the second, since
+# each call waits behind the program, and on a busy machine a hundred thousand take a minute.
 calls=100000
 [ "$who" = root ] || ! is_root_suite || calls=20000
 title="24 swap storm, $calls calls"
@@ -21,7 +21,7 @@ prepare() {
 }
 clean_up() { leave; }
 
-# The way of a server that looks first and opens then.
+# Like a server that checks first and opens then.
 bare() {
     me mkdir -p "$T/bare/a"
     me ln -s "$T/outside" "$T/bare/b"
@@ -57,7 +57,7 @@ attack() {
     echo "$said"
     [[ $said =~ CALLS\ ([0-9]+)\ REACHED\ ([0-9]+) ]] || return 1
     [ "${BASH_REMATCH[1]}" -ge "$calls" ] || return 1
-    # Both were met: the directory, and the link.
+    # Both were found: the directory, and the link.
     [ "${BASH_REMATCH[2]}" -gt 0 ] && [ "${BASH_REMATCH[2]}" -lt "${BASH_REMATCH[1]}" ] || return 1
     if [[ $said == *READ* ]] || [ "$(cat "$T/outside/file")" != secret ] ||
         [ "$(ls -A "$T/outside")" != file ] || [ "$(stat -c %a "$T/outside")" != 777 ]; then

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# Links that the kernel makes up lead to whatever a process holds. In a path that is resolved for
-# somebody else, that somebody is a process of carrel.
+# Magic links of /proc lead to whatever a process has open. If carrel resolves such a path, it would
+# be a descriptor of carrel.
 prepare() {
     me mkdir "$T/work"
     echo secret | me tee "$T/file" >/dev/null

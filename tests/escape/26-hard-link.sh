@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# A file of the host that has a second name in the directory that is given to the sandbox.
+# A file of the host with a second name in the directory that is mounted into the sandbox.
 prepare() {
     me mkdir "$T/work" "$T/private"
     me sh -c 'echo original >"$1/private/file"; ln "$1/private/file" "$1/work/link"' - "$T"

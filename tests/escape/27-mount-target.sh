@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034,SC2154
 # The first run replaces a directory in its workspace by a link; the second is asked to mount
-# something there. Followed on the host, the link would lead anywhere.
+# something there. If followed on the host, the link could lead anywhere.
 prepare() {
     all_attempts=no
     me mkdir -p "$T/work/data" "$T/work/real" "$T/outside/sub" "$T/source"
@@ -36,7 +36,7 @@ refuse() {
     [ -z "$(find "$T/outside" -mindepth 1 ! -name sub)" ] || echo "SUCCEEDED $name left a file outside"
 }
 
-replace() { # replace LINK: from inside, as the program would
+replace() { # replace LINK: from inside, like the program
     box --workdir "$T/work" -- /bin/sh -c 'rm -rf /workspace/data && ln -s "$1" /workspace/data' - "$1"
 }
 

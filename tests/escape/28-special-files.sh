@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# Where a file is expected lies something that makes whoever opens it wait, or do something.
+# Special files that make a process that opens them block, or have a side effect.
 prepare() {
     me mkdir "$T/work"
     stay --workdir "$T/work"
@@ -9,7 +9,7 @@ prepare() {
 }
 clean_up() { leave; }
 
-# It waits: that is the harm.
+# It blocks: that is the harm.
 bare() {
     local status
     status=0
@@ -51,7 +51,7 @@ attack() {
 }
 
 more() {
-    # Whoever waits must not make others wait: a program holds the FIFO open and never writes.
+    # A blocked client must not block others: a program holds the FIFO open and never writes.
     all_attempts=no # this is one more
     start holder live exec --quiet --timeout 60s "$stays" -c 'exec 3<>fifo; echo READY; sleep 60'
     held "a held FIFO" refused held-fifo cat "$stays:fifo"

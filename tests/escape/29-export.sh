@@ -1,8 +1,8 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# A tree that is to do harm where it is unpacked: links, set-uid bits, things that are no files,
-# a sparse file of 1 TiB, more files than the limit, names that speak to terminals and to programs.
-# The limit is set to 299 for a directory of 300: that of the default, 1048576, is the same number
-# in the same place, and to make so many files takes longer than all the rest.
+# A tree that is harmful when it is unpacked: links, set-uid bits, special files, a sparse file of 1
+# TiB, more files than the limit, names that control terminals and programs. The limit is set to 299
+# for a directory of 300: the default, 1048576, is checked in the same place, and creating so many
+# files takes longer than all the rest.
 prepare() {
     me mkdir "$T/work" "$T/outside"
     echo secret | me tee "$T/outside/file" >/dev/null
@@ -15,13 +15,13 @@ for name in [b\"a\\nb\", b\"-rf\", b\"--help\", b\"\\x1b[2J\", b\"\\xff\\xfe\", 
     open(name, \"w\").close()
 os.truncate(os.open(\"../big/sparse\", os.O_CREAT | os.O_RDWR), 1 << 40)
 for i in range(300): open(\"../many/%d\" % i, \"w\").close()'"
-    # What a program in the sandbox could not make may have been there before.
+    # What a program in the sandbox cannot create may have existed before.
     me chmod 4755 "$T/work/tree/file"
     [ "$who" != root ] || mknod "$T/work/tree/device" c 1 3
 }
 clean_up() { leave; }
 
-unpack() { # unpack ARCHIVE DIRECTORY: as somebody does who trusts it
+unpack() { # unpack ARCHIVE DIRECTORY: as a user who trusts it
     me mkdir "$2"
     me tar -xpf "$1" -C "$2" 2>/dev/null
 }

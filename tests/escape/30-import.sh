@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# Archives made by an attacker, unpacked: they try to reach files beside the directory they are for,
-# in the sandbox and on the host.
+# Hostile archives, unpacked: they try to reach files outside of their directory, in the sandbox and
+# on the host.
 prepare() {
     all_attempts=no
     me mkdir "$T/tars" "$T/victims"
@@ -71,7 +71,7 @@ control() {
         echo "WORKS import"
 }
 
-# Whether it is refused or made harmless: nothing but the directory has changed.
+# Refused or made harmless: only the directory has changed.
 attack() {
     local tar name
     for tar in "$T"/tars/*.tar; do

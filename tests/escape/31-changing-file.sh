@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# A program writes a file anew all the time, whole: all of it is one letter, then all of it another.
-# A copy with two letters in it is a file that never was.
+# A program rewrites a file all the time: all of it is one letter, then all of it another. A copy
+# with two letters in it is a state that never existed.
 change='import os
 fd = os.open("file", os.O_RDWR)
 print("READY", flush=True)
@@ -21,7 +21,7 @@ prepare() {
 }
 clean_up() { leave; }
 
-# one_letter: what comes is all the same, and as much as it should be.
+# one_letter: the input is a single letter, of the expected length.
 one_letter() { # one_letter BYTES
     /usr/bin/python3 -c 'import sys
 data = sys.stdin.buffer.read()
@@ -66,7 +66,7 @@ attack() {
     echo "REFUSED mixed"
 }
 
-# Two files that change names: each copy is one of them.
+# Two files that exchange their names: each copy is one of them.
 swapped() {
     local i
     start swapper live exec --quiet --timeout 100s "$stays" -- python3 -c "$swap"

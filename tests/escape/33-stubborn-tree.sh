@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# Trees that do not want to be removed: no permissions, very deep, immutable where possible.
+# Trees that are hard to remove: no permissions, very deep, immutable where possible.
 
 prepare() {
     me mkdir "$T/bare" "$T/tmp" "$T/state"
@@ -19,7 +19,7 @@ bare() {
     me rm -rf "$T/bare/frozen" 2>/dev/null || echo "SUCCEEDED immutable-tree"
 }
 
-# What carrel keeps on purpose is the result of a run; everything else is a leftover.
+# carrel keeps the result of a run on purpose; everything else is a leftover.
 leftovers() {
     find "$T/tmp" "$T/state" -mindepth 1 ! -type d ! -path '*/runs/*' 2>/dev/null | head -n 3
     find "$T/tmp" "$T/state" \( -name closed -o -name d -o -name frozen \) 2>/dev/null | head -n 3
@@ -41,7 +41,7 @@ attack() {
     removed tree
 }
 
-# The process runtime makes its directory on the host's disk, and has to remove it there.
+# The process runtime creates its directory on the host's disk, and has to remove it there.
 on_disk() {
     within 30 me timeout --foreground -k 5 60 "${before[@]}" "$tool" run --quiet --runtime process -- \
         "$A/33-stubborn-tree" "$@" || echo "OTHER $1 status $?"

@@ -2,7 +2,7 @@
 # shellcheck source=living.sh
 source "$here/living.sh"
 
-# Without carrel it stops by itself, at a number that does no harm.
+# Without carrel it stops by itself, at a harmless number.
 prepare() {
     bare_args=(400)
     args=(5000)
@@ -27,7 +27,7 @@ wild_bomb() {
     fi
 }
 
-# In a sandbox that stays: whoever asks gets an answer, if only that there is no room.
+# In a living sandbox every request gets an answer, if only that there is no room.
 living_bomb() {
     local status=0
     limit=60s

@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# Without carrel it stops at an amount that does no harm.
+# Without carrel it stops at a harmless amount.
 kinds=(heap shared tmpfs memfd pipes sockets tcp netlink)
 size() { if [ "$1" = pipes ]; then echo 48; else echo 96; fi; } # the kernel stops a user's pipes at 64
 fair() { if [ "$1" = netlink ]; then echo 1; else echo 4; fi; }   # what anybody may have
@@ -32,7 +32,8 @@ control() {
     done
 }
 
-# Killed for the limit, or refused by the call itself (netlink, of which nobody has many); either way it did not get the memory.
+# Killed for the limit, or refused by the call itself (netlink, which is limited for all); either
+# way it did not get the memory.
 bomb() {
     local kind=$1 result reason
     result=$(box --json -- /attacks/71-memory attack "$kind" "$(size "$kind")") || true
@@ -53,7 +54,7 @@ attack() {
     done
 }
 
-# The page cache is given back under pressure: the program may go on, within its limit.
+# The page cache is reclaimed under pressure: the program may continue, within its limit.
 page_cache() {
     local result peak
     result=$(box --json --workdir "$T/work" -- /attacks/71-memory attack page-cache 96) || true

@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# Without carrel it stops at an amount that does no harm.
+# Without carrel it stops at a harmless amount.
 prepare() {
     me mkdir "$T/bare"
     bare_args=("$T/bare" 64 5000)

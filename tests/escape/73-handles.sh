@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# What the kernel counts per user is shown on a user id that nobody has, so that nobody starves.
-# Terminals are counted for the whole machine: there it stops at a number that leaves enough.
+# What the kernel counts per user is shown on an otherwise unused user id, so that no process
+# starves. Terminals are counted for the whole machine: there it stops at a number that leaves
+# enough.
 prepare() {
     lonely=$((56000 + RANDOM % 2000))
     options=(--files 512)
@@ -26,7 +27,8 @@ bare() {
     local kind
     me bash -c 'ulimit -S -n "$(ulimit -H -n)"; exec "$1" attack descriptors 2000' - "$A/73-handles" || true
     me "$A/73-handles" attack terminals 200 || true
-    # They are root's, or the user's: a number that leaves enough, and is more than a sandbox gets.
+    # They belong to root, or to the user: a number that leaves enough, and is more than a sandbox
+    # gets.
     me "$A/73-handles" attack watches 20000 || true
     me bash -c 'rm -f /tmp/watched-"$(id -u)"-*'
     for kind in inotify in-flight; do
@@ -65,7 +67,7 @@ starve() {
 
 more() {
     local kind
-    # With as many descriptors as there are by default: the other limits have to hold.
+    # With the default number of descriptors: the other limits have to be enforced.
     options=()
     for kind in inotify terminals in-flight; do
         if [ "$who $kind" = "user in-flight" ]; then

@@ -57,7 +57,7 @@ attack() {
     done
 }
 
-# The reader is there but never reads: the time limit must count all the same.
+# The reader exists but never reads: the time limit must apply anyway.
 blocked_reader() {
     local begin=$SECONDS
     limit=2s

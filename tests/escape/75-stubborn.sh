@@ -13,7 +13,7 @@ end_marked() {
     done
 }
 
-# timeout(1) is what one would use without carrel.
+# Without carrel timeout(1) would be used.
 bare() {
     me env "$mark" timeout -k 1 1 "$A/75-stubborn" attack linger >/dev/null 2>&1 || true
     if [ -n "$(marked "$mark")" ]; then echo "SUCCEEDED outlives-timeout"; fi
@@ -44,7 +44,7 @@ attack() {
     done
 }
 
-# Ctrl-C and its like: the one who started carrel goes away.
+# Ctrl-C and the like: carrel's caller exits.
 interrupted() {
     local signal
     for signal in INT TERM HUP KILL; do
@@ -61,13 +61,14 @@ interrupted() {
     done
 }
 
-# In a sandbox that stays the program's time ends the program; what left its group goes at the end.
+# In a living sandbox the program's timeout ends the program; what left its group is killed at the
+# end.
 living_stubborn() {
     local status=0
     settle
     within 15 at_home --timeout 1s --env "$mark" -- /attacks/75-stubborn attack linger >/dev/null 2>&1 || status=$?
     [ "$status" -eq 124 ] || echo "SUCCEEDED living-linger status $status"
-    # It holds the streams, and nobody waits for it.
+    # It holds the streams, and carrel does not wait for it.
     status=0
     within 15 at_home --env "$mark" -- /attacks/75-stubborn attack leave >/dev/null 2>&1 || status=$?
     [ "$status" -eq 0 ] || echo "SUCCEEDED living-leave status $status"

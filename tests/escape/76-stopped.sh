@@ -3,7 +3,7 @@ mark=MARK=stopped-$$
 
 prepare() { all_attempts=no; }
 
-# SIGTERM would end it, were it not stopped.
+# SIGTERM would end it if it were not stopped.
 bare() {
     local way
     for way in self vfork; do
@@ -35,7 +35,7 @@ attack() {
     done
 }
 
-# A stopped init would answer nobody.
+# A stopped init could not answer.
 more() {
     held "init cannot be stopped" box -- /bin/sh -c \
         'kill -STOP 1; kill -STOP -1; sleep 0.1; echo "REFUSED stop-init still here"'

@@ -14,8 +14,8 @@ bare() {
     [ "$share" -lt 35 ] || echo "SUCCEEDED many-threads $share % of a processor"
 }
 
-# A tenth of a processor is asked for. On a short measure it may be more; on a busy machine the
-# bare hog gets less than it could. The bounds leave room for both.
+# The limit is a tenth of a processor. In a short measurement it may be more; on a busy machine the
+# bare hog gets less than it could. The bounds allow for both.
 share() {
     local share
     share=$(box --cpu 0.1 -- /attacks/77-cpu-hog hog 64 2000 | sed -n 's/^SHARE //p')
@@ -36,7 +36,7 @@ latency() {
     stop hog
 }
 
-# Several times: at first there may be some of its processor time left.
+# Several times: at first some of its quota may be left.
 living_latency() {
     local i
     settle

@@ -2,7 +2,7 @@
 # shellcheck source=living.sh
 source "$here/living.sh"
 
-# Without an init that reaps, in a process namespace of its own so that all of it goes away.
+# Without an init that reaps, in a pid namespace of its own so that all of it is removed.
 prepare() {
     wrap=(unshare --pid --fork --mount-proc)
     [ "$who" = root ] || wrap+=(--user --map-root-user)
@@ -13,7 +13,7 @@ prepare() {
     [ "$who" = root ] || options+=(--best-effort pids)
 }
 
-# In a sandbox that stays, those of one program must be gone for the next.
+# In a living sandbox the zombies of one program must be reaped before the next.
 living_zombies() {
     settle
     at_home -- /attacks/78-zombies attack 1000 || true

@@ -11,7 +11,7 @@ bare() {
     [ "$status" -ne 124 ] || echo "SUCCEEDED storm until it was ended"
 }
 
-# While it rages, others write; and what carrel has to say about it reaches the disk.
+# Meanwhile others write, and carrel's own records reach the disk.
 attack() {
     limit=4s
     start storm box --output "$T/result.json" -- /attacks/79-fsync-storm attack

@@ -1,12 +1,12 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# Very many small runs at once, and single ones with a megabyte of words or of variables: what is
-# written down of them stays small, in order, and can be verified.
+# Very many small runs at once, and single ones with a megabyte of words or of variables: their
+# records stay small, in order, and can be verified.
 # shellcheck source=journals.sh
 source "$here/journals.sh"
 
 count=40
 at_once=8
-# Of one record, as man/carrel-journal.1 has it: nothing that is recorded is larger.
+# The limit of one record, as in man/carrel-journal.1.
 record_max=262144
 
 prepare() {
@@ -22,7 +22,7 @@ END
     mapfile -t variables <"$T/variables"
 }
 
-# What the first logger that comes to mind does with them.
+# What a naive logger does with them.
 bare() {
     me sh -c 'file=$1; shift; echo "ran $*" >"$file"' - "$T/log" "${words[@]}"
     [ "$(stat -c %s "$T/log")" -lt 1000000 ] || echo "SUCCEEDED megabyte-of-words"
@@ -36,7 +36,7 @@ control() {
         echo WORKS variables
 }
 
-# one NAME KEY OPTION... -- PROGRAM...: a run; KEY_count of its first record says how much there was.
+# one NAME KEY OPTION... -- PROGRAM...: a run; KEY_count of its first record is the full count.
 one() {
     local name=$1 key=$2 result
     shift 2
@@ -54,7 +54,7 @@ else:
 END
 }
 
-# The command lines and variables of what the program starts are its own: they are no records.
+# Command lines and variables of the program's own children are not recorded.
 inside() {
     local result
     result=$(carrel run --quiet --json -- /bin/sh -c \

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# Words, variables, names of files, output and messages that hold a line break and a forged record
-# after it, or what a terminal obeys. One record stays one record, and whoever looks at it sees text.
+# Words, variables, file names, output and messages with a line break and a forged record after it,
+# or with terminal control characters. One record stays one record, and is safe to view.
 # shellcheck source=journals.sh
 source "$here/journals.sh"
 
@@ -8,7 +8,7 @@ prepare() {
     prepare_journals
     forged='{"seq":2,"time":"2026-01-31T12:00:00.000001Z","run":"R-1","event":"forged"}'
     # Title, link and clipboard; colours and cursor with the one-byte and the two-byte form of C1;
-    # overrides of direction; a line separator; what is no UTF-8.
+    # overrides of direction; a line separator; invalid UTF-8.
     evil=$'x\n'$forged$'\n\e]0;title\a\e]8;;http://x\e\\\e]52;c;eA==\a\e[2J\x9b1A\xc2\x9b31m\x7f\r'
     evil+=$'\xe2\x80\xae\xe2\x81\xa6\xe2\x80\xa8\xff"},{\\'
     # Without a slash, it is also the name of a file.
@@ -18,7 +18,7 @@ prepare() {
     me git -C "$T/repository" -c user.name=a -c user.email=a@b commit -q --allow-empty -m first
 }
 
-# look NAME FILE...: is there anything but lines of text, or a line of the forger's?
+# look NAME FILE...: is there anything except lines of text, or a forged line?
 look() {
     inspect "$forged" "$@" <<'END'
 forged, name, *files = args
@@ -37,7 +37,7 @@ print("SUCCEEDED %s %s" % (name, found[:5]) if found else "REFUSED %s all is tex
 END
 }
 
-# ask NAME ARG...: keeps what carrel prints, for `look`.
+# ask NAME ARG...: keeps carrel's output, for `look`.
 ask() {
     local name=$1 status=0
     shift
@@ -56,13 +56,13 @@ control() {
     local run
     run=$(carrel run --quiet --json -- /bin/echo "grüße, 'x' {\"y\"}" | field run)
     carrel journal show "$run" >"$T/seen/out"
-    # Harmless text stays as it is.
+    # Harmless text is not changed.
     ! grep -qF "grüße, 'x' " "$T/seen/out" || echo WORKS shown
     [ "$(carrel run --quiet -- /bin/printf '%s' "$evil" | sha256sum)" != \
         "$(printf '%s' "$evil" | sha256sum)" ] || echo WORKS output-is-passed-on
 }
 
-# Runs into which all of it goes. What carrel says of them itself is looked at, too.
+# Runs with all of it. carrel's own messages about them are checked, too.
 runs_of_the_forger() {
     local status
     hostile() { # hostile NAME STATUS OPTION... -- PROGRAM...

@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# Somebody who can write to the files changes what happened: edits, drops, moves, repeats and takes
-# records from elsewhere, goes on in another way, or calculates all hashes anew. For a reader of JSON
-# lines each of these is a fine file; verify names the first record that is wrong.
+# An attacker with write access changes the history: edits, drops, moves and repeats records,
+# inserts foreign ones, continues differently, or recomputes all hashes. To a reader of JSON lines
+# each of these is a valid file; verify names the first wrong record.
 # shellcheck source=journals.sh
 source "$here/journals.sh"
 
@@ -26,7 +26,8 @@ changes=(
     "replay-at-the-end|11: it is number 1: |t.append(t[0])"
     "add|11: its hash is not|t.append(t[9].replace(b'\"seq\":10', b'\"seq\":11'))"
     "rename|1: it is of another run: 'T-1+R-2'|t[:] = o"
-    # Two ways to go on after record 5, both with right hashes: one after the other, and one instead.
+    # Two continuations after record 5, both with right hashes: one after the other, and one
+    # instead.
     "fork|11: it is number 6: |t += other_way(t, 5)[5:]"
     "fork-sealed|7: |t[:] = other_way(t, 5)"
     "fork-unsigned|7: the index has a seal of 7 records|t[:] = unsigned(other_way(t, 5))"
@@ -49,14 +50,14 @@ def hashed(line, prev=None, seq=None):
 def hash_of(line):
     return line[-66:-2]
 
-# All numbers and hashes anew from record n on.
+# Recomputes all numbers and hashes from record n on.
 def chained(t, n):
     t = list(t)
     for i in range(n, len(t)):
         t[i] = hashed(t[i], hash_of(t[i - 1]) if i else b"0" * 64, i + 1)
     return t
 
-# The same run, but for what was recorded after record n.
+# The same run, except for the records after record n.
 def other_way(t, n):
     return chained(t[:n] + [line.replace(b"\"exited\"", b"\"signaled\"") for line in t[n:]], n)
 
@@ -109,7 +110,7 @@ write(index, i)
 END
 }
 
-# Each of the files is one that a reader of JSON lines takes.
+# A reader of JSON lines accepts each of the files.
 bare() {
     inspect "$tools_of_the_forger" "$one" "$two" "${changes[@]}" <<'END'
 exec(args[0])
@@ -126,13 +127,13 @@ control() {
     carrel journal verify --key "$public" | has -x 'runs: 2 sealed' && echo WORKS verify
     carrel journal export --output "$T/archive" T-1/R-1
     carrel journal verify --key "$public" "$T/archive" >/dev/null && echo WORKS archive
-    # A commit of the run's work carries the seal to where the state directory is not.
+    # A commit of the run's work carries the seal out of the state directory.
     carrel journal show --json T-1/R-1 | has -F "$(me git -C "$T/repository" log -1 \
         --format='%(trailers:key=Carrel-Journal,valueonly)' task-T-1-run-R-1 | sed 's/sha256://')" &&
         echo WORKS seal-in-the-commit
 }
 
-# finds NAME STATUS TEXT ARG...: verify ends so, and says so.
+# finds NAME STATUS TEXT ARG...: verify has this status and output.
 finds() {
     local output status=0
     output=$(carrel journal verify "${@:4}" 2>&1) || status=$?
@@ -155,7 +156,7 @@ attack() {
     done
 }
 
-# The index tells of cuts; so it is forged next, with all hashes right.
+# The index reveals truncation; so it is forged next, with all hashes right.
 index_too() {
     me rm "$one"
     finds journal-removed 1 "T-1+R-1             BAD: the index knows it, and its journal is not there"
@@ -174,7 +175,7 @@ index_too() {
     me rm "$index"
     finds index-removed 1 "T-1+R-1             BAD: the index does not know this run"
     restore
-    change 'del i[2:]' # an older one, right in itself
+    change 'del i[2:]' # an older one, valid in itself
     finds index-replayed 1 "T-1+R-2             BAD: the index does not know this run"
     restore
     # No run begins after an index that was changed.
@@ -187,7 +188,7 @@ index_too() {
     restore
 }
 
-# Everything calculated anew, journal and index: only a key that the forger has not got tells.
+# Everything recomputed, journal and index: only a key that the forger lacks reveals it.
 # rewrite PROGRAM: changes `t`; the index is made to agree.
 rewrite() {
     change "$1"'
@@ -216,8 +217,8 @@ signed() {
     rewrite 'del t[9:]; t.append(t[6]); t[:] = chained(t, 7)'
     finds seal-replayed 1 "T-1+R-1             BAD at record 10: " --key "$public"
     restore
-    # The index is not signed: with it, what came after an earlier seal can be taken away. That is
-    # told by a seal that somebody has kept elsewhere.
+    # The index is not signed: with it, what followed an earlier seal can be removed. A seal that
+    # was kept elsewhere reveals that.
     seal=$(carrel journal show --json T-1/R-1 | field seal)
     rewrite 'del t[7:]'
     if carrel journal verify --key "$public" >/dev/null && [ "${#seal}" -eq 64 ] &&
@@ -227,7 +228,7 @@ signed() {
         echo "SUCCEEDED cut-to-a-seal"
     fi
     restore
-    # By a key of the forger's own.
+    # With a key of the forger.
     me mv "$T/config/carrel" "$T/config/true"
     me rm -rf "$runs"
     carrel journal keygen >/dev/null

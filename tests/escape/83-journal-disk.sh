@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# The program looks for the journals; then it fills the disk on which they are, from a directory of
-# that disk that it was given. What cannot be recorded does not happen.
+# The program looks for the journals; then it fills their disk, from a directory on it that is
+# mounted into the sandbox. What cannot be recorded must not happen.
 # shellcheck source=journals.sh
 source "$here/journals.sh"
 
@@ -14,8 +14,8 @@ prepare() {
     alone=(unshare -m)
     [ "$who" = root ] || alone=(unshare -rm)
     me "${alone[@]}" mount -t tmpfs none "$T/disk"
-    # A file system hands out whole pages. To be without room for the next record the journal must
-    # end right before a page does: the first run measures it, the word of the second is as long.
+    # A file system allocates whole pages. To have no room for the next record the journal must end
+    # right before a page does: the first run measures it, the word of the second has that length.
     me tee "$T/disk.sh" >/dev/null <<'END'
 set -u
 T=$1 tool=$2 repository=$3
@@ -25,7 +25,7 @@ mkdir disk/work disk/state
 export HOME=$T XDG_STATE_HOME=$T/disk/state XDG_CONFIG_HOME=$T/config
 journals() { cat disk/state/carrel/runs/*R-*/journal.jsonl 2>/dev/null; }
 
-# judge NAME STATUS [REASON]: carrel must have failed, for want of room.
+# judge NAME STATUS [REASON]: carrel must have failed, because the disk is full.
 judge() {
     local reason="^carrel: ${3-nothing is run unrecorded}: .*No space left"
     if [ "$2" -eq 125 ] && grep -q "$reason" said; then
@@ -58,7 +58,7 @@ status=0
 judge python-unrecorded "$status"
 [ ! -e work/ran ] || echo "SUCCEEDED python-unrecorded"
 
-# There is room again: what was written before is whole, and goes on.
+# There is space again: what was written before is complete, and can be continued.
 rm disk/work/fill
 "$tool" run --quiet -- true || echo "OTHER goes-on status $?"
 status=0
@@ -69,7 +69,7 @@ else
     echo "SUCCEEDED taken-for-finished status $status: $(cat said)"
 fi
 
-# The program's own files lie there, and its work is to come to the repository afterwards.
+# The program's own files are there, and its work is to be delivered to the repository afterwards.
 status=0
 "$tool" run --quiet --repo "$repository" --task T-1 --run R-1 --on-success apply -- \
     /bin/sh -c 'echo work >work; cat /dev/zero >fill; rm fill; cat /dev/zero >fill; exit 0' \
@@ -77,7 +77,7 @@ status=0
 judge lands-unrecorded "$status" "the result of run .* was refused .*"
 [ -z "$(ls "$repository")" ] || echo "SUCCEEDED lands-unrecorded"
 END
-    # A logger that does its best, with records of a page each.
+    # A best-effort logger, with records of a page each.
     me tee "$T/logger.sh" >/dev/null <<'END'
 cd "$1" && mount -t tmpfs -o size=512k none disk || exit
 record() { printf '%-4095s\n' "$1" >>disk/log || true; }

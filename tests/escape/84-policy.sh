@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# A run leaves a policy in the directory that it was given, and the next run there is under it. The
-# same file does what it says where the caller vouches for it.
+# A run leaves a policy in its directory, and the next run there uses it. If the caller names the
+# file with --policy, it applies in full.
 prepare() {
     me mkdir "$T/work" "$T/outside"
     echo secret | me tee "$T/outside/sentinel" >/dev/null
@@ -9,7 +9,7 @@ prepare() {
         "no-isolation|sandbox: {type: process}"
         "callers-variables|sandbox: {environment: {pass: [SECRET]}}"
     )
-    # What each of them would be good for.
+    # What each of them would allow.
     effect='case $1 in
         network) [ "$(readlink /proc/self/ns/net)" = "$2" ] ;;
         no-isolation) [ -r "$3/outside/sentinel" ] ;;
@@ -23,7 +23,7 @@ go() {
         --quiet --timeout "$limit" "$@" </dev/null
 }
 
-# The first run; nothing of the host's side writes the file.
+# The first run; only the sandbox writes the file.
 plant() { # plant SHELL_LINE [ARG...]
     me rm -rf "$T/work/carrel.yaml"
     go --workdir "$T/work" -- /bin/sh -c "cd /workspace && $1" sh "${@:2}"
@@ -44,7 +44,7 @@ bare() {
 control() {
     plant 'echo "sandbox: {limits: {pids: 20}}" >carrel.yaml'
     go -- /bin/sh -c 'echo WORKS tighter-policy'
-    # Who does not want to hear of it says so.
+    # A caller that does not want it says so.
     plant 'echo "sandbox: {network: host}" >carrel.yaml'
     go --policy none -- /bin/sh -c 'echo WORKS set-aside'
 }

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# What carrel is built on is taken away: the run is refused and the missing piece named. Less is to be
-# had only where the caller asked for it by name, and then result and journal say so.
+# What carrel depends on is removed: the run is refused and the missing part named. Less is accepted
+# only if the caller asked for it by name, and then result and journal say so.
 # shellcheck source=journals.sh
 source "$here/journals.sh"
 
@@ -13,8 +13,8 @@ prepare() {
     me cp "$T/weaker.yaml" "$T/planted/carrel.yaml"
     me git init -q -b main "$T/repository"
     me git -C "$T/repository" -c user.name=a -c user.email=a@b commit -q --allow-empty -m first
-    # Places in a mount namespace of their own, where there are no cgroups, and where the state is on
-    # a file system on which no overlay can be written. What is recorded there is copied.
+    # Directories in mount namespaces of their own: without cgroups, and with the state on a file
+    # system that cannot be an overlay's upper. What is recorded there is copied.
     alone=(unshare -m)
     [ "$who" = root ] || alone=(unshare -rm)
     me tee "$T/cgroups" >/dev/null <<'END'
@@ -36,7 +36,8 @@ END
 without() {
     case $1 in
     cgroups) me "${alone[@]}" bash "$T/cgroups" "${@:2}" ;;
-    # With a user namespace also for root, who would need mounts that this file system has not got.
+    # With a user namespace also for root, who would need mounts that this file system does not
+    # support.
     overlays) me unshare -rm bash "$T/overlays" "${@:2}" ;;
     *) me "$A/85-prerequisites" without "$1" "${@:2}" ;;
     esac
@@ -70,7 +71,7 @@ bare() {
         echo SUCCEEDED overlays' - "$T"
 }
 
-# With everything there, nothing falls back.
+# With everything present, there is no fallback.
 control() {
     me "$A/85-prerequisites" attack user-namespaces seccomp mount-api >/dev/null || return
     carrel run --quiet --json --policy "$T/weaker.yaml" -- /bin/true | has \
@@ -80,7 +81,7 @@ control() {
         grep -q '"tree":"overlay"' && echo WORKS overlay
 }
 
-# refuses WHAT REASON OPTION...: nothing runs, and both the message and the journal tell why.
+# refuses WHAT REASON OPTION...: nothing runs, and message and journal say why.
 refuses() {
     local what=$1 reason=$2 output status=0 missing
     shift 2
@@ -104,15 +105,15 @@ attack() {
     refuses mount-api "Function not implemented"
     refuses landlock "required protections are missing: landlock" --require landlock
     refuses landlock "required protections are missing: landlock" --policy "$T/landlock.yaml"
-    refuses cgroups "the memory limit cannot be held here: " --memory 64M
-    refuses cgroups "the pids limit cannot be held here: " --pids 50
-    refuses cgroups "the cpu limit cannot be held here: " --cpu 1
+    refuses cgroups "the memory limit cannot be enforced here: " --memory 64M
+    refuses cgroups "the pids limit cannot be enforced here: " --pids 50
+    refuses cgroups "the cpu limit cannot be enforced here: " --cpu 1
     refuses cgroups "required protections are missing: memory" --require memory
-    refuses cgroups "the memory limit cannot be held here: " --memory 64M --best-effort pids
+    refuses cgroups "the memory limit cannot be enforced here: " --memory 64M --best-effort pids
     refuses overlays "overlayfs does not work here" --repo "$T/repository" --tree overlay
 }
 
-# stands_against NAME REASON OPTION...: a policy that asks for less, and may not.
+# stands_against NAME REASON OPTION...: a policy that asks for less, and must be refused.
 stands_against() {
     local output status=0
     output=$(go user-namespaces --quiet "${@:3}" -- /bin/echo ran 2>&1) || status=$?
@@ -160,6 +161,6 @@ more() {
         '"event":"sandbox_made",.*"held_by":\{"memory":"rlimit"' \
         --memory 256M --best-effort memory
     check "$title, as $who: a copy where there is no overlay, recorded" admits overlays \
-        '"tree":"(copy|fuse-overlayfs)"' '"event":"workspace_made",.*"tree":"(copy|fuse-overlayfs)"' \
+        '"tree":"copy"' '"event":"workspace_made",.*"tree":"copy"' \
         --repo "$T/repository" --on-success discard
 }

@@ -1,12 +1,12 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# A name that is used again: who held the old sandbox must never reach the new one.
+# A name is reused: a client of the old sandbox must never reach the new one.
 # shellcheck source=living.sh
 source "$here/living.sh"
 
 shared=same-$$
 prepare() { install -m 755 "$built/../file_storm" "$A/file_storm"; }
 
-# Without carrel a worker is a process that is known by a number in a file, or a directory by name.
+# Without carrel a worker is a process known by a pid in a file, or a directory by its name.
 bare() {
     me mkdir "$T/box"
     local handle=$T/box
@@ -35,8 +35,8 @@ reached() {
     fi
 }
 
-# hold NAME LINE: a client of the old sandbox that is stopped while it is connected, so that it still
-# is when the name has become another's. LINE says READY; its input is $T/go.
+# hold NAME LINE: a client of the old sandbox that is stopped while it is connected, so that it
+# still is when the name belongs to another sandbox. LINE prints READY; its input is $T/go.
 hold() {
     start "$1" me env XDG_STATE_HOME="$T/state" XDG_CONFIG_HOME="$T/config" \
         /bin/sh -c "echo PID \$\$; exec <'$T/go'; $2" "$tool" "$shared" "$A/file_storm"
@@ -46,7 +46,7 @@ hold() {
 }
 is_connected() { [ -n "$(find "/proc/${held_pids[$1]}/fd" -lname 'socket:*' 2>/dev/null)" ]; }
 
-# let_go NAME...: they go on; whatever they found is in their output.
+# let_go NAME...: they continue; what they found is in their output.
 let_go() {
     local name
     for name in "$@"; do
@@ -61,14 +61,15 @@ let_go() {
     done
 }
 
-# A signal is known by what its receiver writes: `old` if it was sent to the old one, else `own`.
+# A signal is identified by what its receiver writes: `old` if it was sent to the old one, else
+# `own`.
 signalled() {
     local process
     process=$(ask exec --detach "$id" -- /bin/sh -c 'trap "echo old >>/tmp/got" USR1
         trap "echo own >>/tmp/got" USR2; echo >/tmp/ready; while :; do sleep 0.05 & wait; done')
     at_home -- /bin/sh -c 'until [ -e /tmp/ready ]; do sleep 0.01; done'
     ask signal "$1" "$process" USR1 2>/dev/null && echo "SUCCEEDED signal-by-old-id is taken"
-    # One of our own, after it: what came before has then arrived, too.
+    # A signal of our own after it: earlier ones have then arrived, too.
     ask signal "$id" "$process" USR2
     at_home -- /bin/sh -c 'until grep -q own /tmp/got 2>/dev/null; do sleep 0.01; done; cat /tmp/got'
 }
@@ -105,11 +106,12 @@ attack() {
     ask destroy "$shared"
 }
 
-# Each makes one with its own mark, forks it, and asks both by their ids only: they have its mark, or
-# are gone. Who does not get the name forks whatever has it, and every tenth ends that.
+# Each creates one with its own mark, forks it, and asks both by their ids only: they have its mark,
+# or have ended. A client that does not get the name forks whatever has it, and every tenth ends
+# that.
 racer='
 n=$1 name=$2 tool=$3
-look() { # look ID: ours, or no more
+look() { # look ID: ours, or ended
     said=$("$tool" exec --quiet "$1" -c "echo \$WHOSE" 2>/dev/null </dev/null)
     [ -z "$said" ] || [ "$said" = "$n" ] || echo "SUCCEEDED race $n reached the sandbox of $said"
     [ "$said" != "$n" ] || echo "$2"
@@ -137,14 +139,14 @@ race() {
     done
     wait "${pids[@]}" || true
     grep -h SUCCEEDED "$T"/race.* || true
-    # Others end the name all the time: on a busy machine nobody may get that far.
+    # Others end the name all the time: on a busy machine no client may get that far.
     if [ "$rounds" -gt 1 ] && ! grep -qx FORKED "$T"/race.*; then
         race $((rounds - 1))
         return
     fi
     grep -qx MINE "$T"/race.* || echo "OTHER race nobody ever used one"
     grep -qx FORKED "$T"/race.* || echo "OTHER race nobody ever used a fork"
-    # Each ended what it made.
+    # Each ended what it created.
     left=$(ask list --label "race=$shared-race" --json | grep -o '"id":"[^"]*' | cut -d'"' -f4)
     [ -z "$left" ] || echo "SUCCEEDED race some are left: $left"
     # shellcheck disable=SC2086

@@ -1,13 +1,13 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# kill -9 of who makes, keeps or uses a sandbox, at any moment, and a reboot: nothing outlives it,
-# nothing stays behind, work is kept. KILLS_SEED=N decides when and whom; another each time.
+# kill -9 of the creator, keeper or user of a sandbox, at any moment, and a reboot: nothing outlives
+# it, nothing is left behind, work is kept. KILLS_SEED=N decides when and which; another each time.
 # shellcheck source=living.sh
 source "$here/living.sh"
 
 mark=MARK=orphan-$$
 seed=${KILLS_SEED:-$RANDOM}
 
-# $run is what is /run/carrel elsewhere: of this case alone, so that everything in it is ours.
+# $run replaces /run/carrel for this case alone, so that everything in it is ours.
 prepare() {
     all_attempts=no
     run=$T/run/carrel
@@ -40,7 +40,7 @@ control() {
     ask destroy "$id" && echo "WORKS destroy"
 }
 
-gone() { # gone WHAT: sooner or later, and then for good
+gone() { # gone WHAT: eventually, and then for good
     local i
     for ((i = 0; i < 200; i++)); do
         [ -n "$(marked "$mark")" ] || break
@@ -64,24 +64,24 @@ attack() {
         ask exec --detach "$id" -- /bin/sh -c 'setsid sh -c "trap \"\" TERM; sleep 1000; :" & while :; do :; done' >/dev/null
         ask exec --detach "$id" -- /attacks/75-stubborn attack linger >/dev/null
         [ "$n" -lt 5 ] || ask pause "$id"
-        sleep "0.0$((RANDOM % 10))" # somewhere; nothing waits for this
+        sleep "0.0$((RANDOM % 10))" # a random time; nothing depends on it
         kill -KILL "$keeper"
         gone "kill-$n"
     done
-    # What the dead left goes with the next command.
+    # The next command removes what the killed ones left.
     ask cleanup >/dev/null
     nothing_left
 }
 
 # ---- what can be left ---------------------------------------------------------------------------
 
-# Keepers, inits and clients run the binary of this run of the suite, programs have the mark. (Who
-# is not root sees his keepers and programs, but not what an init runs.)
+# Keepers, inits and clients run the binary of this run of the suite, programs have the mark. (An
+# ordinary user sees its keepers and programs, but not the binary of an init.)
 ours() {
     find /proc/[0-9]*/exe -lname "$tool*" 2>/dev/null || true
     marked "$mark"
 }
-all_ended() { # in the end; nobody has to help
+all_ended() { # eventually, without help
     local i
     for ((i = 0; i < 200; i++)); do
         [ -n "$(ours)" ] || return 0
@@ -90,7 +90,7 @@ all_ended() { # in the end; nobody has to help
     return 1
 }
 
-# Their groups have device and number of the lock file in their names.
+# The names of their groups have device and inode of the lock file.
 groups_left() {
     local prefix
     prefix=$(stat -c '%D %i' "$run/lock" 2>/dev/null | { read -r d i && printf '%s.%x-' "$d" "$i"; }) || return 0
@@ -101,22 +101,22 @@ none() { # none WHAT LEFT
     if [ -z "$2" ]; then echo "REFUSED $1"; else echo "SUCCEEDED $1 left: ${2//$'\n'/ }"; fi
 }
 
-# After a cleanup, when all are ended and no snapshot has a name.
+# After a cleanup, when all have ended and no snapshot has a name.
 nothing_left() {
     none process "$(ours)"
     none group "$(groups_left)"
     none mount "$(grep -F "$T" /proc/self/mountinfo || true)"
     none entry "$(find "$run/sandboxes" -mindepth 1 ! -name lock ! -name status ! -name names 2>/dev/null || true)"
     none layer "$(find "$T/state/carrel/layers" -mindepth 1 -maxdepth 1 ! -name '.*' 2>/dev/null || true)"
-    none half-made "$(find "$T/state/carrel/workspaces/.new" -mindepth 1 2>/dev/null || true)"
+    none half-made "$(find "$T/state/carrel/workspaces/.tmp" -mindepth 1 2>/dev/null || true)"
     none git-lock "$(find "$T/repo/.git" -name '*.lock')"
 }
 
 # ---- at random moments --------------------------------------------------------------------------
 
-# One of several at once, until it has killed that many. It makes a sandbox (every eighth with a
+# One of several at once, until it has killed that many. It creates a sandbox (every eighth with a
 # workspace), begins something with it, and after a random time kills the client, the keeper or the
-# init. A create has no keeper yet: whoever is lowest below the client then.
+# init. A create has no keeper yet: then the lowest process below the client.
 killer='
 tool=$0 seed=$1 n=$2 kills=$3 mark=$4 repo=$5
 RANDOM=$((seed + n))
@@ -140,7 +140,7 @@ for ((i = 0; kills > 0 && i < 100; i++)); do
     esac
     "$tool" "${words[@]}" >/dev/null &
     client=$!
-    sleep "$(printf "0.%03d" "$ms")" # any moment; nothing waits for this
+    sleep "$(printf "0.%03d" "$ms")" # any moment; nothing depends on it
     case $victim in
     0) target=$client ;;
     1) target=$keeper ;;
@@ -150,12 +150,12 @@ for ((i = 0; kills > 0 && i < 100; i++)); do
         target=$client
         while read -r lower _ < <(below "$target") && [ -n "$lower" ]; do target=$lower; done
     fi
-    # A number that is another process by now is left alone.
+    # A pid that was reused is not touched.
     if [[ $(cat "/proc/$target/comm" 2>/dev/null) == carrel* ]] && kill -KILL "$target" 2>/dev/null; then
         echo "KILLED action-$action victim-$victim after $ms ms"
         kills=$((kills - 1))
     fi
-    [ "$action" -ne 1 ] || kill -KILL "$client" 2>/dev/null # else it would go on for ever
+    [ "$action" -ne 1 ] || kill -KILL "$client" 2>/dev/null # else it would run for ever
     wait "$client" 2>/dev/null
 done
 exit 0
@@ -169,22 +169,22 @@ random_kills() {
     wait "${pids[@]}" || echo "OTHER one of the killers failed: $(tail -n 3 "$T"/kills.*)"
     killed=$(cat "$T"/kills.* | grep -c ^KILLED)
     [ "$killed" -eq 40 ] || echo "OTHER only $killed of 40 were killed"
-    # Those who lost nobody live on, and can be ended like any other; also those that were just being
-    # made when their client was killed, and are listed only now.
+    # Sandboxes that lost no process live on, and can be ended like any other; also those that were
+    # being created when their client was killed, and are listed only now.
     for ((i = 0; i < 100; i++)); do
         ask destroy --all || echo "SUCCEEDED destroy of the rest failed"
         [ -n "$(ours)" ] || break
         sleep 0.05
     done
-    # Names are work: they go because their user says so.
+    # Names are work: they are removed only by their user.
     for name in "$T"/state/carrel/snapshots/*.json; do
         name=${name##*/}
         [ "$name" = '*.json' ] || ask snapshot rm "${name%.json}" || echo "SUCCEEDED snapshot $name cannot be removed"
     done
-    # A lock of a reference is told from that of a git at work by its age.
+    # A stale lock of a reference is recognised by its age.
     find "$T/repo/.git" -name '*.lock' -exec touch -d '1 minute ago' {} +
     ask cleanup >/dev/null || echo "SUCCEEDED cleanup failed"
-    # No workspace is held by the dead. Those of forks have layers in common.
+    # No workspace is held by a killed process. Those of forks share layers.
     names=("$T"/state/carrel/workspaces/*/*)
     ask workspace discard --force "${names[@]##*/}" || echo "SUCCEEDED a workspace cannot be removed"
     ask cleanup >/dev/null || echo "SUCCEEDED second cleanup failed"
@@ -194,8 +194,8 @@ random_kills() {
 
 # ---- a reboot -----------------------------------------------------------------------------------
 
-# bystander NUMBER: an innocent process of the same user, $innocent; with that number where this
-# machine lets us choose.
+# bystander PID: another process of the same user, $innocent; with that pid if this machine lets us
+# choose.
 bystander() {
     local i as=()
     is_root_suite && as=(setpriv --reuid "$(me id -u)" --regid "$(me id -g)" --clear-groups)
@@ -209,8 +209,8 @@ bystander() {
     echo "the number of the keeper is not to be had"
 }
 
-# Who loses his parent below this is reaped at once. The first process of a machine may take its time,
-# and until then the number is not free for anybody.
+# An orphan below this is reaped at once. The init of the machine may take its time, and until then
+# the pid is not free.
 reaper='import ctypes, os, sys
 ctypes.CDLL(None).prctl(36, 1)
 if os.fork() == 0:
@@ -221,7 +221,8 @@ try:
 except ChildProcessError:
     pass'
 
-# All processes are gone at once, and what lies in memory: /run and the groups. The state is on disk.
+# All processes are killed at once, and everything in memory is removed: /run and the groups. The
+# state is on disk.
 reboot() {
     local keeper init innocent=0 old said
     start reaper alone /usr/bin/python3 -c "$reaper" "$tool" create --name "$$-reboot" \
@@ -256,7 +257,7 @@ reboot() {
     fi
     all_ended || true
     nothing_left
-    # Nobody holds the workspace; its work can be taken, and then it goes.
+    # The workspace has no holder; its work can be taken, and then it is removed.
     ask workspace commit R >/dev/null || echo "SUCCEEDED the work cannot be taken"
     [ "$(me git -C "$T/repo" show task-T-run-R:kept)" = $'work\nunfinished' ] || echo "SUCCEEDED work is lost"
     ask workspace discard R >/dev/null || echo "SUCCEEDED the workspace cannot be removed"

@@ -1,9 +1,9 @@
 # shellcheck shell=bash disable=SC2016,SC2034,SC2154
 # Copies of a sandbox that runs, holds a secret, and has prepared its files for being copied. A copy
 # of a process has its memory, its random state, its ports and its variables; a copy of a tree has
-# links that lead where the host follows them, and marks that an overlay believes.
+# links that the host could follow, and marks that an overlay trusts.
 
-# Says what a program would be identified by; the port is free, or somebody's.
+# Prints what could identify a program; the port is free, or in use.
 ask='import os, random, socket, uuid
 s = socket.socket()
 try:
@@ -13,7 +13,7 @@ except OSError:
 print(random.getrandbits(64), os.urandom(16).hex(), uuid.uuid4(), open("/proc/sys/kernel/random/uuid").read().strip())
 print(port)'
 
-# What an overlay would read: removals, opaque directories, other names. Each may be refused.
+# What an overlay would interpret: whiteouts, opaque directories, redirects. Each may be refused.
 forge='import os, stat
 for path in "d", "d/e", "f":
     for name, value in (("opaque", b"y"), ("opaque", b"x"), ("whiteout", b"y"), ("redirect", b"/secret"), ("metacopy", b"")):
@@ -49,7 +49,7 @@ prepare() {
     echo "$secret" | me tee "$T/outside/file" >/dev/null
     stay --env SECRET="$secret"
     inside 'mkdir -p d/e secret; echo below >d/e/f; echo below >f; echo own >secret/own'
-    live snapshot "$stays" "below-$$-$who" # so that there is something below
+    live snapshot "$stays" "below-$$-$who" # so that there is a layer below
     inside "python3 -c '$forge'; echo kept >d/new; ln -s $T/outside out; ln -s /proc/1/root host"
     live exec --detach "$stays" -- python3 -c 'import os, random, socket, time
 s = socket.socket()
@@ -60,10 +60,10 @@ time.sleep(1000)'
     small_root
     live image import "$T/root" "small-$$-$who"
     hostile=$(live create --image "small-$$-$who" --lease 20m --cwd / </dev/null)
-    # Where a sandbox has its own directories there are links now, as far as they can be replaced.
+    # The sandbox's own directories are links now, as far as they can be replaced.
     live exec --quiet "$hostile" -c "cd /; mkdir old; for name in tmp workspace home etc run dev proc var; do
         mv \$name old/\$name; ln -s $T/outside \$name; done; :" </dev/null || true
-    # Its own /tmp and /workspace are mounts or links by now; one link at least must be in the way.
+    # Its own /tmp and /workspace are mounts or links by now; at least one link must be in place.
     live exec --quiet "$hostile" -c 'ls -l /' </dev/null | has -F -- "-> $T/outside" || return
     forks=()
     local i
@@ -83,7 +83,8 @@ clean_up() {
     live snapshot rm "below-$$-$who" >/dev/null 2>&1 || true
 }
 
-# fork_of SANDBOX ARG...: prints the ids, which clean_up knows: it runs in another shell.
+# fork_of SANDBOX ARG...: prints the ids, and records them for clean_up, which runs in another
+# shell.
 fork_of() { live fork "$@" </dev/null | tee -a "$T/forks"; }
 in_fork() { live exec --quiet "$1" -c "$2" </dev/null; }
 
@@ -115,7 +116,7 @@ os.wait()'
         ls at && ! cat at/d/f 2>/dev/null && echo "SUCCEEDED hide-below"' - "$T"
 }
 
-# What the allowed forms give: files, variables when asked for, and a first sandbox as it was.
+# What the allowed forms give: files, variables when requested, and an unchanged first sandbox.
 control() {
     local fork
     fork=$(fork_of "$stays" --inherit-env)
@@ -163,12 +164,13 @@ attack() {
     [ -z "$found" ] && echo "REFUSED same-memory nothing runs in a fork" || echo "SUCCEEDED same-memory $found"
     echo "INVISIBLE variable"
     echo "REFUSED hide-below what was below is there"
-    # A hostile root. Where its own directories became links nothing is made of it, and it lives on.
+    # A hostile root. If its own directories became links nothing is created from it, and it lives
+    # on.
     refused link-at-tmp fork "$hostile" </dev/null
     refused link-at-tmp-snapshot snapshot "$hostile" "never-$$-$who" </dev/null
     in_fork "$hostile" 'cd /; for name in tmp workspace home; do mv $name old/link-$name; mkdir $name; done; mkdir home/agent
         ln -s '"$T"'/outside /tmp/out; ln -s '"$T"'/outside /workspace/out; ln -s '"$T"'/outside /srv' || echo "OTHER hostile"
-    # Else what is made of it shows nothing of the host, and writes nothing to it.
+    # Otherwise the copy shows nothing of the host, and writes nothing to it.
     n=0
     for fork in "$hostile" $(fork_of "$hostile" -n 2); do
         n=$((n + 1))

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034,SC2119,SC2154
-# One program after the other in a sandbox that stays: the next finds files, and nothing else of those
-# before it. Another sandbox does not even find those.
+# One program after the other in a living sandbox: the next finds the files of earlier ones, and
+# nothing else. Another sandbox does not even find those.
 # shellcheck source=living.sh
 source "$here/living.sh"
 
@@ -18,7 +18,7 @@ differences() {
     done < <(printf '%s\n' "$1" "$2" | sed 's/[ =].*//' | sort -u)
 }
 
-# Without carrel: a worker that goes on as the next program.
+# Without carrel: a worker that executes the next program.
 bare() {
     local before after
     before=$(me "$A/90-left-state" facts)
@@ -39,7 +39,7 @@ attack() {
     ask destroy "$id"
 }
 
-# What is meant to stay, and with whom.
+# What is meant to stay, and for which programs.
 shared() {
     local first
     settle

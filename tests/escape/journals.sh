@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# What the cases about journals have in common. To be sourced by them.
+# Shared by the cases about journals. To be sourced by them.
 #
 #   prepare_journals      a state directory and settings of the case's own; $runs holds the journals
 #   carrel ARG...         with these

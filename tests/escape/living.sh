@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2034,SC2120,SC2154
-# For cases about sandboxes that stay. To be sourced by them.
+# For cases about living sandboxes. To be sourced by them.
 #
 #   settle OPTION...      makes one; $id is its id
 #   at_home WORD...      carrel exec in $id
@@ -12,8 +12,8 @@ ask() {
 settle() { id=$(ask create --timeout "$limit" --mount "$A:/attacks:ro" "${options[@]}" "$@" 2>"$T/.create") || cat "$T/.create"; }
 at_home() { ask exec --quiet "$id" "$@"; }
 
-# destroyed MARK WHAT: destroy does not hang, and when it returns nothing that has the mark is left. How
-# long it took is in $T/.took, for people: it depends on what else this machine does.
+# destroyed MARK WHAT: destroy does not hang, and when it returns no process with the mark is left.
+# $T/.took has the time it took, for people: it depends on the load of the machine.
 destroyed() {
     local begin=${EPOCHREALTIME/./}
     if ! within 10 ask destroy "$id"; then
