@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# lib.sh - what the tests of workspaces have in common. To be sourced.
+# lib.sh - shared by the tests of workspaces. To be sourced.
 #
 #   each_identity FUNCTION ARG...   as root (if this is root) and as an ordinary user; $who says which
 #   $T                              a directory of that identity's own, gone afterwards
@@ -9,7 +9,7 @@
 #   facts DIR                       everything about a repository that a run may not change
 #   field NAME                      of a result object (JSON) on stdin, at any depth
 #
-# State, HOME and repositories are all below $T: what is tested here never meets the user's own.
+# State, HOME and repositories are all below $T: tests never touch the user's own.
 
 _workspace_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=../lib/user.sh
@@ -22,9 +22,9 @@ source "$_workspace_dir/repositories.sh"
 who=
 T=
 _own=
-temporary=() # directories beside $T, gone at the end
+temporary=() # directories beside $T, removed at the end
 
-# A copy of the binary: who builds the tree again while this runs does not change what is tested.
+# A copy of the binary: a rebuild of the tree meanwhile must not change what is tested.
 _take_binary() {
     if [ ! -x "$CARREL" ]; then
         echo "Bail out! there is no $CARREL; build it first"
@@ -47,7 +47,7 @@ me() {
     fi
 }
 
-# The deadline is for hangs.
+# The timeout is for hangs.
 carrel() { me timeout --foreground -k 5 "${LIMIT:-120}" "$CARREL" "$@" </dev/null; }
 
 # run_in REPO TASK/RUN [OPTION...] -- CMD...: one run with a workspace.
@@ -73,8 +73,8 @@ _enter() {
     me git config --global core.abbrev 12
 }
 
-# Mounts of ours that are left are a failure of the test that has made them; here they only must
-# not be in the way.
+# Mounts that are left are a failure of the test that made them; here they only must not be in the
+# way.
 _leave() {
     local point
     [ -n "$T" ] || return 0
@@ -117,8 +117,8 @@ as_one() {
     _leave
 }
 
-# Everything but the objects, which may only grow, and what no git command shows: one text that must
-# be the same before and after.
+# Everything except the objects, which may only grow, and what no git command shows: one text that
+# must be the same before and after.
 facts() {
     me git -C "$1" for-each-ref
     echo "HEAD $(cat "$1/.git/HEAD")"

@@ -1,10 +1,10 @@
 # shellcheck shell=bash
-# Does the steps of a list in the worktree where it is started, and prints after each what there is
-# to see. Run on the host in a plain worktree, and in a sandbox in carrel's; see `differential`.
+# Runs the steps of a list in the current worktree, and prints its state after each. Run on the host
+# in a plain worktree, and in a sandbox in carrel's; see `differential`.
 #
 # usage: record STEPS small|special|large SCRATCH       CARREL_STEP=NAME stops after that step
 #
-# Paths of the tree, of its git dir and of SCRATCH are replaced by words, for they must differ.
+# Paths of the tree, of its git dir and of SCRATCH are replaced by words, because they must differ.
 set -u
 
 list=$1 set=$2 scratch=$3
@@ -41,9 +41,9 @@ if libc.renameat2(-100, os.fsencode(sys.argv[1]), -100, os.fsencode(sys.argv[2])
 names() { find . -name .git -prune -o ! -name . -printf '%y %m %P %l\n' | sort; }
 contents() { find . -name .git -prune -o -type f -exec sha1sum {} + | sort; }
 
-# What git's first answer says is the same in the commit, the index and the tree needs no second look;
-# whether the answer itself is right is seen from the other side's, and from the files. Those of a large
-# tree are compared at the end.
+# What git's first answer reports as equal in commit, index and tree is not read again; whether the
+# answer itself is right is checked against the other side's, and against the files. Those of a
+# large tree are compared at the end.
 look() {
     local status
     echo "--- status"

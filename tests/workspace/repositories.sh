@@ -126,7 +126,7 @@ size 1234$i"
     done
 }
 
-# The filters are of the user's repository: configuration, not content.
+# The filters belong to the user's repository: configuration, not content.
 special_config() {
     me git -C "$1" config filter.upper.clean "tr A-Z a-z"
     me git -C "$1" config filter.upper.smudge "tr a-z A-Z"

@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2016,SC2034,SC2154
-# A file of the host that has a second name in the tree that is given to the sandbox.
+# A file of the host with a second name in the tree that is mounted into the sandbox.
 prepare() {
     me mkdir -p "$T/private" "$T/folder"
     echo original | me tee "$T/private/file" >/dev/null
@@ -22,7 +22,7 @@ attack() {
     unchanged
     inside attack/1 -- 'echo changed >a.txt; ln a.txt again; chmod 777 again; echo changed >again'
     unchanged
-    # What is applied replaces the file; its other name keeps the old content.
+    # Applying replaces the file; its other name keeps the old content.
     each_operation attack/1 unchanged
     AT=$T/folder carrel workspace apply attack/folder >/dev/null
     unchanged

@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2016,SC2034,SC2154
-# Names that some file system takes for .git. In the tree, uncommitted, and in the agent's commits.
+# Names that some file system treats as .git. In the tree, uncommitted, and in the agent's commits.
 must_work=no
 folded='.GIT .Git git~1 GIT~1 .git. .git::$INDEX_ALLOCATION'
 plant='

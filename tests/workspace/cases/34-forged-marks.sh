@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2016,SC2034,SC2154
-# Marks by which an overlay says "removed" and "nothing from below": made by hand in the tree.
+# Whiteouts and opaque marks of an overlay, forged in the tree.
 forge='
 import os, stat
 def attempt(name, call, *args):
@@ -22,7 +22,7 @@ does_apply() {
         return 1
     }
 }
-# A directory that the agent wrote without an overlay, taken for an upper one.
+# A directory that the agent wrote without an overlay, used as an upper.
 bare() {
     me mkdir -p "$T/bare/lower/dir" "$T/bare/upper/dir" "$T/bare/work" "$T/bare/merged"
     me touch "$T/bare/lower/dir/precious"

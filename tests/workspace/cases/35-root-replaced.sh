@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2016,SC2034,SC2154
-# The root of the tree is another directory, or a link to one, when the host looks.
+# The root of the tree is another directory, or a link to one, when the host reads it.
 plant='
 mkdir /tmp/other.$$ && echo "other content" >/tmp/other.$$/a.txt
 mv "$PWD" "$PWD.away" && ln -s /etc "$PWD.link" && mv -T "$PWD.link" "$PWD" || echo "refused: move"

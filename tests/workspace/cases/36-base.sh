@@ -16,7 +16,7 @@ control() {
         "$(run_in "$R" control/1 --on-success discard -- sh -c 'git commit -q --allow-empty -m x && echo fine')"
 }
 shared() {
-    (cd "$T/state/carrel/checkouts" && find . -type f ! -name lease ! -name '*.lock' -print0 | sort -z | xargs -0r sha1sum)
+    (cd "$T/state/carrel/checkouts" && find . -type f ! -name .claims -print0 | sort -z | xargs -0r sha1sum)
     (cd "$T/state/carrel/checkouts" && find . -printf '%y %m %P %l\n' | sort)
     (cd "$R/.git/objects" && find . -type f -print0 | sort -z | xargs -0r sha1sum)
 }

@@ -27,8 +27,8 @@ git add long/file
 git diff
 '
 
-# The user has a filter; the run names it for files that it makes. Carrel must not let it see them, and
-# does not write them without it either.
+# The user has a filter; the run names it for files that it creates. carrel must not run it on them,
+# and must not write them without it either.
 own_filter() {
     must_work=no
     me git -C "$R" config filter.own.clean "$T/host/evil/filter.own-clean"
@@ -37,7 +37,7 @@ own_filter() {
     opened_git=()
     each_operation attack/2 nothing_fired
 }
-# One that must work and does not: what the run left may be refused, but not by running it here.
+# A required filter that fails: the run's result may be refused, but not by running it here.
 broken_filter() {
     must_work=no
     inside attack/3 -- "git config filter.b.process $T/host/evil/filter.process; git config filter.b.required true

@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2016,SC2034,SC2154
-# Configuration by detours: a worktree's own file, includes of files in the tree.
+# Indirect configuration: a worktree's own file, includes of files in the tree.
 plant='
 git config extensions.worktreeConfig true
 git config core.repositoryFormatVersion 1

@@ -30,7 +30,7 @@ git -C nested status
 '
 control() {
     local said
-    # The pointer is ours inside; a repository that the agent makes itself is the agent's own.
+    # The pointer inside is ours; a repository that the agent creates belongs to the agent.
     said=$(run_in "$R" control/1 --on-success discard -- /bin/bash -c '
         git init -q own && cd own && git config alias.own "!echo obeyed" && git own') || true
     same "an own repository in the tree" obeyed "$said"

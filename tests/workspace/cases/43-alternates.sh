@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2016,SC2034,SC2154
-# Objects of another repository of the host, by its path in objects/info/alternates, or merely by
-# their ids: nothing of it may come out, nor may the branch refer to it.
+# Objects of another repository of the host, by its path in objects/info/alternates, or only by
+# their ids: none of them may be read, nor may the branch refer to one.
 must_work=no
 prepare() {
     rm -rf "$T/secret"

@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2016,SC2034,SC2154
-# Repositories in the tree, tracked as submodules or lying there, and a .gitmodules to go with them.
+# Repositories in the tree, tracked as submodules or untracked, and a matching .gitmodules.
 must_work=no # a .gitmodules like this is refused; without it all must work, see `lying`
 plant='
 git init -q module
@@ -34,7 +34,7 @@ git clone -q ext::"$EVIL/ext-clone" x
 git submodule update --init
 '
 
-# Repositories that merely lie there, as an agent that clones something leaves them.
+# Untracked repositories, such as an agent that clones something leaves.
 lying() {
     must_work=yes
     inside attack/2 -- "git init -q lying; git -C lying config core.fsmonitor $T/host/evil/lying.fsmonitor

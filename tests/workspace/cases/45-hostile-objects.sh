@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2016,SC2034,SC2154
-# Commits that no honest git makes. In a plain worktree the host's repository simply has them.
+# Commits that git itself never makes. In a plain worktree the host's repository simply has them.
 must_work=no
 hostile=(dot-git dot-dot slash duplicate empty-name long-name zero-id broken-commit)
 plant='
@@ -34,7 +34,7 @@ bare() {
         me git -C "$R" worktree prune
         me git -C "$R" worktree add -q -f -B "bare-$one" "$T/plain-tree" main
         me env -C "$T/plain-tree" HOSTILE="$one" /bin/bash -c "$plant" || true
-        # The host's branch leads to it, and fsck has to complain.
+        # The host's branch leads to it, and fsck must complain.
         me git -C "$R" fsck --strict --no-dangling >"$T/.fsck" 2>&1 || what+="$one "
         me git -C "$R" update-ref -d "refs/heads/bare-$one"
         me git -C "$R" reflog expire --expire=now --all
@@ -42,7 +42,7 @@ bare() {
         me git -C "$R" prune --expire=now
     done
 }
-control() { # a commit of an honest kind, made by the same plumbing
+control() { # a well-formed commit, made by the same plumbing
     inside control/1 -- 'tree=$(git write-tree); git update-ref HEAD "$(git commit-tree -p HEAD -m honest "$tree")"; echo x >x'
     carrel workspace commit control/1 >/dev/null
     same "commits" 2 "$(me git -C "$R" rev-list --count main..task-control-run-1)"
@@ -77,7 +77,8 @@ many_entries() {
     operation discard --force attack/many
     sane "$R"
 }
-# A loose object under the name of one that the base has: whoever reads it by name gets the other.
+# A loose object under the id of one that the base has: a reader that trusts the name gets the
+# other.
 wrong_content() {
     local said
     inside attack/wrong -- 'objects=/run/carrel/git/objects; id=$(git rev-parse HEAD:a.txt)

@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2016,SC2034,SC2154
-# Every ref but the run's own, and everything else that changes what a name means.
+# Every ref except the run's own, and everything else that changes what a name means.
 plant='
 one=$(git commit-tree -p HEAD -m moved "$(git write-tree)")
 git update-ref refs/heads/main $one
@@ -13,7 +13,7 @@ git update-ref refs/remotes/origin/main $one
 git update-ref refs/stash $one
 git pack-refs --all
 '
-# The HEAD of a plain worktree is not the repository's; in carrel's the two are one.
+# The HEAD of a plain worktree is not the repository's; in carrel's it is.
 meaning='
 common=$(git rev-parse --git-common-dir)
 git rev-parse HEAD >"$common/shallow"
@@ -40,12 +40,12 @@ attack() {
     before=$(shared_facts)
     inside attack/1 -- "$ordinary; git add -A; git commit -qm 'the work'; $plant" || true
     each_operation attack/1 only_own_ref "$before"
-    # With a history that is not what it seems the result may be refused, but that is all.
+    # With a forged history the result may be refused, but nothing else.
     must_work=no
     inside attack/2 -- "$ordinary; git add -A; git commit -qm 'the work'; $plant $meaning" || true
     each_operation attack/2 only_own_ref "$before"
 }
-# What a merge does to the user's own branch is the user's wish, and undone again in each_operation.
+# What a merge does to the user's own branch is intended, and undone again in each_operation.
 shared_facts() {
     facts "$R" | grep -vE 'task-attack-run|worktrees/carrel-|^worktree |^HEAD |^branch |^locked|^detached|^$|COMMIT_EDITMSG|ORIG_HEAD|MERGE_|FETCH_HEAD' |
         grep -vE 'refs/heads/main$|^ M |^\?\? |^A |^M |^[AMD] ' || true

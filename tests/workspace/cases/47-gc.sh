@@ -5,7 +5,7 @@ prepare() {
     me git -C "$R" worktree prune
     me git -C "$R" worktree add -q -f -B sibling "$T/sibling" main
     me git -C "$T/sibling" commit -q --allow-empty -m "the sibling's"
-    # An object that only the sibling's index knows.
+    # An object that only the sibling's index refers to.
     echo staged | me tee "$T/sibling/staged" >/dev/null
     me git -C "$T/sibling" add staged
 }

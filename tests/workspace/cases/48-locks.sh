@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2016,SC2034,SC2154
-# Locks of operations that died: here simply made, as kill -9 leaves them.
+# Locks of killed operations, created here as kill -9 leaves them.
 must_work=no # its own git is locked, and has to commit what is left
 plant='
 common=$(git rev-parse --git-common-dir)

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2016,SC2034,SC2154
-# With --history cut a run sees its base commit and nothing else; without it, still not the branches
-# of other runs.
+# With --history cut a run sees only its base commit; without it, still not the branches of other
+# runs.
 look='git log --all --format=%s
 git for-each-ref --format="%(refname)"
 git fsck --lost-found --no-progress 2>&1
@@ -35,7 +35,7 @@ attack() {
     local said word
     said=$(inside attack/1 --history cut --env "SECRET=$secret" --env "OLD=$old" -- "$look; $ordinary" 2>&1) || true
     for word in 'secret of another run' other-run "${secret:0:12}" 'second' topic; do
-        # The command itself was told the id; what git says about its absence may repeat it.
+        # The command line has the id; git's error about its absence may repeat it.
         if grep -v 'Not a valid object name' <<<"$said" | grep -qF -- "$word"; then
             echo "seen with --history cut: $word"
             grep -F -- "$word" <<<"$said" | head -n 3

@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2016,SC2034,SC2154
-# Pushing to where the agent likes: a path of the host, a program, the network.
+# Pushing anywhere: a path of the host, a program, the network.
 prepare() {
     rm -rf "$T/target.git"
     me git init -q --bare -b main "$T/target.git"

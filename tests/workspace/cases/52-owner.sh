@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2016,SC2034,SC2154
-# Files with the ids of a sandbox on the host: git calls such a repository dubious, and its owner cannot
-# remove them. In a plain worktree of root's it is another uid that writes.
+# Files with the ids of a sandbox on the host: git reports such a repository as dubious, and its
+# owner cannot remove them. In a plain worktree of root another uid writes them.
 bare() {
     if [ "$who" != root ]; then
         what="(root's round has shown it)"

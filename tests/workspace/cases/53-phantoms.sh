@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2016,SC2034,SC2154
-# A sandbox that hides files by mounting over them leaves things in the tree that nobody made.
+# A sandbox that hides files by mounting over them leaves stray entries in the tree.
 bare() {
     me git -C "$R" worktree add -q -b bare "$T/plain-tree" main
     what=$(me bwrap --ro-bind / / --dev /dev --bind "$T/plain-tree" "$T/plain-tree" --ro-bind /dev/null "$T/plain-tree/.bashrc" \

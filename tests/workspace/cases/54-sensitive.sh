@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2016,SC2034,SC2154
-# Files that something on the host obeys by itself: they may come, but not unsaid.
+# Files that tools on the host obey automatically: they may be delivered, but must be reported.
 paths=(.github/workflows/ci.yml .gitlab-ci.yml .circleci/config.yml .travis.yml Jenkinsfile azure-pipelines.yml
     .vscode/tasks.json .vscode/settings.json .idea/workspace.xml .envrc package.json Makefile
     .pre-commit-config.yaml .husky/pre-commit .githooks/pre-commit pyvenv.cfg setup.py conftest.py
