@@ -95,7 +95,7 @@ changes() {
     in_box 'ls -A; ls /tmp'
     [ "$out" = moved ]
     carrel mv box:/tmp/moved other:x
-    is_one_error 125 "carrel: the two are not in the same sandbox*"
+    is_one_error 125 "carrel: the paths are in different sandboxes*"
 }
 @test "mkdir, mv and rm change what is there" { both changes; }
 
@@ -122,7 +122,7 @@ copies() {
     carrel cp box:tree/one none/
     is_one_error 125 "carrel: *there is no directory 'none/'"
     carrel cp tree back
-    is_one_error 125 "carrel: neither of the two is in a sandbox*"
+    is_one_error 125 "carrel: neither path is in a sandbox*"
     carrel cp box:none back
     is_one_error 125 "carrel: *'none'*"
     carrel cp none box:
@@ -207,7 +207,7 @@ left_out() {
     carrel cp box:d/pipe x
     is_one_error 125 "carrel: *'d/pipe' is neither a file nor a directory"
     carrel cp box:/proc x
-    is_one_error 125 "carrel: '/proc': the kernel makes up what is in it"
+    is_one_error 125 "carrel: '/proc': its content is virtual, from the kernel"
     me ln -s d way
     carrel cp box:d/file way
     is_one_error 125 "carrel: *'way' is a link on the host; 'way/' means*"

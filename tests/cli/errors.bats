@@ -114,7 +114,7 @@ conflicts() {
     refused 125 "carrel: *workspace*" --workdir . --mount .:/workspace -- echo ran
     refused 125 "carrel: *workspace*" --workdir . --workdir /usr -- echo ran
 }
-@test "options that exclude each other are refused" { both mistakes conflicts; }
+@test "options that cannot be combined are refused" { both mistakes conflicts; }
 
 bad_choices() {
     refused 125 "carrel: --network: 'bridge'*none or host*" --network bridge -- echo ran
@@ -314,7 +314,7 @@ demanded_limits() {
     for option in "--memory 64M" "--pids 20" "--cpu 0.5"; do
         local name=${option%% *}
         # shellcheck disable=SC2086  # two words
-        refused 125 "carrel: *${name#--} limit cannot be held here: *--best-effort ${name#--}" \
+        refused 125 "carrel: *${name#--} limit cannot be enforced here: *--best-effort ${name#--}" \
             $option -- echo ran
         # shellcheck disable=SC2086
         refused 125 "carrel: *${name#--} limit*" $option --best-effort disk,files -- echo ran

@@ -62,7 +62,7 @@ only_named_left() {
         echo "layers: $(layers | tr '\n' ' ') named: $(named | tr '\n' ' ')"
         return 1
     }
-    [ -z "$(find "$T/state/carrel/snapshots" -name '.*' -type f 2>/dev/null)" ]
+    [ -z "$(find "$T/state/carrel/layers/.tmp" -mindepth 1 2>/dev/null)" ]
 }
 
 none_alive() {
@@ -402,15 +402,15 @@ names() {
     [ "$status" -eq 0 ]
     holds 'r == {"name": "v1.0_a-B"}'
     carrel snapshot box
-    is_one_error 125 'carrel: a word is missing; usage: carrel snapshot *'
+    is_one_error 125 'carrel: missing argument; usage: carrel snapshot *'
     carrel snapshot box a b
-    is_one_error 125 "carrel: unexpected word 'b'; usage: carrel snapshot *"
+    is_one_error 125 "carrel: unexpected argument 'b'; usage: carrel snapshot *"
     carrel snapshot nobody x
     is_one_error 125 "carrel: no living sandbox 'nobody' *"
     carrel fork nobody
     is_one_error 125 "carrel: no living sandbox 'nobody' *"
     carrel fork
-    is_one_error 125 'carrel: a word is missing; usage: carrel fork *'
+    is_one_error 125 'carrel: missing argument; usage: carrel fork *'
     for name in 0 -1 1025 x ''; do
         carrel fork -n "$name" box
         is_one_error 125 'carrel: -n: expected a number from 1 to 1024'
@@ -618,7 +618,7 @@ open_by_client() {
 
 no_data_is_copied() { # no_data_is_copied FORKS MEGABYTES ARG...: of create
     local before after begin ms forks=$1 mb=$2
-    create --disk 3G --best-effort disk --lease 20m "${@:3}"
+    create --disk 3G --lease 20m "${@:3}"
     in_box "head -c ${mb}M /dev/zero >big; echo end >>big; sync big"
     [ "$status" -eq 0 ]
     before=$(du -sk "$T/state" | cut -f1)

@@ -43,7 +43,7 @@ show() { # show IMAGE
 
 nothing_left() { # nothing_left: no image, no layer, no draft
     local found
-    found=$(cd "$T/$store" 2>/dev/null && find . -mindepth 1 ! -path ./layers ! -path ./.new ! -path './base*') || true
+    found=$(cd "$T/$store" 2>/dev/null && find . -mindepth 1 ! -path ./layers ! -path ./layers/.tmp ! -path './base*') || true
     [ -z "$found" ] || echo "left: $found"
     [ -z "$found" ]
     found=$(find "$T/state/carrel/layers" -mindepth 1 -name 'L-*' 2>/dev/null) || true
@@ -179,7 +179,7 @@ no_program() {
     sources
     import src/root.tar plain
     carrel run --image plain
-    is_one_error 125 "carrel: image 'plain' has no program of its own; name one"
+    is_one_error 125 "carrel: image 'plain' has no entrypoint and no command; name a program"
     carrel run --image plain -- echo x
     [ "$out" = x ]
     carrel run --image plain -- /bin/nothing
@@ -189,7 +189,7 @@ no_program() {
     carrel run --image ../plain -- true
     is_one_error 125 "carrel: '../plain' is not the name of an image*"
     carrel run --image plain --root / -- true
-    is_one_error 125 "carrel: --image and --root exclude each other"
+    is_one_error 125 "carrel: --image and --root cannot be combined"
     carrel run --image plain --runtime process -- true
     [ "$status" -eq 125 ]
 }
@@ -271,8 +271,8 @@ there" ]
 
 disk_is_limited() {
     local holder=filesystem
-    # In memory, and held by the tmpfs; before Linux 6.6 on disk, and watched.
-    printf '6.6\n%s\n' "$(uname -r)" | sort -CV || holder=watch
+    # In memory, and enforced by the tmpfs; before Linux 6.6 on disk, and by polling.
+    printf '6.6\n%s\n' "$(uname -r)" | sort -CV || holder=polling
     sources
     import src/oci i
     carrel run --image i --disk 20M -c 'dd if=/dev/zero of=/etc/a bs=1M count=12 2>/dev/null &&
@@ -311,7 +311,7 @@ replaced() {
     import src/oci i
     import src/root.tar i
     [[ "$out" == "i replaced: 1 layer (0 shared)"* ]]
-    [ "$(find "$T/$store/layers" -mindepth 1 -maxdepth 1 | wc -l)" -eq 1 ]
+    [ "$(find "$T/$store/layers" -mindepth 1 -maxdepth 1 ! -name .tmp | wc -l)" -eq 1 ]
 }
 @test "an image of the same name is replaced, and its layers go" { both replaced; }
 
@@ -390,9 +390,9 @@ killed_import() {
     # Half of it: files have been made, and more is awaited.
     exec 7<>"$T/pipe"
     head -c 1000000 "$T/src/root.tar" >&7
-    until_true sh -c 'test -n "$(find "$1"/*/*/tree -type f 2>/dev/null)"' _ "$T/$store/.new"
+    until_true sh -c 'test -n "$(find "$1"/*/tree -type f 2>/dev/null)"' _ "$T/$store/layers/.tmp"
     carrel cleanup
-    [ -n "$(ls "$T/$store/.new")" ]
+    [ -n "$(ls "$T/$store/layers/.tmp")" ]
     kill -KILL "$pid"
     exec 7>&-
     ended
@@ -404,7 +404,7 @@ killed_import() {
 }
 cleaned() {
     carrel cleanup
-    [ -z "$(ls "$T/$store/.new")" ]
+    [ -z "$(ls "$T/$store/layers/.tmp")" ]
 }
 @test "an import that was killed leaves what cleanup removes" { both killed_import; }
 
@@ -432,12 +432,12 @@ held_alone() {
     sources
     import src/oci i
     me /usr/bin/python3 - "$T/$store/layers" <<'PY' &
-import fcntl, os, struct, sys, time
+import fcntl, os, sys, time
 
 top = sys.argv[1]
-locks = [open(f"{top}/{layer}/lock", "r+") for layer in os.listdir(top)]
-for lock in locks:
-    fcntl.fcntl(lock, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 0, 0, 0))
+for layer in os.listdir(top):
+    if layer != ".tmp":
+        fcntl.flock(os.open(f"{top}/{layer}", os.O_RDONLY), fcntl.LOCK_EX)
 open(f"{top}/../../held", "w").close()
 time.sleep(1)
 PY
@@ -494,9 +494,9 @@ no_skopeo() {
     status=0
     me env PATH=/nowhere "$CARREL" image pull debian >"$T/.out" 2>"$T/.err" || status=$?
     _collect pull
-    is_one_error 125 "carrel: pull 'debian': there is no skopeo in PATH: install the package skopeo*"
+    is_one_error 125 "carrel: pull 'debian': cannot pull images: there is no skopeo in PATH; install the package skopeo*"
     carrel image pull -- --help
-    is_one_error 125 "carrel: '--help' is no reference*"
+    is_one_error 125 "carrel: '--help' is not an image reference*"
 }
 @test "without skopeo the package is named" { both no_skopeo; }
 
@@ -512,7 +512,7 @@ full_disk() {
             mount -t tmpfs -o size=2M,mode=0700 tmpfs state
             "$0" image import "$1" i
             status=$?
-            find state/carrel/images/layers state/carrel/images/.new -mindepth 1
+            find state/carrel/images/layers -mindepth 1 ! -name .tmp
             find state/carrel/images -name "*.json"
             exit "$status"
         ' "$CARREL" "$from" >"$T/.out" 2>"$T/.err" || status=$?
@@ -531,7 +531,7 @@ transports() {
         is_one_error 125 "carrel: '${ref//[[]/\\[}' is not in a registry: 'carrel image import' reads *"
     done
     carrel image pull http://x/y
-    is_one_error 125 "carrel: 'http://x/y' is no reference; expected docker://, *"
+    is_one_error 125 "carrel: 'http://x/y' is not an image reference; expected docker://, *"
     carrel image list
     [ "$err" = "no images yet" ]
 }
@@ -543,7 +543,7 @@ words() {
     carrel image imprt a b
     is_one_error 125 "carrel: unknown subcommand 'imprt' (did you mean 'image import'?)"
     carrel image import x
-    is_one_error 125 "carrel: a word is missing; usage: carrel image import *"
+    is_one_error 125 "carrel: missing argument; usage: carrel image import *"
     carrel image import /nowhere i
     is_one_error 125 "carrel: open '/nowhere': No such file or directory"
     carrel image import /dev/null none

@@ -86,9 +86,9 @@ names() {
     journal shwo
     is_one_error 125 "carrel: unknown subcommand 'shwo' (did you mean 'journal show'?)"
     journal show
-    is_one_error 125 "carrel: a word is missing; usage: carrel journal show *"
+    is_one_error 125 "carrel: missing argument; usage: carrel journal show *"
     journal list R-aa1
-    is_one_error 125 "carrel: unexpected word 'R-aa1'; *"
+    is_one_error 125 "carrel: unexpected argument 'R-aa1'; *"
     journal verify --force
     is_one_error 125 "carrel: unknown option '--force'*"
 }
@@ -114,9 +114,9 @@ tampering() {
     finds "2: it is number 3: records are missing*" 'del t[1]'
     finds "2: it is number 3: *" 't[1], t[2] = t[2], t[1]'
     finds "4: it is number 1: *" 't.insert(3, t[0])'
-    finds "6: the index has a seal of 8 records*cut back or replaced" 'del t[5:]'
+    finds "6: the index has a seal of 8 records*truncated or replaced" 'del t[5:]'
     finds "5: the index has a seal of 5 records*" 'del t[4:]'
-    finds "9: its end has not the form*" 't.append(b"{}")'
+    finds "9: its end does not have the form*" 't.append(b"{}")'
     finds "1: the index has a seal*" 'del t[:]'
     finds "2: it is of another run: 'R-2'" "t[1:] = open('$(file_of R-2)', 'rb').read().split(b'\n')[1:-1]"
     journal verify R-1
@@ -132,7 +132,7 @@ taken_away() {
     [ "$status" -eq 1 ]
     [[ "$out" == *"R-1 "*" BAD: the index knows it, and its journal is not there"* ]]
     journal show R-1
-    is_one_error 125 "carrel: the journal of run 'R-1' is not there; the index knows the run"
+    is_one_error 125 "carrel: the journal of run 'R-1' is missing, but the index lists the run"
     edit "$(runs)/index.jsonl" 't[3] = t[3].replace(b"exited", b"denied")'
     journal verify
     [ "$status" -eq 1 ]
@@ -231,7 +231,7 @@ body = line[:line.rindex(b",\"hash\":")]
 t[:] = [body + b",\"hash\":\"" + hashlib.sha256(body).hexdigest().encode() + b"\"}"]'
     journal show "$(file_of R-1)"
     [ "$status" -eq 1 ]
-    [[ "$out" == "BAD at record 1: it has control characters or is no UTF-8" ]]
+    [[ "$out" == "BAD at record 1: it has control characters or is not UTF-8" ]]
 }
 @test "a line that carrel would not have written is not shown" { both forged_controls; }
 
@@ -249,7 +249,7 @@ exports() {
     holds "r['format'] == 'carrel journal 1' and r['verdict']['state'] == 'sealed' and len(r['journal']) == 3"
     edit "$(file_of R-1)" 'del t[1]'
     journal export R-1
-    is_one_error 1 "carrel: BAD at record 2: *; --force exports it nevertheless"
+    is_one_error 1 "carrel: BAD at record 2: *; --force exports it anyway"
     [ -z "$out" ]
     journal export R-1 --force
     [ "$status" -eq 1 ]
@@ -268,7 +268,7 @@ keys() {
     id=$(json "r['key_id']")
     [ "$(stat -c %a "$T/config/carrel/journal.key")" = 600 ]
     journal keygen
-    is_one_error 125 "carrel: there is a key; put it away to make another: create '*/journal.pub': File exists"
+    is_one_error 125 "carrel: there is a key already; move it away to create another: create '*/journal.pub': File exists"
     writes R-1 key="$T/config/carrel/journal.key" a seal b seal
     journal verify
     [ "$status" -eq 0 ]

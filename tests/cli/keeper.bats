@@ -251,28 +251,6 @@ leaves_stack() {
 }
 @test "a keeper has given up the stack of its maker" { both leaves_stack; }
 
-# Far from everything else it would take page tables of its own, in the keeper and in init.
-heap_within() {
-    local pid
-    create
-    keeper=$(keeper_of "$id")
-    for pid in "$keeper" "$(init_of "$keeper")"; do
-        /usr/bin/python3 -c 'import os, sys
-program, heap = os.stat(f"/proc/{sys.argv[1]}/exe").st_ino, []
-image = []
-for line in open(f"/proc/{sys.argv[1]}/maps"):
-    words = line.split()
-    part = [int(n, 16) for n in words[0].split("-")]
-    if words[-1] == "[heap]":
-        heap.append(part)
-    elif words[4] == str(program):
-        image.append(part)
-begin = min(image)[0]
-assert heap and all(begin < first < last <= begin + (4 << 20) for first, last in heap), (image, heap)' "$pid"
-    done
-}
-@test "the heap of a keeper and of init lies in the image of the program" { both heap_within; }
-
 # It was forked with the stack and the heap of its maker, where values of variables were.
 forgets() {
     local init memory
@@ -315,24 +293,6 @@ for pid in ("self", "1"):
     done
 }
 @test "init and every program have a filter, and gain no privilege" { both filtered; }
-
-# What is written there is watched: no call takes space before it can be seen.
-reserves_nothing() {
-    local way
-    carrel run -- fallocate -l 1M /tmp/reserved # in memory, where the kernel holds the limit
-    [ "$status" -eq 0 ]
-    create
-    for way in made snapshot fork; do
-        [ "$way" != snapshot ] || { carrel snapshot "$id" "s$$" && [ "$status" -eq 0 ]; }
-        [ "$way" != fork ] || { carrel fork "$id" && id=$out; }
-        carrel exec "$id" -- fallocate -l 1M /tmp/reserved
-        [[ $status -eq 1 && $err == *"Operation not supported"* ]]
-        in_box 'head -c 1M /dev/zero >/tmp/written && echo fits'
-        [ "$out" = fits ]
-    done
-    carrel snapshots rm "s$$" || true
-}
-@test "programs of a sandbox that stays take no space before they write" { both reserves_nothing; }
 
 # ---- the end -------------------------------------------------------------------------------------
 

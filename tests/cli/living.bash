@@ -59,7 +59,7 @@ small_repo() {
 }
 
 layers() {
-    me find state/carrel/layers -mindepth 1 -maxdepth 1 ! -name .gate ! -name .merge -printf '%f\n' 2>/dev/null | sort
+    me find state/carrel/layers -mindepth 1 -maxdepth 1 ! -name '.*' -printf '%f\n' 2>/dev/null | sort
 }
 
 in_box() { carrel exec --quiet "$id" -c "$@"; }

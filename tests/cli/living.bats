@@ -117,7 +117,7 @@ create_refused() {
     carrel create --idle soon
     is_one_error 125 'carrel: --idle: *'
     carrel create -- true
-    is_one_error 125 "carrel: unexpected word 'true'; usage: carrel create *"
+    is_one_error 125 "carrel: unexpected argument 'true'; usage: carrel create *"
     carrel create --tty
     is_one_error 125 "carrel: unknown option '--tty'*"
     carrel create --memory 1
@@ -147,13 +147,13 @@ no_sandbox() {
         is_one_error 125 "carrel: no living sandbox '*' ('carrel list' shows them)"
     done
     carrel ps
-    is_one_error 125 "carrel: a word is missing; usage: carrel ps ID*"
+    is_one_error 125 "carrel: missing argument; usage: carrel ps ID*"
     carrel exec -- true
-    is_one_error 125 "carrel: which sandbox? usage: carrel exec *"
+    is_one_error 125 "carrel: no sandbox given; usage: carrel exec *"
     carrel destroy
-    is_one_error 125 "carrel: which sandbox? usage: carrel destroy *"
+    is_one_error 125 "carrel: no sandbox given; usage: carrel destroy *"
     carrel ps a b
-    is_one_error 125 "carrel: unexpected word 'b'; usage: *"
+    is_one_error 125 "carrel: unexpected argument 'b'; usage: *"
     carrel inspect --json none
     [ "$status" -eq 125 ]
     holds 'r["ok"] is False'
@@ -263,7 +263,7 @@ result() {
     says 'r["run"] == "'"$run"'" and r["started"] == 1 and r["processes"] == 0'
     me mkfifo pipe
     carrel exec --output pipe "$id" -- true
-    is_one_error 125 "carrel: write 'pipe': nobody reads from it"
+    is_one_error 125 "carrel: write 'pipe': the FIFO has no reader"
     [ -p "$T/pipe" ]
     carrel exec --output o.json "$id" -- echo shown
     [ "$out" = shown ]
@@ -297,7 +297,7 @@ places() {
     for dir in /nowhere /etc/passwd /proc "/$(printf %04096d 0)"; do
         me env XDG_RUNTIME_DIR="$dir" "$CARREL" create 2>"$T/.err" && return 1
         cat "$T/.err"
-        [[ $(<"$T/.err") == "carrel: XDG_RUNTIME_DIR is of no use; set it to a directory of your own, or unset it: "* ]]
+        [[ $(<"$T/.err") == "carrel: XDG_RUNTIME_DIR is not usable; set it to a directory of your own, or unset it: "* ]]
     done
 }
 @test "create: a place that is missing is named with its variable" { only user places; }

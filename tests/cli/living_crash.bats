@@ -66,7 +66,10 @@ killed_making() { # killed_making GENERATION: 0: create itself; 2: the keeper
     setup_killer
     carrel create --name box # what is made once is there
     carrel destroy box
-    total=$(me "$killer" "$1" 0 "$CARREL" create --name box 9>&1 >/dev/null 2>"$T/.err")
+    status=0
+    total=$(me "$killer" "$1" 0 "$CARREL" create --name box 9>&1 >/dev/null 2>"$T/.err") || status=$?
+    echo "counted $total calls, status $status: $(cat "$T/.err")"
+    [ "$status" -eq 0 ]
     [ "$total" -gt 50 ]
     carrel destroy box
     recovers
@@ -81,7 +84,7 @@ killed_making() { # killed_making GENERATION: 0: create itself; 2: the keeper
         killed=$((killed + 1))
         if [ "$1" = 2 ] && [ "$status" -ne 0 ]; then
             [ "$status" -eq 125 ]
-            grep -q 'carrel: the keeper of the sandbox ended before it stood' "$T/.err"
+            grep -q 'carrel: the keeper of the sandbox ended before the sandbox was ready' "$T/.err"
         fi
         recovers
     done
@@ -98,7 +101,10 @@ killed_with_workspace() {
     carrel create --name box --repo repo --task T --run first
     carrel destroy box
     carrel workspace discard --force first
-    total=$(me "$killer" 2 0 "$CARREL" create --repo repo --task T --run count 9>&1 >/dev/null 2>"$T/.err")
+    status=0
+    total=$(me "$killer" 2 0 "$CARREL" create --repo repo --task T --run count 9>&1 >/dev/null 2>"$T/.err") || status=$?
+    echo "counted $total calls, status $status: $(cat "$T/.err")"
+    [ "$status" -eq 0 ]
     [ "$total" -gt 50 ]
     carrel destroy --all
     step=1
@@ -116,7 +122,7 @@ killed_with_workspace() {
         me find repo/.git -name "*.lock" -exec touch -d '1 minute ago' {} +
         carrel cleanup
         [ "$status" -eq 0 ]
-        [ -z "$(me find state/carrel/workspaces/.new -mindepth 1 2>/dev/null)" ]
+        [ -z "$(me find state/carrel/workspaces/.tmp -mindepth 1 2>/dev/null)" ]
         carrel workspace discard --force "T/r$n" || true # where it had come that far
         # The name is free, and the repository sane.
         create --repo repo --task T --run "r$n"

@@ -308,7 +308,7 @@ output_through_link() {
     ln -s none "$T/dangling"
     carrel run --output link.json -- echo hi
     [ "$out" = hi ]
-    is_one_error 125 "carrel: write 'link.json': this is a link*"
+    is_one_error 125 "carrel: write 'link.json': it is a symbolic link*"
     [ "$(cat "$T/target"; readlink "$T/link.json")" = $'precious\ntarget' ]
     carrel run --output dangling -- true
     is_one_error 125 "carrel: write 'dangling': No such file or directory"
@@ -320,7 +320,7 @@ output_through_link() {
 output_to_a_pipe() {
     me mkfifo pipe
     carrel run --output pipe -- true
-    is_one_error 125 "carrel: write 'pipe': nobody reads from it"
+    is_one_error 125 "carrel: write 'pipe': the FIFO has no reader"
     exec 7<>"$T/pipe" # there is a reader before it begins, and no end before it is over
     carrel run --output pipe -- echo hi
     exec 8<"$T/pipe" 7>&-
@@ -332,14 +332,14 @@ output_to_a_pipe() {
     holds 'r["stdout"] == "hi\n"'
     me ln -s /proc/self/fd/1 stdout
     carrel run --output stdout -- true
-    is_one_error 125 "carrel: write 'stdout': this is a link*" # ours is a file
+    is_one_error 125 "carrel: write 'stdout': it is a symbolic link*" # ours is a file
     me sh -c '"$0" run --output stdout -- true | cat >got' "$CARREL"
     mv "$T/got" "$T/.out"
     holds 'r["exit_code"] == 0'
     [ -L "$T/stdout" ]
     /usr/bin/python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])' "$T/socket"
     carrel run --output socket -- true
-    is_one_error 125 "carrel: write 'socket': this is no file, and is not replaced"
+    is_one_error 125 "carrel: write 'socket': it is not a regular file and is not replaced"
     [ -S "$T/socket" ]
 }
 @test "--output writes to a pipe and leaves what is no file" { both output_to_a_pipe; }

@@ -26,7 +26,7 @@ no_file() {
     policy show
     [ "$status" -eq 0 ]
     [ -z "$err" ]
-    [[ "$out" == "no policy file was found"* ]]
+    [[ "$out" == "no policy file found"* ]]
     [[ "$out" == *$'\n  sandbox.limits.memory       512M  '*'built in'* ]]
     not grep -q '^\* sandbox' <<<"$out"
 }
@@ -193,12 +193,12 @@ init() {
     policy check carrel.yaml
     [ "$status" -eq 0 ]
     policy init
-    is_one_error 125 "carrel: 'carrel.yaml' is there already, and is not overwritten"
+    is_one_error 125 "carrel: 'carrel.yaml' exists and is not overwritten"
     policy init "$T/other.yaml"
     [ "$status" -eq 0 ]
     me ln -s nowhere.yaml link.yaml
     policy init "$T/link.yaml"
-    is_one_error 125 "*link.yaml' is there already, and is not overwritten"
+    is_one_error 125 "*link.yaml' exists and is not overwritten"
     [ ! -e "$T/nowhere.yaml" ]
     policy init "$T/missing/carrel.yaml"
     is_one_error 125 "carrel: create '$T/missing/carrel.yaml': No such file or directory"
@@ -211,11 +211,11 @@ wrong_words() {
     carrel policy shwo
     is_one_error 125 "carrel: unknown subcommand 'shwo' (did you mean 'policy show'?)"
     carrel policy check
-    is_one_error 125 "carrel: a word is missing; usage: carrel policy check * FILE"
+    is_one_error 125 "carrel: missing argument; usage: carrel policy check * FILE"
     carrel policy show now
-    is_one_error 125 "carrel: unexpected word 'now'; usage: carrel policy show *"
-    carrel policy init --json
-    is_one_error 125 "carrel: unknown option '--json'*"
+    is_one_error 125 "carrel: unexpected argument 'now'; usage: carrel policy show *"
+    carrel policy init --profile x
+    is_one_error 125 "carrel: unknown option '--profile'*"
     carrel policy show --profile nothing --policy none
     is_one_error 125 "carrel: there is no profile 'nothing': no policy file gives values"
     for word in show check init; do

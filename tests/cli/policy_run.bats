@@ -323,26 +323,18 @@ workspaces_are_shown_paths() {
 }
 @test "a workspace of what the policy does not show is refused" { both workspaces_are_shown_paths; }
 
-# A limit in a policy is as much of a demand as a flag.
 disk_of_a_workspace() {
     new_repo
     policy p.yaml <<<'sandbox: {limits: {disk: 128M}}'
     carrel run --policy p.yaml --repo repo --on-success discard --json -- true
-    if [ "$status" -eq 0 ]; then
-        holds 'r["ok"] and r["held_by"]["disk"] == "watch" and "disk" in r["protections"]'
-    else
-        is_one_error 125 '*the disk limit cannot be held here: *; or accept less with --best-effort disk'
-        carrel run --policy p.yaml --json -- true # in memory, where the kernel holds it
-        holds 'r["ok"] and r["held_by"]["disk"] == "filesystem"'
-    fi
-    policy p.yaml <<<'sandbox: {limits: {disk: 128M}, best_effort: [disk]}'
+    holds 'r["ok"] and r["held_by"]["disk"] == "polling" and r["limits"]["disk_bytes"] == 128 << 20'
+    policy p.yaml <<<'sandbox: {limits: {disk: 128M}, require: [disk]}'
     carrel run --policy p.yaml --repo repo --on-success discard --json -- true
-    holds 'r["ok"] and r["held_by"]["disk"] in ("watch", "looks")'
-    policy p.yaml <<<'sandbox: {limits: {disk: 8M}}'
-    carrel run --policy p.yaml --repo repo --json -- true
-    is_one_error 125 'carrel: the disk limit is too small to be kept *; expected *M or more, or *--best-effort disk'
+    is_one_error 125 '*--require disk*'
+    carrel run --policy p.yaml --json -- true # in memory, where the file system enforces it
+    holds 'r["ok"] and r["held_by"]["disk"] == "filesystem"'
 }
-@test "the disk of a workspace: a limit of the policy holds, or is refused" { both disk_of_a_workspace; }
+@test "the disk of a workspace: the policy sets the limit, and may require an exact one" { both disk_of_a_workspace; }
 
 what_may_be_weaker() {
     policy p.yaml <<<'sandbox: {best_effort: [memory, pids]}'

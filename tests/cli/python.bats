@@ -353,9 +353,9 @@ result = [only_here.value, sys.prefix, os.listdir(where), os.access(sys.prefix, 
     [ "$status" -eq 0 ]
     holds "r['result'] == ['from the venv', '$T/home/.venvs/one', ['.venvs'], False]"
     carrel python --venv home -c 'pass'
-    is_one_error 125 "*'home' is no virtual environment: there is no readable pyvenv.cfg in it*"
+    is_one_error 125 "*'home' is not a virtual environment: it has no readable pyvenv.cfg*"
     carrel python --venv home/.venvs/one --python python3 -c 'pass'
-    is_one_error 125 '*--venv and --python exclude each other'
+    is_one_error 125 '*--venv and --python cannot be combined'
     py --venv home/.venvs/one --runtime process -c 'import only_here; result = only_here.value'
     holds 'r["result"] == "from the venv"'
 }

@@ -52,3 +52,8 @@ host_is_untouched() {
     grep -qx two "$T/repo/a.txt"
     g fsck --strict --no-dangling
 }
+
+state_of() { # state_of RUN: as the list has it
+    in_repo workspace list --all --json >/dev/null
+    json "next(w['state'] for w in r['workspaces'] if w['run'] == '$1')"
+}

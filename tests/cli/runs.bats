@@ -221,9 +221,9 @@ lists_and_shows() {
     [ "$status" -eq 125 ]
     [ "$err" = "carrel: no run 'R-nothing'; 'carrel runs' lists them" ]
     carrel runs show R-
-    [ "$err" = "carrel: 'R-' is the beginning of 2 runs; give more of it" ]
+    [ "$err" = "carrel: 'R-' is a prefix of 2 runs; give more of it" ]
     carrel runs shw
-    [ "$err" = "carrel: 'shw' is not one of list, show, prune" ]
+    [ "$err" = "carrel: unknown subcommand 'shw' (did you mean 'runs show'?)" ]
     carrel runs show
     [ "$status" -eq 125 ]
 }
@@ -409,9 +409,9 @@ spoilt_journal() {
     carrel run --quiet --repo repo --task T-1 --run R-1 -- sh -c 'echo 2 >a'
     me sed -i '$s/sealed/opened/' "$journal"
     carrel workspace commit R-1
-    is_one_error 125 "*with the file put away the run can go on: the last record of *"
+    is_one_error 125 "*move the file away to continue the run: the last record of *"
     carrel workspace discard --force R-1
-    is_one_error 125 "*with the file put away the run can go on: the last record of *"
+    is_one_error 125 "*move the file away to continue the run: the last record of *"
     me mv "$journal" away.jsonl
     carrel workspace commit R-1
     [ "$status" -eq 0 ]

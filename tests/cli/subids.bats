@@ -48,7 +48,7 @@ identities() {
     carrel run --policy p.yaml --ids own -- stat -c %u /proc/1
     [ "$out" = "$own" ]
     carrel run --ids all -- true
-    is_one_error 125 "carrel: --ids: 'all' are no ids; expected own or sub"
+    is_one_error 125 "carrel: --ids: 'all' is not valid; expected own or sub"
 }
 @test "init is another user than the programs, whose id is the caller's" { only user identities; }
 
@@ -75,7 +75,7 @@ others() {
     carrel exec --user 5 "$id" -c 'echo more >>/tmp/mine 2>/dev/null || echo kept'
     [ "$out" = kept ]
     carrel exec --user 65536 "$id" -- true
-    is_one_error 125 "*user 65536:65536: ids in a sandbox go from 0 to 65535"
+    is_one_error 125 "*user 65536:65536: ids in a sandbox range from 0 to 65535"
     carrel snapshot "$id" s1
     [ "$status" -eq 0 ]
     carrel destroy "$id"
@@ -140,7 +140,7 @@ missing() {
     FIRST=
     status=0
     err=$(me env PATH=/nowhere "$CARREL" run --ids sub -- echo ran 2>&1) || status=$?
-    [ "$status" -eq 125 ] && [[ "$err" == carrel:*"newuidmap or newgidmap is not there; as root: install "* ]]
+    [ "$status" -eq 125 ] && [[ "$err" == carrel:*"newuidmap or newgidmap is not installed; as root: install "* ]]
     carrel run --ids own -- echo ran
     [ "$out" = ran ]
 }

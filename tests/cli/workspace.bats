@@ -20,17 +20,69 @@ gone.txt
 src
 second
 first" ]
-    [ "$(g rev-parse task-T-1-run-R-1)" = "$base" ]
-    g worktree list | grep -q locked
     host_is_untouched
 }
 @test "a run has the files of HEAD in /workspace, on a branch of its own" { both own_worktree; }
+
+what_git_has() { # of the repository: each file with its content's sum, and the refs
+    me sh -c 'cd repo && find .git -type d && find .git -type f -exec sha1sum {} + && git for-each-ref' | sort
+}
+
+leaves_nothing() {
+    local before
+    new_repo
+    before=$(what_git_has)
+    in_repo run --workspace --task t --run r1 -c 'git status; git branch; git worktree list'
+    [ "$status" -eq 0 ]
+    [[ "$out" == *"* task-t-run-r1"* ]]
+    [ "$(what_git_has)" = "$before" ]
+    in_repo run --workspace --task t --run r2 -c 'echo work >work; git add work'
+    [ "$status" -eq 0 ]
+    [ "$(what_git_has)" = "$before" ]
+    in_repo workspace show r2
+    in_repo workspace discard r1
+    in_repo workspace discard --force r2
+    [ "$status" -eq 0 ]
+    [ "$(what_git_has)" = "$before" ]
+}
+@test "a run that commits nothing leaves the repository as it was" { both leaves_nothing; }
+
+own_commits() {
+    new_repo
+    agent r1
+    [[ "$err" == *$'\n  its commits are on branch task-t-run-r1\n'* ]]
+    [ "$(g log --format=%s "$base"..task-t-run-r1)" = "agent: shout" ]
+    [ "$(state_of r1)" = kept ]
+    in_repo run --workspace --task t --run r2 -c 'echo x >x; git add x; git commit -qm x'
+    [[ "$err" == *"committed to branch task-t-run-r2"* ]]
+    [ "$(state_of r2)" = committed ]
+    in_repo workspace resume r2 -c 'echo y >y; git add y; git commit -qm y'
+    [ "$(g log --format=%s "$base"..task-t-run-r2)" = $'y\nx' ]
+    in_repo workspace discard r2 # the branch has it all
+    [ "$status" -eq 0 ]
+    [ "$(g show task-t-run-r2:y)" = y ]
+    in_repo workspace discard --force r1
+    [ -z "$(g branch --list task-t-run-r1)" ]
+    # a name that is taken meanwhile: nothing is overwritten, nothing lost
+    in_repo run --workspace --task t --run r3 --mount "$T/repo/.git/refs/heads:/heads:rw" -c 'cp /heads/main /heads/task-t-run-r3
+        echo z >z; git add z; git commit -qm z'
+    [ "$status" -eq 0 ]
+    [[ "$err" == *"its commits are on no branch: branch 'task-t-run-r3' exists already and is not this run's"* ]]
+    [ "$(g rev-parse task-t-run-r3)" = "$base" ]
+    in_repo workspace commit r3
+    is_one_error 125 "carrel: commit run 'r3': branch 'task-t-run-r3' exists already and is not this run's: rename it*"
+    g branch -m task-t-run-r3 mine
+    in_repo workspace commit r3
+    [ "$(g show task-t-run-r3:z)" = z ]
+    [ "$(g rev-parse mine)" = "$base" ]
+}
+@test "commits of a run are on its branch when it ends" { both own_commits; }
 
 nothing_comes_back_by_itself() {
     new_repo
     agent r1
     host_is_untouched
-    [ "$(g rev-parse task-t-run-r1)" = "$base" ]
+    [ -z "$(g log --format=%s "$base".. --branches -- new.txt)" ]
 }
 @test "what a run does stays in its workspace until it is taken over" {
     both nothing_comes_back_by_itself
@@ -46,8 +98,7 @@ summary() {
     agent r3 --json
     [ -z "$err" ]
     holds 'r["ok"] and r["run"] == "r3" and r["task"] == "t"'
-    holds 'r["held_by"]["disk"] == ("watch" if "disk" in r["protections"] else "looks")'
-    has_cgroup || holds 'r["held_by"]["disk"] == "looks"'
+    holds 'r["held_by"]["disk"] == "polling" and "disk" not in r["protections"]'
 }
 @test "the end of a run says what changed and what to do with it; not with --quiet or --json" {
     both summary
@@ -267,7 +318,7 @@ diffs() {
     in_repo workspace diff r1 --json
     holds '"+TWO" in r["diff"]'
     in_repo workspace diff r1 --stat --name-status
-    is_one_error 125 "carrel: --stat and --name-status exclude each other"
+    is_one_error 125 "carrel: --stat and --name-status cannot be combined"
 }
 @test "diff is a unified diff that git takes" { both diffs; }
 
@@ -408,7 +459,7 @@ wrong_words() {
     in_repo workspace show --jsn
     is_one_error 125 "carrel: unknown option '--jsn' (did you mean '--json'?)"
     in_repo workspace show a b
-    is_one_error 125 "carrel: unexpected word 'b'; usage: carrel workspace show *"
+    is_one_error 125 "carrel: unexpected argument 'b'; usage: carrel workspace show *"
     in_repo workspace show fix-2 --json
     [ "$status" -eq 125 ]
     holds 'r["ok"] is False and "fix-2" in r["error"]'
@@ -528,7 +579,7 @@ merge_conflict() {
     [[ "$out" == *"a.txt: "* ]]
     [ "$(g rev-parse HEAD)" = "$head" ]
     [ -z "$(g status --porcelain)" ]
-    [[ "$err" == "carrel: 1 conflict, and the work is on its own branch now, but nothing of yours was changed"* ]]
+    [[ "$err" == "carrel: 1 conflict, and the changes are on the run's branch, but nothing of yours was changed"* ]]
     [ "$(g show task-t-run-r1:new.txt)" = new ]
 }
 @test "a merge with conflicts changes nothing of the user's and ends with 1" { both merge_conflict; }
@@ -719,7 +770,7 @@ resumes() {
     in_repo workspace resume -- git status --porcelain
     [ "$status" -eq 0 ]
     in_repo workspace resume r1 --base main -- true
-    is_one_error 125 "carrel: --base decides how a workspace is made*"
+    is_one_error 125 "carrel: --base applies only to a new workspace*"
     in_repo workspace resume nothing -- true
     is_one_error 125 "carrel: *nothing*"
     host_is_untouched
@@ -778,6 +829,7 @@ opens() {
 repairs() {
     new_repo
     agent r1
+    in_repo workspace open r1
     me rm -rf repo/.git/worktrees
     in_repo workspace repair r1 --json
     holds 'r["ok"] and r["mended"] >= 1'

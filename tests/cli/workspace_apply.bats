@@ -274,11 +274,11 @@ json_of_failures() {
     holds "[(c['path'], c['why']) for c in r['conflicts']] == [('a.txt', 'changed in your tree')]"
     in_repo workspace merge r1 --json
     [ "$status" -eq 1 ]
-    holds "r['error'].startswith('1 conflict, and the work is on its own branch now')"
+    holds "r['error'].startswith('1 conflict, and the changes are on the run')"
     in_repo workspace bogus --json
     [ "$status" -eq 125 ]
     holds "not r['ok'] and 'bogus' in r['error']"
-    in_repo run --workspace --disk 16M --best-effort disk --json --quiet -c 'head -c 9M /dev/urandom >big'
+    in_repo run --workspace --disk 16M --json --quiet -c 'head -c 9M /dev/urandom >big'
     holds "r['workspace']['tip'] is None and r['workspace']['snapshot'] is None"
 }
 @test "failures are whole in JSON, and what is not known is null" { both json_of_failures; }
@@ -289,12 +289,12 @@ helpful() {
     in_repo workspace shell r1 -c true
     is_one_error 125 "carrel: shell takes no program; expected 'carrel workspace resume NAME -c LINE'"
     in_repo workspace resume r1 --workdir . -- true
-    is_one_error 125 "carrel: --workdir and a workspace that is there already exclude each other*"
+    is_one_error 125 "carrel: --workdir and a workspace that is there already cannot be combined*"
     in_repo workspace discard nosuch
     is_one_error 125 "carrel: there is no workspace 'nosuch'*"
     me git init -q empty
     carrel_in empty run --dirty -- true
-    is_one_error 125 "carrel: take the uncommitted work in '$T/empty': there is no commit yet*"
+    is_one_error 125 "carrel: read the uncommitted work in '$T/empty': there is no commit yet*"
     me sh -c 'cd repo && echo i >intent && git add -N intent && echo x >>a.txt'
     in_repo run --dirty -- true
     is_one_error 125 "carrel: *is a merge unfinished, or a file added with 'git add -N'?*"

@@ -12,12 +12,7 @@ no_trace() {
     [ -z "$out" ]
     [ -z "$(g branch --list 'task-*')" ]
     [ "$(g worktree list | wc -l)" -eq 1 ]
-    [ -z "$(find "$T/state/carrel/workspaces" -mindepth 1 ! -name .new ! -name .trash)" ]
-}
-
-state_of() { # state_of RUN: as the list has it
-    in_repo workspace list --all --json >/dev/null
-    json "next(w['state'] for w in r['workspaces'] if w['run'] == '$1')"
+    [ -z "$(find "$T/state/carrel/workspaces" -mindepth 1 ! -name .tmp)" ]
 }
 
 changed() { # changed RUN LINES: these are the changes
@@ -77,7 +72,7 @@ two_starts() {
     [ -z "$out" ]
     no_trace
 }
-@test "--dirty and --base exclude each other" { both two_starts; }
+@test "--dirty and --base cannot be combined" { both two_starts; }
 
 reserved() {
     local target
@@ -95,7 +90,7 @@ reserved() {
         [ -z "$out" ]
     done
     in_repo run --workspace --mount "$T/repo:/workspace" -- echo ran
-    is_one_error 125 "carrel: two things cannot both be /workspace*"
+    is_one_error 125 "carrel: the mount on /workspace and *both would be /workspace*"
     in_repo run --workspace --mount "$T/repo/.git:/workspace/.git" -- echo ran
     is_one_error 125 "carrel: *two mounts have the target '/workspace/.git'"
     no_trace
@@ -121,15 +116,15 @@ failed_starts() {
     me git init -q repo/inner
     me git -C repo/inner -c user.name=I -c user.email=i@example.org commit -q --allow-empty -m i
     in_repo run --include 'inner/' -- echo ran
-    is_one_error 125 "carrel: carry 'inner/' along: it is a git repository of its own"
+    is_one_error 125 "carrel: include 'inner/': it is a git repository of its own"
     no_trace
     me sh -c 'echo x >"repo/$(printf "a\nb.env")"'
     in_repo run --include 'a*.env' -- echo ran
     is_one_error 125 "carrel: a file with a newline in its name cannot be carried along"
     no_trace
     me sh -c 'head -c 3M /dev/zero >repo/large.env'
-    in_repo run --include large.env --disk 2M --best-effort disk -- echo ran
-    is_one_error 125 "carrel: carry 'large.env' along:*larger than 2*"
+    in_repo run --include large.env --disk 2M -- echo ran
+    is_one_error 125 "carrel: include 'large.env':*larger than 2*"
     no_trace
     agent r1
     in_repo workspace resume r1 -- /no/such/program
@@ -153,7 +148,7 @@ half_made() {
     done
     in_repo workspace prune
     [ "$out" = "nothing to prune" ]
-    [ "$(g rev-parse task-t-run-r1)" = "$base" ]
+    [ -d "$T/state/carrel/workspaces/t/r1" ]
 }
 @test "a workspace that was never finished is not used" { both half_made; }
 
@@ -250,7 +245,7 @@ setup_refused() {
         in_repo run --setup "$line" -- echo ran
         is_one_error 125 "carrel: --setup: the setup command changed the tracked file '*'; a setup may only add files"
         [ -z "$out" ]
-        [ -z "$(ls -A "$T/state/carrel/layers")" ]
+        [ -z "$(ls "$T/state/carrel/setups"; ls -A "$T/state/carrel/setups/.tmp")" ]
     done
     no_trace
     in_repo run --setup 'mkdir deps && ln -s ../src deps/src && echo y >src/y.c && echo z >link/z.c' \
@@ -268,7 +263,7 @@ setup_unreadable() {
         [ "$status" -eq 125 ]
         [[ "$err" == "carrel: --setup: the setup command "*" '"?*"'"* ]]
         [ -z "$out" ]
-        [ -z "$(ls -A "$T/state/carrel/layers")" ]
+        [ -z "$(ls "$T/state/carrel/setups"; ls -A "$T/state/carrel/setups/.tmp")" ]
     done
     no_trace
 }
@@ -296,9 +291,9 @@ setup_keys() {
     [ "$out" = 6 ]
     me cp -r repo other
     local before
-    before=$(find "$T/state/carrel/layers" -mindepth 1 -maxdepth 1 | wc -l)
+    before=$(find "$T/state/carrel/setups" -mindepth 1 -maxdepth 1 | wc -l)
     carrel_in other run --setup 'wc -l <a.txt >made' --setup-key a.txt --on-success discard -- cat made
-    [ "$(find "$T/state/carrel/layers" -mindepth 1 -maxdepth 1 | wc -l)" -eq $((before + 1)) ]
+    [ "$(find "$T/state/carrel/setups" -mindepth 1 -maxdepth 1 | wc -l)" -eq $((before + 1)) ]
 }
 @test "a setup layer belongs to its command, its key files and its repository" { both setup_keys; }
 
@@ -451,13 +446,14 @@ seen_is_taken() {
 others_commits() {
     local theirs
     new_repo
-    in_repo run --workspace --task t --run r1 -c 'echo mine >mine.txt'
+    in_repo run --workspace --task t --run r1 --on-success commit -c 'echo mine >mine.txt'
+    in_repo workspace resume r1 -c 'echo second >>mine.txt'
     [ "$status" -eq 0 ]
     theirs=$(g commit-tree -p "$base" -m theirs "$base^{tree}")
     g update-ref refs/heads/task-t-run-r1 "$theirs"
     for verb in commit open merge; do
         in_repo workspace "$verb" r1
-        is_one_error 125 "carrel: *somebody moved branch 'task-t-run-r1'*git branch NAME task-t-run-r1*"
+        is_one_error 125 "carrel: *branch 'task-t-run-r1' was moved*git branch NAME task-t-run-r1*"
         [ "$(g rev-parse task-t-run-r1)" = "$theirs" ]
     done
     g branch keep task-t-run-r1
@@ -467,7 +463,7 @@ others_commits() {
     in_repo workspace resume r1 -c 'echo more >>mine.txt' # what we put there ourselves is no obstacle
     in_repo workspace commit r1
     [ "$status" -eq 0 ]
-    [ "$(g show task-t-run-r1:mine.txt)" = $'mine\nmore' ]
+    [ "$(g show task-t-run-r1:mine.txt)" = $'mine\nsecond\nmore' ]
     [ "$(g rev-parse keep)" = "$theirs" ]
 }
 @test "commits that somebody else put on the branch are not thrown away" { both others_commits; }
@@ -488,17 +484,19 @@ branch_gone() {
     new_repo
     agent r1 --on-success commit
     g update-ref -d refs/heads/task-t-run-r1
-    in_repo workspace repair r1
-    [ "$status" -eq 0 ]
-    [ "$(g rev-parse task-t-run-r1)" = "$base" ]
     [ "$(state_of r1)" = kept ]
     in_repo workspace discard r1
     is_one_error 125 "carrel: run 'r1' has work that is nowhere else*"
     in_repo workspace commit r1
     [ "$status" -eq 0 ]
     [ "$(g show task-t-run-r1:new.txt)" = new ]
+    g update-ref -d refs/heads/task-t-run-r1
+    in_repo workspace repair r1
+    [ "$out" = "mended 1 thing" ]
+    [ "$(g show task-t-run-r1:new.txt)" = new ]
+    [ "$(state_of r1)" = committed ]
 }
-@test "committed work whose branch was deleted is not taken for safe after a repair" { both branch_gone; }
+@test "committed work whose branch was deleted is not taken for safe" { both branch_gone; }
 
 ahead() {
     new_repo
@@ -528,7 +526,7 @@ unread() {
     new_repo
     local fill='head -c 9M /dev/urandom >big' how
     for how in keep commit apply; do
-        in_repo run --workspace --run "$how" --disk 16M --best-effort disk --on-success "$how" -c "$fill"
+        in_repo run --workspace --run "$how" --disk 16M --on-success "$how" -c "$fill"
         [ "$status" -eq 0 ]
         [[ "$err" == *"workspace $how: kept, not read:"*"carrel workspace diff $how"* ]]
     done
@@ -536,7 +534,7 @@ unread() {
     [ -z "$(g log --format=%s "$base".. --branches)" ]
     # Nothing of it is in the files, all of it in the history. In halves: what git moves to its place
     # while the space is being counted may be counted twice.
-    in_repo run --workspace --task t --run past --disk 16M --best-effort disk --json -c 'set -e
+    in_repo run --workspace --task t --run past --disk 16M --json -c 'set -e
         for half in 1 2; do
             id=$(head -c 4500K /dev/urandom | git hash-object -w --stdin)
             git update-index --add --cacheinfo 100644,$id,$half
@@ -556,13 +554,13 @@ unread() {
     changed past ""
     in_repo workspace log past
     [[ "$out" == *remove*add* ]]
-    in_repo run --workspace --run gone --disk 16M --best-effort disk --on-success discard -c "$fill"
+    in_repo run --workspace --run gone --disk 16M --on-success discard -c "$fill"
     [[ "$err" == *"workspace gone: discarded"* ]]
     in_repo workspace show gone
     [ "$status" -eq 125 ]
     # what was harvested before does not pass for what is there now
     in_repo run --workspace --run twice -c 'echo one >one'
-    in_repo workspace resume twice --disk 16M --best-effort disk -c "$fill"
+    in_repo workspace resume twice --disk 16M -c "$fill"
     [[ "$err" == *"workspace twice: kept, not read:"* ]]
     [ "$(state_of twice)" = interrupted ]
     changed twice $'.A big\n.A one'
@@ -580,7 +578,7 @@ for i in range(15):
 open("0", "w").close()
 for i in range(1, 40000):
     os.link("0", str(i))'
-    in_repo run --workspace --run names --disk 256M --best-effort disk --on-success apply -- python3 -c "$made"
+    in_repo run --workspace --run names --disk 256M --on-success apply -- python3 -c "$made"
     [ "$status" -eq 0 ]
     [[ "$err" == *"workspace names: kept, not read: the paths of the workspace have more than 134217728 bytes; "* ]]
     [ -z "$(g status --porcelain)" ]
@@ -599,12 +597,12 @@ shut_directories() {
     in_repo workspace status r1
     [ "$status" -eq 0 ]
     [[ "$out" == *".A y"* ]]
-    in_repo run --workspace --run r2 --disk 16M --best-effort disk -c 'mkdir d && head -c 12M /dev/urandom >d/x && chmod 0 d &&
+    in_repo run --workspace --run r2 --disk 16M -c 'mkdir d && head -c 12M /dev/urandom >d/x && chmod 0 d &&
         head -c 12M /dev/urandom >y; sleep 5'
     [ "$status" -eq 137 ]
     [[ "$err" == *"Disk limit of 16M reached"* ]]
     # one that can be read and not entered has names, too
-    in_repo run --workspace --run r3 --disk 16M --best-effort disk -c 'mkdir -p e/f && head -c 12M /dev/urandom >e/f/x && chmod 400 e &&
+    in_repo run --workspace --run r3 --disk 16M -c 'mkdir -p e/f && head -c 12M /dev/urandom >e/f/x && chmod 400 e &&
         head -c 12M /dev/urandom >y; sleep 5'
     [ "$status" -eq 137 ]
     [[ "$err" == *"Disk limit of 16M reached"* ]]
@@ -616,7 +614,7 @@ words() {
     in_repo run --workspace --task t --run r1 -c 'echo x >x && git add x && git commit -qm "all of it"'
     in_repo workspace commit r1 -m "my words"
     [ "$status" -eq 0 ]
-    grep -q 'note: .*the message is not used' "$T/.err"
+    grep -q 'note: .*--message is not used' "$T/.err"
     [ "$(g log --format=%s "$base"..task-t-run-r1)" = "all of it" ]
     agent r2
     in_repo workspace commit r2 -m "my words"

@@ -198,14 +198,14 @@ old_tree() {
     age checkouts
     carrel cleanup
     [ "$status" -eq 0 ]
-    [ "$out" = "removed 1 pristine tree" ]
+    [ "$out" = "removed 1 cached checkout" ]
     [ "$(checkouts)" -eq 1 ]
     in_repo workspace diff r1
     [[ "$out" == *+TWO* ]]
     in_repo workspace discard r1 --force
     age checkouts
     carrel cleanup
-    [ "$out" = "removed 1 pristine tree" ]
+    [ "$out" = "removed 1 cached checkout" ]
 }
 @test "a tree that a workspace lies on stays in the cache, however old" { both old_tree; }
 
@@ -271,42 +271,60 @@ full_journal() {
 # ---- a repository that cannot be written -------------------------------------------------------
 
 read_only() {
-    local part
     new_repo
-    for part in worktrees refs/heads; do
-        agent r1
-        me chmod a-w "repo/.git/$part"
-        in_repo workspace discard --force r1
-        is_one_error 125 "carrel: workspace 't/r1' is discarded, but its entry or branch in '$T/repo/.git' is not: 'carrel cleanup' removes them as soon as that can be written: *'$T/repo/.git/$part/*Permission denied*"
-        [ ! -e "$T/state/carrel/workspaces/t/r1" ]
-        carrel cleanup
-        [ "$status" -eq 125 ]
-        me chmod u+w "repo/.git/$part"
-        carrel cleanup
-        [ "$status" -eq 0 ]
-        [ -z "$(g branch --list 'task-*')" ]
-        [ "$(g worktree list | wc -l)" -eq 1 ]
-    done
+    agent r1
+    me chmod a-w repo/.git/refs/heads
+    in_repo workspace discard --force r1
+    is_one_error 125 "carrel: workspace 't/r1' is discarded, but its branch in '$T/repo/.git' is not: 'carrel cleanup' removes it as soon as that can be written: *'$T/repo/.git/refs/heads/*Permission denied*"
+    [ ! -e "$T/state/carrel/workspaces/t/r1" ]
+    carrel cleanup
+    [ "$status" -eq 125 ]
+    me chmod u+w repo/.git/refs/heads
+    carrel cleanup
+    [ "$status" -eq 0 ]
+    [ -z "$(g branch --list 'task-*')" ]
 }
 @test "discard in a repository that cannot be written says what is left to do" { only user read_only; }
 
 # ---- a base that is gone ------------------------------------------------------------------------
 
-base_gone() { # only the run's branch had it
+base_kept() {
+    new_repo
+    me sh -c 'echo mine >>repo/a.txt'
+    in_repo run --workspace --task t --run r1 --dirty -c 'sed -i s/two/TWO/ a.txt; echo w >w'
+    in_repo run --task t --run r2 --fork t/r1 -c 'echo x >x'
+    [ "$(g for-each-ref --format='%(refname)' | grep -c '^refs/carrel/t/r[12]/')" -eq 2 ]
+    [ -z "$(g branch --list 'task-*')" ]
+    g reflog expire --expire=now --all
+    g gc -q --prune=now
+    in_repo workspace apply r1
+    [ "$status" -eq 0 ]
+    [ "$(cat "$T/repo/a.txt" "$T/repo/w")" = $'one\nTWO\nthree\nfour\nmine\nw' ]
+    in_repo workspace discard r1
+    [ "$status" -eq 0 ]
+    g gc -q --prune=now # the fork has a ref of its own
+    in_repo workspace commit r2
+    [ "$status" -eq 0 ]
+    [ "$(g show task-t-run-r2:x)" = x ]
+    in_repo workspace discard r2
+    [ -z "$(g for-each-ref refs/carrel)" ]
+    g fsck --strict
+}
+@test "git gc does not take the base of a run that began with uncommitted work" { both base_kept; }
+
+base_gone() { # no ref has it
     local verb
     new_repo
     me sh -c 'echo mine >>repo/a.txt'
     agent r1 --dirty
     agent r2 --dirty --on-success commit
-    g update-ref -d refs/heads/task-t-run-r1
-    in_repo workspace commit r1
-    is_one_error 125 "carrel: *branch 'task-t-run-r1' was deleted; 'carrel workspace repair t/r1' makes it anew"
-    g update-ref -d refs/heads/task-t-run-r2
+    g for-each-ref --format='delete %(refname)' refs/carrel refs/heads/task-t-run-r1 refs/heads/task-t-run-r2 |
+        me git -C repo update-ref --stdin
     g gc -q --prune=now
     for verb in show status diff log patch commit apply open repair; do
         for run in r1 r2; do
             in_repo workspace "$verb" "$run"
-            is_one_error 125 "carrel: commit ????????????, which run '$run' began with, is not in '$T/repo' any more: its branch was deleted, and git gc took it; *'$T/state/carrel/workspaces/t/$run/upper'"
+            is_one_error 125 "carrel: commit ????????????, which run '$run' began with, is not in '$T/repo' any more: no branch had it, and git gc removed it; *'$T/state/carrel/workspaces/t/$run/upper'"
         done
     done
     g fsck # no branch was made at a commit that is not there
@@ -362,7 +380,7 @@ old_caches() {
     in_repo run --workspace --run r1 --setup 'echo dep >dep' -c 'cat dep; echo n >new.txt'
     in_repo run --workspace --run r2 --history cut -c 'echo n >new.txt'
     carrel run --workdir plain --cow --run r3 -c 'echo q >p'
-    age layers cuts folders
+    age setups cuts folders
     carrel cleanup
     [ "$out" = "nothing to clean up" ]
     in_repo workspace resume r1 -- cat dep
@@ -376,11 +394,11 @@ old_caches() {
         [ "$status" -eq 0 ]
     done
     carrel cleanup # what was used lately stays: the folder
-    [ "$out" = "removed 2 cached things that nobody used for long" ]
+    [ "$out" = "removed 2 unused cached items" ]
     age folders
     carrel cleanup --json
     holds 'r["caches"] == 1'
-    [ -z "$(me find state/carrel/layers state/carrel/cuts state/carrel/folders -mindepth 1 ! -name .gate)" ]
+    [ -z "$(me find state/carrel/setups state/carrel/cuts state/carrel/folders -mindepth 1 ! -name .tmp ! -name .claims)" ]
     # and all of it is made again
     in_repo run --workspace --run r1 --setup 'echo dep >dep' -- cat dep
     [ "$out" = dep ]
@@ -397,7 +415,7 @@ used_lately() {
     new_repo
     in_repo run --workspace --run r1 --setup 'echo dep >dep' --on-success discard -- true
     in_repo run --workspace --run r2 --history cut --on-success discard -- true
-    age layers cuts
+    age setups cuts
     in_repo run --workspace --run r3 --setup 'echo dep >dep' --on-success discard -- true
     in_repo run --workspace --run r4 --history cut --on-success discard -- true
     carrel cleanup
@@ -414,7 +432,7 @@ cut_off() {
     me sh -c 'cd repo/.git && mkdir carrel-apply && echo >carrel-apply/lock && ln carrel-apply/lock index.lock'
     carrel cleanup
     [ "$status" -eq 0 ]
-    [ "$out" = "put your files right in $T/repo, where an apply was cut off; git status shows what is there" ]
+    [ "$out" = "restored your files in $T/repo after an interrupted apply; git status shows what is there" ]
     [ ! -e "$T/repo/.git/index.lock" ]
     carrel cleanup --json
     holds 'r["mended"] == []'
@@ -429,7 +447,7 @@ cut_off_folder() {
     me strace -qq -o /dev/null -e inject=renameat2:signal=KILL:when=2 "$CARREL" workspace apply r1 || true
     [ "$(cat "$T/plain/a" "$T/plain/b")" = $'a\nrun\nb' ]
     carrel cleanup
-    [ "$out" = "put your files right in $T/plain, where an apply was cut off" ]
+    [ "$out" = "restored your files in $T/plain after an interrupted apply" ]
     [ "$(cat "$T/plain/a" "$T/plain/b")" = $'a\nb' ]
     carrel workspace apply r1
     [ "$(cat "$T/plain/a" "$T/plain/b")" = $'a\nrun\nb\nrun' ]
@@ -447,7 +465,7 @@ cut_off_elsewhere() { # in a work tree that the run did not begin in
         me sh -c "cd '$to' && d=\$(git rev-parse --git-dir) && mkdir \"\$d/carrel-apply\" && echo >\"\$d/carrel-apply/lock\" &&
             ln \"\$d/carrel-apply/lock\" \"\$d/index.lock\""
         carrel cleanup
-        [ "$out" = "put your files right in $T/$to, where an apply was cut off; git status shows what is there" ]
+        [ "$out" = "restored your files in $T/$to after an interrupted apply; git status shows what is there" ]
         [ ! -e "$T/repo/.git/index.lock" ]
         carrel_in "$from" workspace discard --force r1
     done
