@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2034  # who sources it reads the reason
-# engine.sh - a Docker engine of one's own. To be sourced, by bats or bash.
+# engine.sh - a private Docker engine. To be sourced, by bats or bash.
 #
 #   engine_start DIR   starts one that keeps everything below DIR, without a network; DOCKER_HOST
 #                      is its socket. Fails with the reason in $NO_ENGINE_REASON.

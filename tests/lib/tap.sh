@@ -10,7 +10,7 @@ _tap_failed=0
 echo "TAP version 13"
 
 check() {
-    # Functions see the variables of who calls them: these names must not be theirs.
+    # Functions see the variables of their callers: these names must not clash.
     local _tap_sentence=$1 _tap_output _tap_status
     shift
     _tap_number=$((_tap_number + 1))

@@ -1,13 +1,14 @@
 # shellcheck shell=bash
-# user.sh - an ordinary user for tests, whoever runs them. To be sourced, by bats or bash.
+# user.sh - an ordinary user for tests, whether root runs them or not. To be sourced, by bats or
+# bash.
 #
 #   as_user CMD...   runs a command as an ordinary user, in $USER_DIR
 #   $USER_DIR        a directory of that user's own, writable; it is also HOME there
 #   $CARREL          the binary under test, readable by that user and by us
 #
-# For root, the user is `carrel-test`, made when first needed and kept (`userdel -r carrel-test`
-# removes it). For anybody else it is simply the present user. Where no user can be made,
-# have_user fails and says why; a test then skips with $NO_USER_REASON.
+# For root, the user is `carrel-test`, created when first needed and kept (`userdel -r carrel-test`
+# removes it). Otherwise it is the current user. If no user can be created, have_user fails and says
+# why; a test then skips with $NO_USER_REASON.
 
 _top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 CARREL=${CARREL:-$_top/build/carrel}
@@ -19,15 +20,15 @@ _as_other() { # the command with the ids of the test user, whatever directory an
     setpriv --reuid "$_user_name" --regid "$_user_name" --init-groups --inh-caps=-all -- "$@"
 }
 
-# Makes the test user if there is none. Two suites may get here at once: the loser looks again.
+# Creates the test user if there is none. Two suites may do this at once: the loser checks again.
 _make_user() {
     id -u "$_user_name" >/dev/null 2>&1 && return
     useradd --create-home --user-group --shell /bin/sh "$_user_name" >/dev/null 2>&1 ||
         id -u "$_user_name" >/dev/null 2>&1
 }
 
-# The tree may be out of the user's reach, as a clone in /root is: then the binary is copied. Each
-# binary has a place of its own there, and is compared by its bytes: times tell nothing about two
+# The tree may be unreadable for the user, like a clone in /root: then the binary is copied. Each
+# binary has its own directory there, and is compared by its bytes: times tell nothing about two
 # trees that share the user.
 _reachable_binary() {
     local copy
@@ -61,14 +62,14 @@ _set_up_user() {
     CARREL=$(_reachable_binary)
 }
 
-# A plain `return` would give what was there before bats ran its teardown: a failure, after one.
+# A plain `return` would return the status from before bats ran its teardown: a failure, after one.
 have_user() {
     [ -z "$NO_USER_REASON" ] && return 0
     echo "$NO_USER_REASON" >&2
     return 1
 }
 
-# Without what belongs to root's login: directories that the user cannot enter.
+# Without the variables of root's login: they name directories that the user cannot enter.
 as_user() {
     have_user || return 125
     if [ "$(id -u)" -ne 0 ]; then

@@ -42,7 +42,7 @@ class Soak:
         self.state = state
         self.lock = threading.Lock()
         self.ids = []
-        self.lasting = {}  # what stays for all the time -> keeper, init, descriptors of both
+        self.lasting = {}  # permanent sandboxes -> keeper, init, descriptors of both
         self.counts = {}
         self.failures = []
         self.end = 0
@@ -147,7 +147,7 @@ class Soak:
         try:
             with open(f"/proc/{target}/comm", encoding="utf-8", errors="replace") as file:
                 if not file.read().startswith("carrel"):
-                    return  # the number is another's by now
+                    return  # the pid was reused
             os.kill(target, signal.SIGKILL)
         except OSError:
             pass
@@ -173,7 +173,7 @@ class Soak:
         """A snapshot, and a sandbox from it that outlives it."""
         name = f"s{rng.randrange(1 << 60)}"
         status, _ = self.carrel("snapshot", box, name)
-        if status != 0:  # killed right after it stood, nobody could say so
+        if status != 0:  # killed right after it was ready, before it could report
             self.carrel("snapshot", "rm", name)
             return
         status, out = self.carrel("create", "--from", name, "--lease", "10s", may_fail=False)
@@ -182,7 +182,7 @@ class Soak:
                 self.ids.append(out.decode().strip())
         self.carrel("snapshot", "rm", name, may_fail=False)
 
-    # --- what lives for all the time ---
+    # --- permanent sandboxes ---
 
     WAYS = ["execute", "detach", "write", "cancel", "look", "fork", "pause"]
 
@@ -197,7 +197,7 @@ class Soak:
         self.lasting[name] = (keeper, init, fewest_descriptors(keeper), fewest_descriptors(init))
 
     def use(self, rng, name, way):
-        if way == "pause":  # never without resume: nobody could use it from then on
+        if way == "pause":  # never without resume: it would be unusable from then on
             self.carrel("pause", name)
             self.carrel("resume", name)
         elif way != "fork":
@@ -412,10 +412,10 @@ def soak_in(args, run):
         good &= check("keepers and inits are seen while they live", [
             name for name in (f"{keeper} (carrel-keeper", f"{init} (carrel-init") if name not in seen])
         soak.carrel("destroy", "--all")
-        # Before cleanup: whoever lost keeper or init ends without anybody's help.
+        # Before cleanup: a sandbox that lost keeper or init ends without help.
         good &= check("no process is left that only cleanup would end", wait_for(ours))
         for name in entries(state + "/carrel/snapshots"):
-            # Killed while it was made again: its files were kept, and the name says so.
+            # Killed while it was created again: its files were kept, and the name tells it.
             if name.startswith("lost-S-"):
                 soak.carrel("snapshot", "rm", name.removesuffix(".json"), may_fail=False)
         soak.carrel("cleanup", may_fail=False)
