@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/file.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -204,6 +205,18 @@ int store_publish(const struct store *store, struct store_draft *draft, const ch
     return err_set_errno(err, -errno, "create '%s/%s'", store->path, name);
 }
 
+void store_unmount(int dir)
+{
+    char path[64];
+    struct statx stx;
+
+    if (statx(dir, STORE_DISK, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, 0, &stx) < 0 ||
+            !(stx.stx_attributes & STATX_ATTR_MOUNT_ROOT))
+        return;
+    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d/" STORE_DISK, dir);
+    (void)umount2(path, UMOUNT_NOFOLLOW | MNT_DETACH); /* else it is found when it is removed */
+}
+
 void store_drop(const struct store *store, struct store_draft *draft)
 {
     if (draft->path)
@@ -251,7 +264,10 @@ int store_remove(const struct store *store, const char *name, int dir, struct ca
     char id[ID_SIZE];
     int r = store_unname(store, name, dir, id, err);
 
-    return r < 0 ? r : tree_remove(store->tmp, id, err);
+    if (r < 0)
+        return r;
+    store_unmount(dir);
+    return tree_remove(store->tmp, id, err);
 }
 
 int store_names_add(struct store_names *names, const char *name)
@@ -352,6 +368,7 @@ static int give_back_batch(const struct store *store, struct batch *batch, store
         r = give_back(store, name, id);
         if (r < 0)
             return err_set_errno(err, r, "remove '%s/%s'", store->path, name);
+        store_unmount(batch->items[i].dir);
         memcpy(batch->items[i].id, id, sizeof(id));
     }
     return r;
@@ -411,6 +428,8 @@ int store_sweep_with(const struct store *store, store_finisher *finish, void *co
             continue;
         if (held >= 0 && finish && finish(held, context) < 0)
             continue;
+        if (held >= 0)
+            store_unmount(held);
         swept += tree_remove(store->tmp, name, NULL) == 0;
     }
     return swept;

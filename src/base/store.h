@@ -2,6 +2,7 @@
  * store.h - a directory whose entries appear whole and disappear whole.
  *
  *   TOP/NAME        an entry: a directory. NAME is one component, or GROUP/NAME
+ *   TOP/NAME/disk   where a file system of its own is mounted, if it needs one
  *   TOP/.tmp/ID     a draft, not an entry yet; or a retired entry, being removed
  *   TOP/.claims     byte locks, see store_claim()
  *
@@ -89,6 +90,13 @@ bool store_is_named(int dir, int parent, const char *name);
 int store_lock(const struct store *store, int operation, struct carrel_error *err);
 
 /* --- removing --- */
+
+/*
+ * Unmounts DIR/disk, if it is a mount, for a process that holds the entry `dir`: a process that
+ * was killed leaves it mounted. Everything that removes an entry does this first.
+ */
+#define STORE_DISK "disk"
+void store_unmount(int dir);
 
 /*
  * Removes an entry that the caller holds by `dir`, which stays open. -EBUSY: another process

@@ -78,6 +78,15 @@ int layer_copy(const char *state, const struct layer *from, struct layer *out,
         struct carrel_error *err);
 
 /*
+ * The same into the directory `to`, which has no part yet or empty ones; both may be of any
+ * file system, and are layers or workspaces. The caller knows that nothing writes to `from`.
+ */
+int layer_copy_parts(int from, int to, struct carrel_error *err);
+
+/* Removes the parts of `dir`. */
+int layer_remove_parts(int dir, struct carrel_error *err);
+
+/*
  * One sealed layer that shows what `n` sealed ones, topmost first, show together: a tree of
  * directories, and hard links to the files of the others, so no data is copied. `below` are the
  * directories on which it is going to lie, topmost first, NULL-terminated (NULL: none): a

@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <sys/stat.h>
 
 #define ASIDE "links"
@@ -82,7 +83,7 @@ static int merge_part(const struct recipe *recipe, size_t part, const struct lay
     return merge_trees(trees.fds, trees.n, trees.below, to, aside, recipe->how, err);
 }
 
-static int fill(const struct recipe *recipe, struct layer *out, struct carrel_error *err)
+static int fill(const struct recipe *recipe, const struct layer *out, struct carrel_error *err)
 {
     int r = 0;
 
@@ -95,7 +96,7 @@ static int fill(const struct recipe *recipe, struct layer *out, struct carrel_er
         if (r == 0)
             r = tree_remove(out->dir, ASIDE, err);
     }
-    return r < 0 ? r : layer_seal(out, err);
+    return r;
 }
 
 static int make(const char *state, const struct recipe *recipe, struct layer *out,
@@ -106,6 +107,8 @@ static int make(const char *state, const struct recipe *recipe, struct layer *ou
     int r = layer_new(state, &made, err);
     if (r == 0)
         r = fill(recipe, &made, err);
+    if (r == 0)
+        r = layer_seal(&made, err);
     if (r < 0) {
         if (made.dir >= 0)
             (void)layer_remove(&made, NULL); /* else the sweep does */
@@ -124,6 +127,24 @@ int layer_copy(const char *state, const struct layer *from, struct layer *out,
     assert(from->dir >= 0);
     int r = make(state, &recipe, out, err);
     return r < 0 ? err_wrap(err, r, "copy the layer '%s'", from->id) : 0;
+}
+
+int layer_copy_parts(int from, int to, struct carrel_error *err)
+{
+    const struct layer source = { .id = "", .path = (char *)(uintptr_t) ".", .dir = from };
+    const struct layer target = { .id = "", .path = (char *)(uintptr_t) ".", .dir = to };
+    const struct recipe recipe = { .layers = &source, .n = 1, .how = MERGE_COPY };
+
+    return fill(&recipe, &target, err);
+}
+
+int layer_remove_parts(int dir, struct carrel_error *err)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < ARRAY_LEN(parts); i++)
+        r = tree_remove(dir, parts[i], err);
+    return r;
 }
 
 /* Merging opens up directories that forbid reading, for a moment: two at once would not know

@@ -94,7 +94,7 @@ void remove_unused_task(const struct store *store, const char *task)
  */
 static void empty(const struct workspace *ws)
 {
-    static const char *const parts[] = { "upper", "tree", "objects", "gitupper" };
+    static const char *const parts[] = { "upper", "tree", "objects", "gitupper", "disk.img" };
 
     for (size_t i = 0; i < ARRAY_LEN(parts); i++)
         (void)tree_remove(ws->dir, parts[i], NULL);
@@ -112,6 +112,7 @@ static int open_repo(const struct workspace *ws, struct repo **out, struct carre
 static int finish(const struct store *store, const struct workspace *ws,
         const struct repo *repo, struct carrel_error *err)
 {
+    store_unmount(ws->dir);
     empty(ws);
     int r = repo ? delete_refs(store, repo, ws, err) : 0;
     if (r < 0)

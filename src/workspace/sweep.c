@@ -5,7 +5,7 @@
  *   in .tmp, lock free                      removed, with its refs
  *   workspace with `creating`, lock free    removed, with its refs
  *   runs/<run> that is not open             unmounted, removed if empty
- *   workspace, lock free                    kept: it may hold work
+ *   workspace, lock free                    kept: it may hold work; its disk is unmounted
  *
  * One thing that cannot be done does not keep the others from being done; the first failure is
  * what is returned at the end.
@@ -68,20 +68,6 @@ static void sweep_tmp(struct sweep *sweep)
         sweep->n += r;
 }
 
-/* A workspace that is not locked and was never finished. No run was in it; should there be
- * files in it all the same, they are not ours to remove. */
-static int undo_half_made(struct workspace **ws, void *context)
-{
-    struct sweep *sweep = context;
-    struct carrel_error why = { 0 };
-
-    if ((*ws)->phase != WORKSPACE_CREATING || workspace_take_lock(*ws, NULL) < 0)
-        return 0;
-    if ((*ws)->phase == WORKSPACE_CREATING && tree_is_empty((*ws)->dir, "upper"))
-        note(sweep, remove_workspace(&sweep->store, *ws, &why), &why);
-    return 0;
-}
-
 /* A file system whose server died answers nothing but this. */
 static bool is_mount(int dir, const char *name)
 {
@@ -90,6 +76,22 @@ static bool is_mount(int dir, const char *name)
     if (statx(dir, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, 0, &stx) < 0)
         return errno == ENOTCONN;
     return (stx.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+}
+
+/* A workspace that is not locked and was never finished. No run was in it; should there be
+ * files in it all the same, they are not ours to remove. */
+static int undo_half_made(struct workspace **ws, void *context)
+{
+    struct sweep *sweep = context;
+    struct carrel_error why = { 0 };
+
+    if (is_mount((*ws)->dir, STORE_DISK) && workspace_take_lock(*ws, NULL) == 0)
+        store_unmount((*ws)->dir);
+    if ((*ws)->phase != WORKSPACE_CREATING || workspace_take_lock(*ws, NULL) < 0)
+        return 0;
+    if ((*ws)->phase == WORKSPACE_CREATING && tree_is_empty((*ws)->dir, "upper"))
+        note(sweep, remove_workspace(&sweep->store, *ws, &why), &why);
+    return 0;
 }
 
 static int close_opened(struct sweep *sweep, int runs, const char *task, const char *run,

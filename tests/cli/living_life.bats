@@ -903,11 +903,35 @@ disk_is_polled() {
     carrel rm -r "$id:/workspace/1" "$id:/workspace/2" "$id:/workspace/3" "$id:/workspace/4"
     carrel exec "$id" -- fallocate -l 1M /tmp/reserved
     [ "$status" -eq 0 ]
-    carrel destroy "$id"
+}
+@test "the disk of a sandbox that stays is enforced by polling" { both disk_is_polled; }
+
+exact_disk_refused() {
     carrel create --require disk
     is_one_error 125 '*--require disk*'
 }
-@test "the disk of a sandbox that stays: enforced by polling; an exact limit is refused" { both disk_is_polled; }
+@test "the disk of a sandbox that stays: an exact limit is refused for an ordinary user" { only user exact_disk_refused; }
+
+exact_disk() {
+    [ -w /dev/loop-control ] || skip "there are no loop devices"
+    create --disk 32M --require disk
+    carrel exec --json "$id" -c 'echo kept >/tmp/kept; head -c 64M /dev/zero >/workspace/big'
+    holds 'r["exit_code"] != 0 and r["held_by"]["disk"] == "filesystem" and "disk" in r["protections"]'
+    holds '"No space left" in r["stderr"]'
+    carrel exec "$id" -c 'rm /workspace/big'
+    carrel snapshot "$id" exact
+    [ "$status" -eq 0 ]
+    carrel fork "$id"
+    fork=$out
+    carrel exec "$fork" -- cat /tmp/kept
+    [ "$out" = kept ]
+    carrel exec "$fork" -c 'head -c 64M /dev/zero >/workspace/big'
+    [ "$status" -ne 0 ]
+    carrel destroy "$id" "$fork"
+    carrel snapshot rm exact
+    [ "$(grep -c "$T/state" /proc/self/mountinfo)" = 0 ]
+}
+@test "the disk of a sandbox that stays: an exact limit, kept by forks" { only root exact_disk; }
 
 full_and_idle() {
     create --disk 20M --idle 2s

@@ -1,7 +1,8 @@
 /*
  * disk.h - the disk limit of directories on the host's file systems.
  *
- * Polling: statvfs() costs a microsecond, a walk through the directories costs what they hold.
+ * If an exact limit is demanded, an image has the directories (image.h). Otherwise they are
+ * polled: statvfs() costs a microsecond, a walk through the directories costs what they hold.
  * So free space is looked at often, and the walk is done only when the file system has lost as
  * much as the run may still use; until then the run cannot be over its limit. A run can exceed
  * the limit by what it writes between two looks. Files that are unlinked and still open are not
@@ -39,8 +40,8 @@ struct disk {
         .next_ns = UINT64_MAX                                                                  \
     }
 
-/* -ENOTSUP with the reason if the protection `disk` is required: polling is not exact. */
-int disk_check(const struct sandbox_spec *spec, struct carrel_error *err);
+/* Whether an exact limit is demanded: polling is none. */
+bool disk_must_be_exact(const struct sandbox_spec *spec);
 
 /* Limits what is below `dir`, together with the directories that were added before. */
 int disk_add(struct disk *disk, int dir, uint64_t max_bytes, struct carrel_error *err);

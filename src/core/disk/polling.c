@@ -19,14 +19,9 @@ static uint64_t minus(uint64_t a, uint64_t b)
     return a > b ? a - b : 0;
 }
 
-int disk_check(const struct sandbox_spec *spec, struct carrel_error *err)
+bool disk_must_be_exact(const struct sandbox_spec *spec)
 {
-    if (!(spec->require & PROTECT_BIT(PROTECT_DISK)))
-        return 0;
-    return err_set(err, -ENOTSUP,
-            "an exact disk limit (--require disk) is not available for files on the host's "
-            "file systems, where the limit is enforced by polling; run without a workspace, "
-            "in memory, or without --require disk");
+    return (spec->require & PROTECT_BIT(PROTECT_DISK)) != 0;
 }
 
 static int look(struct disk *disk)

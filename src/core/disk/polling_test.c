@@ -119,12 +119,11 @@ TEST(without_a_limit_it_is_never_due)
     CHECK(!disk_poll(&disk));
 }
 
-TEST(an_exact_limit_is_refused)
+TEST(an_exact_limit_is_demanded_by_name)
 {
     struct sandbox_spec spec = { 0 };
 
-    CHECK_EQ(disk_check(&spec, &err), 0);
+    CHECK(!disk_must_be_exact(&spec));
     spec.require = PROTECT_BIT(PROTECT_DISK);
-    CHECK_EQ(disk_check(&spec, &err), -ENOTSUP);
-    CHECK(strstr(err.message, "--require disk"));
+    CHECK(disk_must_be_exact(&spec));
 }

@@ -4,7 +4,7 @@
  * An open file or a working directory stays in the layer in which it was opened. So a layer can
  * be sealed only while nothing runs, and while no client has a file open or watches one. Then
  * the sandbox is made again: same id, same clients, a few milliseconds. Else the layer is
- * copied.
+ * copied; so it is if a disk image has it.
  */
 #include "base/auto.h"
 #include "base/err.h"
@@ -277,7 +277,8 @@ int keeper_seal(struct keeper *keeper, struct keeper_sealed *out, struct carrel_
     int quiet = is_quiet(keeper, err);
     if (quiet < 0)
         return quiet;
-    r = quiet ? seal_and_remake(keeper, err) : copy_halted(keeper, out, err);
+    r = quiet && keeper->session.image < 0 ? seal_and_remake(keeper, err)
+                                           : copy_halted(keeper, out, err);
     return r < 0 ? r : list_layers(keeper, out, err);
 }
 

@@ -1,11 +1,14 @@
 /*
- * stage.c - from options to a sandbox that stands, with every step on record.
+ * session.c - from options to a sandbox that is ready, with every step on record.
  *
- * What was asked for is permitted, the run gets its name, its workspace and its sandbox; the
- * journal says so before anything is made for it.
+ * The options are checked against the policy, the run gets its name, its workspace and its
+ * sandbox; the journal has a record of each step before it is taken.
  */
 #include "core/run/session.h"
 #include "base/err.h"
+#include "base/fd.h"
+#include "base/store.h"
+#include "core/disk/image.h"
 #include "core/harvest/conclude.h"
 #include "core/request/image_root.h"
 #include "core/request/spec.h"
@@ -18,18 +21,14 @@
 #include "workspace/renew.h"
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #define DEFAULT_TIMEOUT_MS 300000U
 #define DEFAULT_OUTPUT_BYTES (10U << 10)
-
-static int limit_dir(
-        struct session *session, const struct spec *spec, int dir, struct carrel_error *err)
-{
-    return disk_add(&session->disk, dir, spec->box.limits.value[LIMIT_DISK], err);
-}
 
 /* The workspace's mounts come after the caller's. */
 static int show_place(struct session *session, struct spec *spec, struct carrel_error *err)
@@ -38,7 +37,7 @@ static int show_place(struct session *session, struct spec *spec, struct carrel_
 
     if (r == 0)
         r = workspace_begin_use(session->worktree->ws, err);
-    return r < 0 ? r : limit_dir(session, spec, session->worktree->ws->dir, err);
+    return r;
 }
 
 /* Makes or takes up the run's workspace. */
@@ -62,13 +61,70 @@ static int open_place(struct session *session, struct spec *spec, struct carrel_
 }
 
 /* What the program has of its own is on disk. */
-static int use_layers(struct session *session, struct spec *spec, struct carrel_error *err)
+static void use_layers(struct session *session, struct spec *spec)
 {
     if (session->root)
         spec->box.root_overlay = &session->layers->overlay[LAYERS_TREE];
     else
         spec->box.space = &session->layers->overlay[LAYERS_TREE];
-    return limit_dir(session, spec, session->layers->top.dir, err);
+}
+
+/* The part of the image that the layers write to. */
+static int use_image_dir(const struct session *session, struct layers *layers, const char *path,
+        const char *name, struct carrel_error *err)
+{
+    char space[PATH_MAX];
+
+    AUTO(fd_close) int dir = openat(session->image, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return err_set_errno(err, -errno, "open '%s' of a disk image", name);
+    if ((size_t)snprintf(space, sizeof(space), "%s/" STORE_DISK "/%s", path, name) >=
+            sizeof(space))
+        return err_set_errno(err, -ENAMETOOLONG, "'%s'", path);
+    return layers_use_space(layers, space, dir, err);
+}
+
+/* One image for all that the sandbox writes on disk. It is a workspace's if there is one, which
+ * outlives us. */
+static int hold_exactly(
+        struct session *session, const struct spec *spec, struct carrel_error *err)
+{
+    struct workspace *ws = session->worktree ? session->worktree->ws : NULL;
+    assert(ws || session->layers);
+    const int dir = ws ? ws->dir : session->layers->top.dir;
+    const char *path = ws ? ws->path : session->layers->top.path;
+
+    if (ws && ws->mode != WORKSPACE_OVERLAY)
+        return err_set(err, -ENOTSUP,
+                "an exact disk limit (--require disk) needs a workspace that is an overlay, "
+                "and "
+                "this one is a %s",
+                workspace_mode_name(ws->mode));
+    session->image = disk_image_begin(dir, spec->box.limits.value[LIMIT_DISK], err);
+    if (session->image < 0)
+        return session->image;
+    int r = ws ? use_image_dir(session, session->worktree->layers, path, DISK_IMAGE_TREE, err)
+               : 0;
+    return r == 0 && session->layers
+                   ? use_image_dir(session, session->layers, path, DISK_IMAGE_FILES, err)
+                   : r;
+}
+
+/* What is in memory is limited by its file system; this is for the rest. */
+static int limit_disk(
+        struct session *session, const struct spec *spec, struct carrel_error *err)
+{
+    const uint64_t max_bytes = spec->box.limits.value[LIMIT_DISK];
+
+    if (session->image >= 0 || (!session->layers && !session->worktree))
+        return 0;
+    if (disk_must_be_exact(&spec->box))
+        return hold_exactly(session, spec, err);
+    int r = session->layers ? disk_add(&session->disk, session->layers->top.dir, max_bytes, err)
+                            : 0;
+    return r == 0 && session->worktree
+                   ? disk_add(&session->disk, session->worktree->ws->dir, max_bytes, err)
+                   : r;
 }
 
 /* What is written to the image goes with the sandbox: into memory, or on disk if need be. */
@@ -111,9 +167,11 @@ static int make_sandbox(
     return r;
 }
 
-/* Polling is not exact, so it is not reported as a protection. */
+/* The runtime knows nothing of an image. Polling is not exact, so it is no protection. */
 static void note_disk(struct session *session)
 {
+    if (session->image >= 0)
+        session->result->held_by[LIMIT_DISK] = HELD_BY_FILESYSTEM;
     if (session->disk.n_dirs == 0)
         return;
     session->result->held_by[LIMIT_DISK] = HELD_BY_POLLING;
@@ -138,12 +196,12 @@ static int create(struct session *session, struct carrel_error *err)
     spec.box.stays = session->stays;
     if (r == 0 && session->root && !session->layers)
         r = use_image(session, &spec, err);
-    if (r == 0 && (session->options->workspace || session->layers))
-        r = disk_check(&spec.box, err);
     if (r == 0 && session->layers)
-        r = use_layers(session, &spec, err);
+        use_layers(session, &spec);
     if (r == 0 && session->options->workspace)
         r = open_place(session, &spec, err);
+    if (r == 0)
+        r = limit_disk(session, &spec, err);
     if (r == 0 && session->worktree)
         r = recorder_workspace(&session->recorder, session->worktree->ws, err);
     if (r == 0)
@@ -191,12 +249,26 @@ int session_remake(struct session *session, struct carrel_error *err)
     int r = spec_make(session->options, session->result->run, &spec, err);
     spec.box.stays = session->stays;
     if (r == 0 && session->layers)
-        r = use_layers(session, &spec, err);
+        use_layers(session, &spec);
     if (r == 0 && session->worktree)
         r = show_place(session, &spec, err);
     if (r == 0)
+        r = limit_disk(session, &spec, err);
+    if (r == 0)
         r = sandbox_create(spec.runtime, &spec.box, &session->box, err);
     return r < 0 ? r : check_same(session, err);
+}
+
+/* What is in it stays there, until disk_image_recover(). */
+static void drop_image(struct session *session)
+{
+    if (session->image < 0)
+        return;
+    if (session->worktree) {
+        layers_leave_space(session->worktree->layers);
+        store_unmount(session->worktree->ws->dir);
+    } /* else it is unmounted with the layer */
+    fd_close(fd_steal(&session->image));
 }
 
 int session_drop(struct session *session, int code)
@@ -204,6 +276,7 @@ int session_drop(struct session *session, int code)
     if (!session->worktree)
         return code;
     sandbox_free(ptr_steal(&session->box));
+    drop_image(session);
     if (!session->options->workspace->resume)
         (void)worktree_discard(session->worktree, NULL); /* else swept */
     worktree_free(ptr_steal(&session->worktree));
@@ -241,10 +314,14 @@ int session_end_place(struct session *session, struct carrel_error *err)
     bool is_success = result_is_ok(result);
     enum carrel_outcome_action action = is_success ? o->on_success : o->on_failure;
 
+    int r = session->image >= 0 ? disk_image_end(session->worktree->ws->dir, err) : 0;
+    if (r < 0)
+        return r;
+    drop_image(session);
     /* What is committed carries the seal of all that led to it. */
-    int r = action == CARREL_COMMIT
-                    ? recorder_seal(&session->recorder, reason_name(result->reason), err)
-                    : 0;
+    r = action == CARREL_COMMIT
+                ? recorder_seal(&session->recorder, reason_name(result->reason), err)
+                : 0;
     const struct conclude_bounds bounds = { result->limits, result->timeout_ms,
         session->permit.may_commit };
     if (r == 0)
@@ -319,6 +396,7 @@ int session_init(
         .request = request,
         .must_stand = request->guest,
         .disk = DISK_INIT,
+        .image = -1,
     };
     session->options = &session->permit.options;
     session->result = result_new();
@@ -328,6 +406,7 @@ int session_init(
 void session_finish(struct session *session)
 {
     sandbox_free(session->box);
+    drop_image(session);
     /* After the sandbox: it holds the workspace's lock and writes into the layers. */
     if (session->worktree)
         worktree_free(session->worktree);

@@ -31,6 +31,8 @@ struct session {
     struct sandbox_overlay memory; /* an image's layers, where what is written is not kept */
     struct worktree *worktree;     /* NULL: the run has no workspace of its own */
     struct disk disk;
+    int image; /* the root directory of the disk image that has layers and workspace; -1: none
+                */
     struct runtime *runtime;
     struct sandbox *box;
 };

@@ -28,6 +28,8 @@ void layers_free(struct layers *layers)
     for (size_t i = 0; i < layers->n_sealed; i++)
         layer_close(layers->sealed[i]);
     free(layers->sealed);
+    free(layers->space);
+    fd_close(layers->space_dir);
     for (size_t part = 0; part < LAYERS_PARTS; part++)
         free(layers->lower[part]);
     free(layers->state);
@@ -67,7 +69,9 @@ static void stack(struct layers *layers)
         *lower = NULL;
         layers->overlay[part] = (struct sandbox_overlay){
             .lower = layers->lower[part],
-            .space = layers->ws ? layers->ws->path : layers->top.path,
+            .space = layers->space ? layers->space
+                     : layers->ws  ? layers->ws->path
+                                   : layers->top.path,
             .upper = uppers[part],
             .work = works[part],
         };
@@ -147,6 +151,7 @@ int layers_seal(struct layers *layers, struct carrel_error *err)
 {
     AUTO(layer_close) struct layer added = LAYER_INIT;
 
+    assert(!layers->space);
     if (is_unwritten(layers))
         return 0;
     int r = shorten(layers, err);
@@ -171,7 +176,9 @@ int layers_copy(const struct layers *layers, struct layer *out, struct carrel_er
 {
     struct layer from = layers->top;
 
-    if (layers->ws)
+    if (layers->space)
+        from = (struct layer){ .id = "image", .path = layers->space, .dir = layers->space_dir };
+    else if (layers->ws)
         from = (struct layer){
             .id = "workspace", .path = layers->ws->path, .dir = layers->ws->dir
         };
@@ -208,6 +215,7 @@ int layers_open(const char *state, const struct layer_list *list, const char *co
     if (!layers)
         return err_set_errno(err, -ENOMEM, "layers");
     layers->top = LAYER_INIT;
+    layers->space_dir = -1;
     layers->base[LAYERS_TREE] = base;
     layers->base[LAYERS_GIT] = git_base;
     layers->n_parts = git_base ? 2 : 1;
@@ -228,6 +236,28 @@ int layers_open(const char *state, const struct layer_list *list, const char *co
 void layers_use_workspace(struct layers *layers, struct workspace *ws)
 {
     layers->ws = ws;
+    stack(layers);
+}
+
+int layers_use_space(
+        struct layers *layers, const char *space, int dir, struct carrel_error *err)
+{
+    AUTO(free) char *copy = strdup(space);
+    AUTO(fd_close) int own = fcntl(dir, F_DUPFD_CLOEXEC, 3);
+
+    if (!copy || own < 0)
+        return err_set_errno(err, copy ? -errno : -ENOMEM, "layers");
+    assert(!layers->space);
+    layers->space = ptr_steal(&copy);
+    layers->space_dir = fd_steal(&own);
+    stack(layers);
+    return 0;
+}
+
+void layers_leave_space(struct layers *layers)
+{
+    free(ptr_steal(&layers->space));
+    fd_close(fd_steal(&layers->space_dir));
     stack(layers);
 }
 

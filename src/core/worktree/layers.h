@@ -24,6 +24,8 @@ struct layers {
     char *state;          /* the state directory */
     struct workspace *ws; /* has the writable directories; its record names the sealed layers */
     struct layer top;     /* has the writable directories where there is no workspace */
+    char *space;          /* the writable directories are here instead; NULL: they are not */
+    int space_dir;        /* the same, open */
     struct layer *sealed; /* topmost first */
     size_t n_sealed;
     size_t n_parts;
@@ -42,6 +44,12 @@ int layers_open(const char *state, const struct layer_list *list, const char *co
 /* What is written goes to the directories of `ws`, which must outlive it. */
 void layers_use_workspace(struct layers *layers, struct workspace *ws);
 
+/* What is written goes to the directory `dir`, whose path is `space`, from now on: it has the
+ * parts, and cannot be sealed. */
+int layers_use_space(
+        struct layers *layers, const char *space, int dir, struct carrel_error *err);
+void layers_leave_space(struct layers *layers); /* to its own directories again */
+
 /* Layers of private files: `list` (NULL: none), and a new writable layer over it. */
 int layers_make(const struct layer_list *list, const char *const *base, struct layers **out,
         struct carrel_error *err);
@@ -51,10 +59,10 @@ void layers_free(struct layers *layers); /* NULL is fine */
 DEFINE_AUTO(struct layers *, layers_free)
 
 /*
- * Seals what was written; the overlays are others afterwards, on failure too. First the record
- * of a workspace names the new layer, which shows nothing as long as it is empty; then each
- * pair of directories is exchanged in one step. So a crash in between loses nothing and leaves
- * nothing to repair.
+ * Seals what was written (not with layers_use_space()); the overlays are others afterwards, on
+ * failure too. First the record of a workspace names the new layer, which shows nothing as long
+ * as it is empty; then each pair of directories is exchanged in one step. So a crash in between
+ * loses nothing and leaves nothing to repair.
  */
 int layers_seal(struct layers *layers, struct carrel_error *err);
 

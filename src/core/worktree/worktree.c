@@ -5,6 +5,8 @@
 #include "base/fd.h"
 #include "base/kernel.h"
 #include "base/tree.h"
+#include "core/disk/disk.h"
+#include "core/disk/image.h"
 #include "core/request/permit.h"
 #include "core/state/state.h"
 #include "core/worktree/fork.h"
@@ -74,6 +76,16 @@ static int open_source(const struct worktree_request *q, struct worktree *worktr
     return r < 0 ? r : find_base(worktree->repo, o, base, err);
 }
 
+/* It reads the upper directory of the workspace, where nothing is written if the disk limit is
+ * exact. */
+static int mount_monitor(
+        const struct worktree_request *q, struct worktree *worktree, struct carrel_error *err)
+{
+    const char *program = disk_must_be_exact(q->spec) ? NULL : q->options->program;
+
+    return worktree_mount_monitor(worktree, program, err);
+}
+
 static int open_new(
         const struct worktree_request *q, struct worktree *worktree, struct carrel_error *err)
 {
@@ -113,7 +125,7 @@ static int open_new(
     if (r == 0)
         r = worktree_make_mounts(worktree, err);
     if (r == 0)
-        r = worktree_mount_monitor(worktree, o->program, err);
+        r = mount_monitor(q, worktree, err);
     if (r < 0 && worktree->ws) /* the first failure is the one to report */
         (void)worktree_discard(worktree, NULL);
     return r;
@@ -165,7 +177,9 @@ int worktree_reopen(struct workspace *ws, struct worktree **out, struct carrel_e
     }
     assert(ws);
     worktree->ws = ws;
-    int r = workspace_repo(ws, &worktree->repo, err);
+    int r = disk_image_recover(ws->dir, err);
+    if (r == 0)
+        r = workspace_repo(ws, &worktree->repo, err);
     if (r == 0)
         r = find_checkout(worktree, err);
     if (r == 0)
@@ -195,7 +209,7 @@ static int open_old(
     if (r == 0)
         r = worktree_reopen(ptr_steal(&ws), &worktree, err);
     if (r == 0)
-        r = worktree_mount_monitor(worktree, q->options->program, err);
+        r = mount_monitor(q, worktree, err);
     if (r < 0)
         return r;
     *out = ptr_steal(&worktree);

@@ -1,0 +1,149 @@
+#include "base/fd.h"
+#include "base/store.h"
+#include "base/tree.h"
+#include "core/disk/image.h"
+#include "harness.h"
+#include <carrel/error.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LIMIT (UINT64_C(8) << 20)
+
+static struct carrel_error err;
+static char top[] = "/tmp/carrel-image-XXXXXX";
+static int dir = -1;
+
+static void write_file(int at, const char *name, const char *text)
+{
+    AUTO(fd_close) int fd = openat(at, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+
+    CHECK(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+}
+
+static void check_file(int at, const char *name, const char *text)
+{
+    char found[64] = "";
+
+    CHECK(fd_read_file(at, name, found, sizeof(found)) >= 0);
+    CHECK_STR(found, text);
+}
+
+/* A directory with the parts of a workspace. */
+static void set_up(void)
+{
+    (void)memcpy(top + strlen(top) - 6, "XXXXXX", 6);
+    CHECK(mkdtemp(top) != NULL);
+    dir = open(top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    CHECK(mkdirat(dir, "upper", 0755) == 0 && mkdirat(dir, "gitupper", 0755) == 0);
+    write_file(dir, "upper/given", "1");
+    write_file(dir, "gitupper/HEAD", "ref");
+}
+
+static void tear_down(void)
+{
+    AUTO(fd_close) int parent = open("/tmp", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+    store_unmount(dir);
+    fd_close(dir);
+    CHECK_EQ(tree_remove(parent, top + strlen("/tmp/"), NULL), 0);
+}
+
+/* -1, with the test skipped, where there is no loop device to be had. */
+static int begin(void)
+{
+    set_up();
+    int image = disk_image_begin(dir, LIMIT, &err);
+    if (image < 0)
+        tear_down();
+    return image;
+}
+#define BEGIN(image)                                                                           \
+    AUTO(fd_close) int image = begin();                                                        \
+    if ((image) < 0)                                                                           \
+    SKIP("%s", err.message)
+
+TEST(what_was_there_and_what_is_written_comes_back)
+{
+    BEGIN(image);
+    check_file(image, "tree/upper/given", "1");
+    CHECK(unlinkat(image, "tree/upper/given", 0) == 0);
+    write_file(image, "tree/upper/made", "2");
+    check_file(dir, "upper/given", "1"); /* as before, until the end */
+    CHECK_EQ(disk_image_end(dir, &err), 0);
+    CHECK(faccessat(dir, "upper/given", F_OK, 0) < 0);
+    check_file(dir, "upper/made", "2");
+    check_file(dir, "gitupper/HEAD", "ref");
+    CHECK(faccessat(dir, "disk.img", F_OK, 0) < 0);
+    CHECK(faccessat(dir, "disk", F_OK, 0) < 0);
+    tear_down();
+}
+
+TEST(a_writer_gets_enospc_at_the_limit)
+{
+    static const char zeros[64 << 10];
+    BEGIN(image);
+    uint64_t written = 0;
+
+    CHECK(!disk_image_is_full(image));
+    int fd = openat(image, "tree/upper/big", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    ssize_t n;
+    while ((n = write(fd, zeros, sizeof(zeros))) > 0)
+        written += (uint64_t)n;
+    CHECK(n < 0 && errno == ENOSPC);
+    fd_close(fd);
+    CHECK(written <= LIMIT);
+    CHECK(written > LIMIT / 10 * 8);
+    CHECK(disk_image_is_full(image));
+    tear_down();
+}
+
+TEST(a_killed_process_leaves_what_the_next_one_recovers)
+{
+    BEGIN(image);
+    write_file(image, "tree/upper/made", "2");
+    fd_close(fd_steal(&image)); /* still mounted, as after a kill */
+    CHECK_EQ(disk_image_recover(dir, &err), 0);
+    check_file(dir, "upper/made", "2");
+    CHECK_EQ(disk_image_recover(dir, &err), 0); /* nothing to do */
+    tear_down();
+}
+
+TEST(an_end_that_was_interrupted_is_repeated)
+{
+    BEGIN(image);
+    write_file(image, "tree/upper/made", "2");
+    fd_close(fd_steal(&image));
+    store_unmount(dir); /* the machine was restarted */
+    CHECK_EQ(tree_remove(dir, "upper", NULL), 0);
+    CHECK_EQ(disk_image_recover(dir, &err), 0);
+    check_file(dir, "upper/made", "2");
+    tear_down();
+}
+
+TEST(an_image_that_was_not_filled_is_not_believed)
+{
+    set_up();
+    write_file(dir, "disk.new", "half");
+    CHECK_EQ(disk_image_recover(dir, &err), 0);
+    check_file(dir, "upper/given", "1");
+    tear_down();
+}
+
+TEST(a_limit_that_no_file_system_fits_in_is_refused)
+{
+    set_up();
+    if (geteuid() != 0) {
+        CHECK_EQ(disk_image_begin(dir, LIMIT, &err), -ENOTSUP);
+        CHECK(strstr(err.message, "root"));
+    } else {
+        CHECK_EQ(disk_image_begin(dir, 4096, &err), -ENOTSUP);
+        CHECK(strstr(err.message, "--require disk"));
+    }
+    CHECK(faccessat(dir, "disk.new", F_OK, 0) < 0);
+    tear_down();
+}
