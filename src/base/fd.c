@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -88,6 +89,29 @@ ssize_t fd_read_file(int dir, const char *path, char *text, size_t size)
         return n;
     text[n] = '\0';
     return n;
+}
+
+int fd_write_new(int dir, const char *name, const void *data, size_t len)
+{
+    AUTO(fd_close)
+    int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return -errno;
+    return fd_write_all(fd, data, len);
+}
+
+int fd_write_new_text(int dir, const char *name, const char *text)
+{
+    return fd_write_new(dir, name, text, strlen(text));
+}
+
+int fd_make_dirs(int dir, const char *const *names)
+{
+    for (; *names; names++) {
+        if (mkdirat(dir, *names, 0777) < 0 && errno != EEXIST)
+            return -errno;
+    }
+    return 0;
 }
 
 int fd_add_file(int dir, const char *path, struct buf *text, struct carrel_error *err)

@@ -29,6 +29,17 @@ int fd_write_file(int dir, const char *path, const char *text);
  */
 ssize_t fd_read_file(int dir, const char *path, char *text, size_t size);
 
+/*
+ * Writes a file that must not exist yet, in a directory that no other process writes to. No
+ * link is followed. Nothing is synced: a sweep or a repair handles the loss of such a file.
+ * Negative errno on failure.
+ */
+int fd_write_new(int dir, const char *name, const void *data, size_t len);
+int fd_write_new_text(int dir, const char *name, const char *text);
+
+/* Creates the directories in `names` (NULL at the end) in turn, if they do not exist. */
+int fd_make_dirs(int dir, const char *const *names);
+
 struct buf;
 
 /* Adds a whole file to `text`; a missing file adds nothing. -EFBIG: more than fits. */

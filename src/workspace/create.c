@@ -20,7 +20,6 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/store.h"
-#include "git/newfile.h"
 #include "git/ref.h"
 #include "workspace/fork_git.h"
 #include "workspace/harvest/lower.h"
@@ -139,21 +138,21 @@ static int write_record(int dir, const struct workspace *ws)
     meta_write(ws, &text);
     if (text.is_short)
         return -ENAMETOOLONG;
-    return newfile_write(dir, "meta", text.data, text.len);
+    return fd_write_new(dir, "meta", text.data, text.len);
 }
 
 static int fill(int dir, const struct workspace *ws)
 {
     static const char *const tree[] = { "upper", "work", NULL };
     static const char *const git[] = { "gitupper", "gitwork", NULL };
-    int r = newfile_write_text(dir, RECORD_CREATING, "");
+    int r = fd_write_new_text(dir, RECORD_CREATING, "");
 
     if (r == 0)
         r = write_record(dir, ws);
     if (r == 0)
-        r = newfile_make_dirs(dir, tree);
+        r = fd_make_dirs(dir, tree);
     if (r == 0 && !ws->is_folder)
-        r = newfile_make_dirs(dir, git);
+        r = fd_make_dirs(dir, git);
     return r;
 }
 

@@ -10,7 +10,6 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "git/name.h"
-#include "git/newfile.h"
 #include "git/repo.h"
 #include "workspace/harvest/lower.h"
 #include <errno.h>
@@ -117,13 +116,13 @@ static int write_ref(int dir, const char *ref, const char *tip)
     for (char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         const char *const names[] = { path, NULL };
-        int r = newfile_make_dirs(dir, names);
+        int r = fd_make_dirs(dir, names);
         if (r < 0)
             return r;
         *slash = '/';
     }
     (void)snprintf(line, sizeof(line), "%s\n", tip);
-    return newfile_write_text(dir, path, line);
+    return fd_write_new_text(dir, path, line);
 }
 
 int fork_git_fill(const struct lower *below, const char *old_branch, const char *branch,
@@ -148,6 +147,6 @@ int fork_git_fill(const struct lower *below, const char *old_branch, const char 
     bool is_on_branch = r == -ENOENT || head.is_short || strcmp(head.data, old) == 0;
     r = write_ref(dir, ref, tip);
     if (r == 0 && is_on_branch)
-        r = newfile_write_text(dir, "HEAD", text);
+        r = fd_write_new_text(dir, "HEAD", text);
     return r < 0 ? err_set_errno(err, r, "write the git dir of a fork") : 0;
 }

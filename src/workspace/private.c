@@ -3,7 +3,6 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "git/name.h"
-#include "git/newfile.h"
 #include "git/ref.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -75,7 +74,7 @@ static int write_own(
     AUTO(buf_finish) struct buf packed = BUF_INIT(MAX_REFS);
     char log[2 * OID_MAX + 128];
     size_t at = place_of(others, own->ref);
-    int r = newfile_make_dirs(dir, dirs);
+    int r = fd_make_dirs(dir, dirs);
 
     (void)snprintf(log, sizeof(log), "%.*s %s " WHO " %jd +0000\tcarrel: start of the run\n",
             (int)strlen(commit), zeros, commit, (intmax_t)time(NULL));
@@ -85,11 +84,11 @@ static int write_own(
     if (r == 0 && packed.is_short)
         r = -EFBIG;
     if (r == 0)
-        r = newfile_write_text(dir, "HEAD", own->head_text);
+        r = fd_write_new_text(dir, "HEAD", own->head_text);
     if (r == 0)
-        r = newfile_write_text(dir, "logs/HEAD", log);
+        r = fd_write_new_text(dir, "logs/HEAD", log);
     if (r == 0)
-        r = newfile_write(dir, "packed-refs", packed.data, packed.len);
+        r = fd_write_new(dir, "packed-refs", packed.data, packed.len);
     return r;
 }
 

@@ -2,7 +2,6 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "git/format/config.h"
-#include "git/newfile.h"
 #include "workspace/private.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -109,7 +108,7 @@ static int write_buf(
 {
     if (text->is_short)
         return err_set(err, -EFBIG, "'%s' of the private git dir becomes too large", name);
-    int r = newfile_write(dir, name, text->data ? text->data : "", text->len);
+    int r = fd_write_new(dir, name, text->data ? text->data : "", text->len);
     if (r < 0)
         return err_set_errno(err, r, "write '%s' of the private git dir", name);
     return 0;
@@ -188,7 +187,7 @@ int private_make_template(const struct repo *repo, int dir, struct carrel_error 
     struct git git = user_git(repo);
     struct git_io io = GIT_IO_INIT;
     bool has_attributes = false;
-    int r = newfile_make_dirs(dir, dirs);
+    int r = fd_make_dirs(dir, dirs);
     if (r < 0)
         return err_set_errno(err, r, "make the private git dir");
 
@@ -196,7 +195,7 @@ int private_make_template(const struct repo *repo, int dir, struct carrel_error 
     r = git_run(&git, GIT_ARGS("config", "--list", "-z"), &io, err);
     if (r != 0)
         return err_wrap(err, r < 0 ? r : -EIO, "read your git configuration");
-    r = newfile_write_text(dir, "description", "A run's own git dir, made by carrel.\n");
+    r = fd_write_new_text(dir, "description", "A run's own git dir, made by carrel.\n");
     if (r < 0)
         return err_set_errno(err, r, "write 'description' of the private git dir");
     r = write_exclude(repo, dir, &list, err);

@@ -197,8 +197,8 @@ static int finish(struct run *run, uint64_t began_ns, struct carrel_error *err)
         return r;
     result->duration_ms = (clock_ns() - began_ns) / NS_PER_MS;
     /* It may have ended by itself, for example by SIGXFSZ, before the next look. */
-    if (run->session.image >= 0 ? disk_image_is_full(run->session.image)
-                                : disk_is_over(&run->session.disk))
+    if ((run->session.image >= 0 && disk_image_is_full(run->session.image)) ||
+            (run->session.disk.n_dirs > 0 && disk_is_over(&run->session.disk)))
         result->usage.is_disk_full = true;
     result->reason = follow->reason;
     result->cancel_signal = follow->cancel_signal;

@@ -4,7 +4,6 @@
 #include "base/tree.h"
 #include "git/format/index.h"
 #include "git/name.h"
-#include "git/newfile.h"
 #include "workspace/cache/checkout.h"
 #include "workspace/cache/fill.h"
 #include "workspace/cache/monitor.h"
@@ -239,7 +238,7 @@ static int add_monitor(int dir, int git_dir, bool is_settled, struct carrel_erro
     if (r == 0 && linkat(git_dir, "index", git_dir, MONITOR_PRISTINE, 0) < 0)
         r = -errno;
     if (r == 0)
-        r = newfile_write_text(dir, "monitor", settings);
+        r = fd_write_new_text(dir, "monitor", settings);
     if (r == 0 && is_settled)
         r = checkout_facts_read(dir, &facts);
     if (r < 0)

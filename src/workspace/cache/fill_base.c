@@ -2,7 +2,6 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "git/newfile.h"
 #include "workspace/cache/fill.h"
 #include "workspace/private.h"
 #include <assert.h>
@@ -201,7 +200,7 @@ static int record_gitlinks(struct fill *fill, const struct listing *listing)
     }
     if (paths.is_short)
         return -ENOMEM;
-    return paths.len > 0 ? newfile_write(fill->dir, "gitlinks", paths.data, paths.len) : 0;
+    return paths.len > 0 ? fd_write_new(fill->dir, "gitlinks", paths.data, paths.len) : 0;
 }
 
 static int write_all(struct fill *fill, const struct listing *listing, struct carrel_error *err)
@@ -236,7 +235,7 @@ int fill_base(struct fill *fill, struct carrel_error *err)
     fill->facts.has_line_ends = conversion.has_line_ends;
     fill->facts.has_gitlinks = listing.gitlinks.len > 0;
     /* After the checkout: git would take the tree for a user's work tree otherwise. */
-    r = newfile_write_text(tree, ".git", gitfile);
+    r = fd_write_new_text(tree, ".git", gitfile);
     if (r == 0)
         r = record_gitlinks(fill, &listing);
     if (r < 0)

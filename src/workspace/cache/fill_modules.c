@@ -11,7 +11,6 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "git/format/config.h"
-#include "git/newfile.h"
 #include "git/ref.h"
 #include "workspace/cache/fill.h"
 #include "workspace/private.h"
@@ -156,7 +155,7 @@ static int write_alternates(struct fill *fill, const struct module *module, int 
         return -ENOMEM;
     if (unlinkat(git_dir, "objects/info/alternates", 0) < 0)
         return -errno;
-    return newfile_write(git_dir, "objects/info/alternates", lines.data, lines.len);
+    return fd_write_new(git_dir, "objects/info/alternates", lines.data, lines.len);
 }
 
 /* What a template has no need of, because it is the run's own elsewhere. */
@@ -166,9 +165,9 @@ static int write_refs(const struct module *module, int git_dir)
     AUTO(buf_finish) struct buf head = BUF_INIT(OID_MAX + 1);
 
     buf_addf(&head, "%s\n", module->commit);
-    int r = newfile_write(git_dir, "HEAD", head.data, head.len);
+    int r = fd_write_new(git_dir, "HEAD", head.data, head.len);
     if (r == 0 && ref_snapshot(module->repo, &refs, NULL) == 0 && refs.len > 0)
-        r = newfile_write(git_dir, "packed-refs", refs.data, refs.len);
+        r = fd_write_new(git_dir, "packed-refs", refs.data, refs.len);
     return r;
 }
 
@@ -223,7 +222,7 @@ static int write_files(struct fill *fill, const struct module *module, struct ca
     int r = fill_check_out(module->repo, module->commit, tree, index, err);
     if (r < 0)
         return r;
-    r = newfile_write_text(fill->dir, gitfile, text);
+    r = fd_write_new_text(fill->dir, gitfile, text);
     if (r < 0)
         return err_set_errno(err, r, "write '%s'", gitfile);
     return fill_own_index(fill, index_name, 0, err);
@@ -327,7 +326,6 @@ int fill_modules(struct fill *fill, struct buf *gitlinks, struct carrel_error *e
     int r = fill_parent(fill, &top, gitlinks, err);
     if (r < 0 || fill->module_objects.len == 0)
         return r;
-    r = newfile_write(
-            fill->dir, "modules", fill->module_objects.data, fill->module_objects.len);
+    r = fd_write_new(fill->dir, "modules", fill->module_objects.data, fill->module_objects.len);
     return r < 0 ? err_set_errno(err, r, "record the submodules") : 0;
 }
