@@ -53,6 +53,22 @@ except OSError as e:
 }
 @test "none: there is only lo, and no route" { both only_lo; }
 
+# As many libraries ask: only for families that are configured, which a loopback address does not count for.
+localhost_by_name() {
+    carrel run -- getent ahostsv4 localhost
+    [[ $status -eq 0 && $out == 127.0.0.1* ]]
+    carrel run -- /usr/bin/python3 -c '
+import socket
+print(socket.getaddrinfo("localhost", 80, socket.AF_INET, socket.SOCK_STREAM, 0, socket.AI_ADDRCONFIG)[0][4])
+for address in ("10.0.2.2", "10.0.0.1"):
+    try:
+        socket.create_connection((address, 80), 5); print("has a route")
+    except OSError as e:
+        print(e.errno)'
+    [ "$out" = $'(\'127.0.0.1\', 80)\n101\n101' ]
+}
+@test "none: localhost is found with AI_ADDRCONFIG" { both localhost_by_name; }
+
 lo_is_up() {
     carrel run -- /usr/bin/python3 -c '
 import socket

@@ -14,19 +14,41 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <net/if.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdint.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+/*
+ * A second address of lo, which leads nowhere. With 127.0.0.1 alone getaddrinfo() takes IPv4
+ * for not configured: with AI_ADDRCONFIG and AF_INET, as many libraries ask, it does not even
+ * find localhost.
+ */
+#define OWN_ADDRESS 0x0a00020fU /* 10.0.2.15 */
+
+static int set_address(int sock, unsigned long request, uint32_t value)
+{
+    struct ifreq alias = { .ifr_name = "lo:1" };
+    const struct sockaddr_in address = { .sin_family = AF_INET,
+        .sin_addr.s_addr = htonl(value) };
+
+    memcpy(&alias.ifr_addr, &address, sizeof(address));
+    return ioctl(sock, request, &alias);
+}
 
 static int raise_loopback(void)
 {
     struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP };
     int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-    if (sock < 0 || ioctl(sock, SIOCSIFFLAGS, &request) < 0)
+    if (sock < 0 || ioctl(sock, SIOCSIFFLAGS, &request) < 0 ||
+            set_address(sock, SIOCSIFADDR, OWN_ADDRESS) < 0 ||
+            set_address(sock, SIOCSIFNETMASK, UINT32_MAX) < 0)
         return -errno; /* the process exits, and its descriptors are closed */
     (void)close(sock); /* not fd_close(), which restores errno */
     return 0;
