@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -34,6 +33,16 @@ static int take_descriptors(struct supervisor *s, struct carrel_error *err)
     return fd < 0 ? err_set_errno(err, -errno, "open /dev/null") : 0;
 }
 
+/* One event is enough for many children: serve() reaps all. */
+static int ignore_signal(struct loop_signals *signals, const struct signalfd_siginfo *info,
+        struct carrel_error *err)
+{
+    (void)signals;
+    (void)info;
+    (void)err;
+    return 0;
+}
+
 static int take_signals(struct supervisor *s, struct carrel_error *err)
 {
     sigset_t child;
@@ -41,8 +50,8 @@ static int take_signals(struct supervisor *s, struct carrel_error *err)
     signals_reset();
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
-    s->signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
-    return s->signals < 0 ? err_set_errno(err, -errno, "signalfd") : 0;
+    int r = loop_init(&s->loop, err);
+    return r < 0 ? r : loop_signals_begin(&s->on_child, &s->loop, &child, ignore_signal, err);
 }
 
 static int become_reaper(struct supervisor *s, struct carrel_error *err)
@@ -232,25 +241,48 @@ static bool obey(struct supervisor *s)
     return true;
 }
 
+static int on_control(struct loop_io *io, uint32_t events, struct carrel_error *err)
+{
+    struct supervisor *s = container_of(io, struct supervisor, on_control);
+
+    (void)events;
+    (void)err;
+    if (!obey(s))
+        loop_stop(&s->loop);
+    return 0;
+}
+
+static int on_owner_exit(struct loop_io *io, uint32_t events, struct carrel_error *err)
+{
+    (void)events;
+    (void)err;
+    loop_stop(io->loop);
+    return 0;
+}
+
+/* serve() sends what is pending after each turn. */
+static int on_room(struct loop_io *io, uint32_t events, struct carrel_error *err)
+{
+    (void)io;
+    (void)events;
+    (void)err;
+    return 0;
+}
+
 static void serve(struct supervisor *s)
 {
-    struct signalfd_siginfo info;
-
-    for (;;) {
+    loop_io_init(&s->on_control, &s->loop, on_control);
+    loop_io_init(&s->on_owner, &s->loop, on_owner_exit);
+    loop_io_init(&s->on_room, &s->loop, on_room);
+    int r = loop_io_watch(&s->on_control, s->control, EPOLLIN, NULL);
+    if (r == 0)
+        r = loop_io_watch(&s->on_owner, s->owner, EPOLLIN, NULL);
+    while (r == 0 && !s->loop.is_stopped) {
         programs_reap(&s->programs);
         bool is_waiting_for_room = report(s);
-        struct pollfd fds[] = {
-            { .fd = s->control, .events = POLLIN },
-            { .fd = s->owner, .events = POLLIN },
-            { .fd = s->signals, .events = POLLIN },
-            { .fd = s->events, .events = is_waiting_for_room ? POLLOUT : 0 },
-        };
-        if (poll(fds, ARRAY_LEN(fds), -1) < 0 && errno != EINTR)
-            return;
-        if (fds[2].revents)
-            (void)read(s->signals, &info, sizeof(info)); /* one is enough: all are reaped */
-        if (fds[1].revents || (fds[0].revents && !obey(s)))
-            return;
+        r = loop_io_watch(&s->on_room, s->events, is_waiting_for_room ? EPOLLOUT : 0, NULL);
+        if (r == 0)
+            r = loop_turn(&s->loop, NULL);
     }
 }
 

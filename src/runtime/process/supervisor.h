@@ -11,6 +11,7 @@
  * `events` the supervisor sends each struct sandbox_event.
  */
 #pragma once
+#include "base/loop.h"
 #include "runtime/programs.h"
 #include "runtime/runtime.h"
 #include "runtime/spawn.h"
@@ -49,7 +50,11 @@ struct supervisor {
     size_t n_rlimits;
 
     int children; /* /proc/thread-self/children */
-    int signals;
+    struct loop loop;
+    struct loop_io on_control;
+    struct loop_io on_owner;
+    struct loop_io on_room; /* in the socket of events */
+    struct loop_signals on_child;
     struct programs programs;
     char stack[SPAWN_STACK];
 };
