@@ -2,15 +2,16 @@
 #include "core/files/files_watch.h"
 #include "base/auto.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/loop.h"
 #include "core/files/files.h"
 #include "runtime/runtime.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
 #include <stdio.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
@@ -19,6 +20,7 @@
 #define EVENTS                                                                                 \
     (IN_CREATE | IN_MODIFY | IN_ATTRIB | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO |             \
             IN_DELETE_SELF | IN_EXCL_UNLINK)
+#define NS_PER_MS UINT64_C(1000000)
 #define PAIR_MS 20 /* how long the second half of a rename may take */
 #define LOOK_MS                                                                                \
     1000 /* the kernel does not report the removal of a directory that we hold open */
@@ -36,6 +38,9 @@ struct watcher {
     bool is_deep;
     watch_each each;
     void *context;
+    struct loop loop;
+    struct loop_io on_notes, on_sandbox;
+    struct loop_timer silence;
     int notes;
     int top; /* -1: a single file is watched */
     struct watched *list;
@@ -392,26 +397,64 @@ static int on_silence(struct watcher *w, struct carrel_error *err)
     return r < 0 ? r : 1;
 }
 
+/* What a callback of the loop found: 1 ends the watch. */
+static int end_or_go_on(struct watcher *w, int r)
+{
+    if (r == 1)
+        loop_stop(&w->loop);
+    return r < 0 ? r : 0;
+}
+
+/* Anything but silence starts the wait for silence anew. */
+static void wait_for_silence(struct watcher *w)
+{
+    loop_timer_set(&w->silence, clock_ns() + (w->moved.path ? PAIR_MS : LOOK_MS) * NS_PER_MS);
+}
+
+static int on_notes(struct loop_io *io, uint32_t events, struct carrel_error *err)
+{
+    struct watcher *w = container_of(io, struct watcher, on_notes);
+
+    (void)events;
+    int r = read_notes(w, err);
+    wait_for_silence(w);
+    return end_or_go_on(w, r);
+}
+
+static int on_sandbox(struct loop_io *io, uint32_t events, struct carrel_error *err)
+{
+    struct watcher *w = container_of(io, struct watcher, on_sandbox);
+
+    (void)events;
+    return end_or_go_on(w, look_at_sandbox(w, err));
+}
+
+static int on_timer(struct loop_timer *timer, struct carrel_error *err)
+{
+    struct watcher *w = container_of(timer, struct watcher, silence);
+
+    int r = on_silence(w, err);
+    wait_for_silence(w);
+    return end_or_go_on(w, r);
+}
+
 static int follow(struct watcher *w, struct carrel_error *err)
 {
-    int r = 0;
+    int r = loop_init(&w->loop, err);
 
-    while (r == 0) {
-        struct pollfd watch[] = {
-            { .fd = w->notes, .events = POLLIN },
-            { .fd = w->access->box ? w->access->box->event_fd : -1, .events = POLLIN },
-        };
-        int ready = poll(watch, ARRAY_LEN(watch), w->moved.path ? PAIR_MS : LOOK_MS);
-        if (ready < 0 && errno != EINTR)
-            return err_set_errno(err, -errno, "poll");
-        if (ready == 0)
-            r = on_silence(w, err);
-        else if (ready > 0 && watch[0].revents)
-            r = read_notes(w, err);
-        else if (ready > 0)
-            r = look_at_sandbox(w, err);
-    }
-    return r < 0 ? r : 0;
+    loop_io_init(&w->on_notes, &w->loop, on_notes);
+    loop_io_init(&w->on_sandbox, &w->loop, on_sandbox);
+    loop_timer_init(&w->silence, &w->loop, on_timer);
+    if (r == 0)
+        r = loop_io_watch(&w->on_notes, w->notes, EPOLLIN, err);
+    if (r == 0)
+        r = loop_io_watch(
+                &w->on_sandbox, w->access->box ? w->access->box->event_fd : -1, EPOLLIN, err);
+    wait_for_silence(w);
+    if (r == 0)
+        r = loop_run(&w->loop, err);
+    loop_finish(&w->loop);
+    return r;
 }
 
 static int open_top(struct watcher *w, struct carrel_error *err)
