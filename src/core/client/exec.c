@@ -213,8 +213,9 @@ static int follow(struct exec *exec, uint64_t timeout_ms, struct carrel_error *e
     f->err = &exec->output.err;
     f->may_linger = true;
     f->deadline_ns = timeout_ms ? clock_ns() + timeout_ms * NS_PER_MS : CLOCK_NEVER;
-    follow_begin(f);
-    int r = follow_to_end(f, err);
+    int r = follow_begin(f, err);
+    if (r == 0)
+        r = follow_to_end(f, err);
     return r == 0 && !f->has_status && f->is_ending ? kill_and_wait(exec, err) : r;
 }
 

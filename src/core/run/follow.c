@@ -94,13 +94,17 @@ static void end_typing(struct pump *pump)
 }
 
 /* Closes what the pump is done with: the program sees end of file, or a broken pipe. */
-static void on_stream(struct follow *f, int i, short revents)
+static void on_stream(struct follow *f, int i, uint32_t events)
 {
     struct pump *pump = &f->pumps[i];
     int *const ours[] = { &f->process->stdin_fd, &f->process->stdout_fd,
         &f->process->stderr_fd };
 
-    switch (pump_move(pump, revents)) {
+    enum pump_state state = pump_move(pump, (short)events);
+    f->has_moved = true;
+    if (state != PUMP_GOES_ON)
+        loop_io_stop(&f->streams[i]);
+    switch (state) {
     case PUMP_GOES_ON:
         break;
     case PUMP_SOURCE_ENDED:
@@ -117,7 +121,7 @@ static void on_stream(struct follow *f, int i, short revents)
     }
 }
 
-void follow_begin(struct follow *f)
+static void begin_pumps(struct follow *f)
 {
     const struct carrel_run_options *o = f->options;
 
@@ -134,64 +138,141 @@ void follow_begin(struct follow *f)
         pass_size(f);
 }
 
-enum { WATCH_STDIN, WATCH_STDOUT, WATCH_STDERR, WATCH_BOX, WATCH_SIGNAL, WATCHED };
+/* --- the loop --- */
 
-int follow_to_end(struct follow *f, struct carrel_error *err)
+static int on_stdin(struct loop_io *io, uint32_t events, struct carrel_error *err)
 {
-    struct pollfd watch[WATCHED];
-    uint64_t rest_ns = clock_ns() + TRIM_AFTER_MS * NS_PER_MS;
+    (void)err;
+    on_stream(container_of(io, struct follow, streams[0]), 0, events);
+    return 0;
+}
 
-    while (!f->is_over) {
-        for (int i = 0; i < 3; i++)
-            pump_watch(&f->pumps[i], &watch[i]);
-        watch[WATCH_BOX] = (struct pollfd){ .fd = f->box->event_fd, .events = POLLIN };
-        watch[WATCH_SIGNAL] = (struct pollfd){ .fd = f->options->signal_fd, .events = POLLIN };
-        uint64_t wake_ns =
-                f->deadline_ns < f->disk->next_ns ? f->deadline_ns : f->disk->next_ns;
-        int n = clock_poll(watch, WATCHED, wake_ns < rest_ns ? wake_ns : rest_ns);
-        if (n < 0 && errno != EINTR)
-            return err_set_errno(err, -errno, "poll");
-        if (clock_ns() >= f->disk->next_ns && disk_poll(f->disk)) {
-            f->is_ending = f->is_over = true; /* at once: every moment costs the host */
-            f->reason = CARREL_DISK_LIMIT;
-        }
-        if (n > 0) {
-            for (int i = 0; i < 3; i++)
-                on_stream(f, i, watch[i].revents);
-            if (watch[WATCH_SIGNAL].revents)
-                on_signal(f);
-            int r = watch[WATCH_BOX].revents ? on_event(f, err) : 0;
-            if (r < 0)
-                return r;
-        }
-        if (n == 0 && clock_ns() >= rest_ns) {
-            trim_program(); /* once: what a run needs later is little */
-            rest_ns = CLOCK_NEVER;
-        }
-        if (!f->is_over && clock_ns() >= f->deadline_ns) {
-            if (f->is_ending)
-                f->is_over = true;
-            else
-                begin_end(f, CARREL_TIMEOUT);
-        }
+static int on_stdout(struct loop_io *io, uint32_t events, struct carrel_error *err)
+{
+    (void)err;
+    on_stream(container_of(io, struct follow, streams[1]), 1, events);
+    return 0;
+}
+
+static int on_stderr(struct loop_io *io, uint32_t events, struct carrel_error *err)
+{
+    (void)err;
+    on_stream(container_of(io, struct follow, streams[2]), 2, events);
+    return 0;
+}
+
+static int on_box(struct loop_io *io, uint32_t events, struct carrel_error *err)
+{
+    (void)events;
+    return on_event(container_of(io, struct follow, box_events), err);
+}
+
+static int on_signal_fd(struct loop_io *io, uint32_t events, struct carrel_error *err)
+{
+    (void)events;
+    (void)err;
+    on_signal(container_of(io, struct follow, signals));
+    return 0;
+}
+
+static int on_deadline(struct loop_timer *timer, struct carrel_error *err)
+{
+    struct follow *f = container_of(timer, struct follow, deadline);
+
+    (void)err;
+    if (f->is_flushing)
+        f->is_flushed = true;
+    else if (f->is_ending)
+        f->is_over = true;
+    else
+        begin_end(f, CARREL_TIMEOUT);
+    return 0;
+}
+
+static int on_disk(struct loop_timer *timer, struct carrel_error *err)
+{
+    struct follow *f = container_of(timer, struct follow, disk_look);
+
+    (void)err;
+    if (disk_poll(f->disk)) {
+        f->is_ending = f->is_over = true; /* at once: every moment costs the host */
+        f->reason = CARREL_DISK_LIMIT;
     }
     return 0;
 }
 
+/* Once: what a run needs later is little. */
+static int on_trim(struct loop_timer *timer, struct carrel_error *err)
+{
+    (void)timer;
+    (void)err;
+    trim_program();
+    return 0;
+}
+
+int follow_begin(struct follow *f, struct carrel_error *err)
+{
+    static loop_io_call *const calls[] = { on_stdin, on_stdout, on_stderr };
+
+    begin_pumps(f);
+    int r = loop_init(&f->loop, err);
+    for (size_t i = 0; i < ARRAY_LEN(calls); i++)
+        loop_io_init(&f->streams[i], &f->loop, calls[i]);
+    loop_io_init(&f->box_events, &f->loop, on_box);
+    loop_io_init(&f->signals, &f->loop, on_signal_fd);
+    loop_timer_init(&f->deadline, &f->loop, on_deadline);
+    loop_timer_init(&f->disk_look, &f->loop, on_disk);
+    loop_timer_init(&f->trim, &f->loop, on_trim);
+    loop_timer_set(&f->trim, clock_ns() + TRIM_AFTER_MS * NS_PER_MS);
+    if (r == 0)
+        r = loop_io_watch(&f->box_events, f->box->event_fd, EPOLLIN, err);
+    return r < 0 ? r : loop_io_watch(&f->signals, f->options->signal_fd, EPOLLIN, err);
+}
+
+/* Which side of a stream is waited for changes with each move. */
+static void watch_streams(struct follow *f, int first)
+{
+    for (int i = first; i < 3; i++) {
+        struct pollfd wanted;
+        pump_watch(&f->pumps[i], &wanted);
+        if (loop_io_watch(&f->streams[i], wanted.fd, (uint32_t)wanted.events, NULL) < 0)
+            on_stream(f, i, EPOLLERR); /* a descriptor that is none: reading it says so */
+    }
+}
+
+int follow_to_end(struct follow *f, struct carrel_error *err)
+{
+    int r = 0;
+
+    while (r == 0 && !f->is_over) {
+        watch_streams(f, 0);
+        loop_timer_set(&f->deadline, f->deadline_ns);
+        loop_timer_set(&f->disk_look, f->disk->next_ns);
+        r = loop_turn(&f->loop, err);
+    }
+    loop_io_stop(&f->box_events);
+    loop_io_stop(&f->signals);
+    loop_io_stop(&f->streams[0]);
+    loop_timer_set(&f->deadline, CLOCK_NEVER);
+    loop_timer_set(&f->disk_look, CLOCK_NEVER);
+    loop_timer_set(&f->trim, CLOCK_NEVER);
+    return r;
+}
+
 void follow_flush(struct follow *f)
 {
-    uint64_t deadline = f->is_ending ? clock_ns() + FLUSH_MS * NS_PER_MS : CLOCK_NEVER;
-    struct pollfd watch[2];
+    const uint64_t deadline_ns = f->is_ending ? clock_ns() + FLUSH_MS * NS_PER_MS : CLOCK_NEVER;
 
-    while (!pump_is_done(&f->pumps[1]) || !pump_is_done(&f->pumps[2])) {
-        for (int i = 0; i < 2; i++)
-            pump_watch(&f->pumps[1 + i], &watch[i]);
+    f->is_flushing = true;
+    while (!f->is_flushed && (!pump_is_done(&f->pumps[1]) || !pump_is_done(&f->pumps[2]))) {
         bool is_empty = pump_is_empty(&f->pumps[1]) && pump_is_empty(&f->pumps[2]);
-        int n = poll(watch, 2, f->may_linger && is_empty ? 0 : clock_poll_ms(deadline));
-        if (n == 0 || (n < 0 && errno != EINTR))
+        watch_streams(f, 1);
+        /* The deadline, or else no wait: what is in the pipes now is all. */
+        loop_timer_set(&f->deadline, f->may_linger && is_empty ? 1 : deadline_ns);
+        f->has_moved = false;
+        if (loop_turn(&f->loop, NULL) < 0)
             return;
-        for (int i = 0; n > 0 && i < 2; i++)
-            on_stream(f, 1 + i, watch[i].revents);
+        f->is_flushed = f->is_flushed && !f->has_moved;
     }
 }
 
@@ -202,6 +283,7 @@ int follow_output_error(const struct follow *f)
 
 void follow_finish(struct follow *f)
 {
+    loop_finish(&f->loop);
     fd_close(f->sinks[0]);
     fd_close(f->sinks[1]);
 }

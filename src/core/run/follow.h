@@ -1,6 +1,7 @@
 /* follow.h - a program while it runs: its streams, its end, its deadline, signals to us. */
 #pragma once
 #include "base/auto.h"
+#include "base/loop.h"
 #include "core/run/pump.h"
 #include <carrel/run.h>
 #include <stdbool.h>
@@ -29,11 +30,17 @@ struct follow {
     bool is_ending; /* it was told to end */
     bool is_over;
     /* its own */
+    struct loop loop;
+    struct loop_io streams[3], box_events, signals;
+    struct loop_timer deadline, disk_look, trim;
+    bool has_moved;       /* a stream did, in the last turn */
+    bool is_flushing;     /* the program is over */
+    bool is_flushed;      /* nothing came until the deadline */
     struct pump pumps[3]; /* stdin, stdout, stderr */
     int sinks[2];         /* the caller's stdout and stderr, opened anew; -1: as they are */
 };
 
-void follow_begin(struct follow *follow);
+int follow_begin(struct follow *follow, struct carrel_error *err);
 
 /* Until the program has ended or must end now. */
 int follow_to_end(struct follow *follow, struct carrel_error *err);

@@ -277,8 +277,8 @@ static int follow(struct run *run, struct carrel_error *err)
     run->follow.out = &run->output.out;
     run->follow.err = &run->output.err;
     run->follow.deadline_ns = clock_ns() + run->session.result->timeout_ms * NS_PER_MS;
-    follow_begin(&run->follow);
-    return follow_to_end(&run->follow, err);
+    int r = follow_begin(&run->follow, err);
+    return r < 0 ? r : follow_to_end(&run->follow, err);
 }
 
 /* From the first record to the last. */
