@@ -75,8 +75,8 @@ static void sweep_few(int top, const struct entry_names *ids, uint64_t number)
 }
 
 /* 1: it may go; 0: it waits; -EAGAIN: it may not even wait. */
-static int judge(int top, const struct registry_request *request, const struct entry_names *ids,
-        struct carrel_error *err)
+static int check_limit(int top, const struct registry_request *request,
+        const struct entry_names *ids, struct carrel_error *err)
 {
     struct queue_look look;
 
@@ -177,7 +177,7 @@ static int enter(struct registry_entry *entry, const struct registry_request *re
     r = entry->name[0] ? free_name(entry->top, entry->name, err) : 0;
     if (r < 0)
         return r;
-    int verdict = judge(entry->top, request, &ids, err);
+    int verdict = check_limit(entry->top, request, &ids, err);
     if (verdict < 0)
         return verdict;
     r = make(entry, verdict ? REGISTRY_CREATED : REGISTRY_WAITING, err);
@@ -187,7 +187,7 @@ static int enter(struct registry_entry *entry, const struct registry_request *re
 }
 
 /* Under the lock: if it is its turn, it goes. 1: it does. */
-static int try_go(struct registry_entry *entry, uint64_t max_living, struct queue_look *look,
+static int try_admit(struct registry_entry *entry, uint64_t max_living, struct queue_look *look,
         struct carrel_error *err)
 {
     const struct registry_status status = { .state = REGISTRY_CREATED, .pid = getpid() };
@@ -204,23 +204,23 @@ static int try_go(struct registry_entry *entry, uint64_t max_living, struct queu
     return r < 0 ? r : 1;
 }
 
-static int wait_for_place(struct registry_entry *entry, const struct registry_request *request,
+static int wait_for_slot(struct registry_entry *entry, const struct registry_request *request,
         struct carrel_error *err)
 {
     const uint64_t start = clock_ns();
     const uint64_t most_ms = (CLOCK_NEVER - start) / 1000000;
     const uint64_t deadline =
             request->queue_ms >= most_ms ? CLOCK_NEVER : start + request->queue_ms * 1000000;
-    AUTO(queue_bell_finish) struct queue_bell bell;
+    AUTO(queue_waiter_finish) struct queue_waiter waiter;
     struct queue_look look;
     char waited[32];
 
-    queue_bell_init(&bell, request->asker ? *request->asker : -1);
+    queue_waiter_init(&waiter, request->requester ? *request->requester : -1);
     for (;;) {
-        int r = try_go(entry, request->max_living, &look, err);
+        int r = try_admit(entry, request->max_living, &look, err);
         if (r != 0)
             return r < 0 ? r : 0;
-        r = queue_bell_wait(&bell, entry->top, &look, deadline);
+        r = queue_waiter_wait(&waiter, entry->top, &look, deadline);
         if (r == -ETIMEDOUT)
             return err_set(err, r,
                     "no place for another sandbox in %s: %ju alive of at most %ju, %ju "
@@ -254,7 +254,7 @@ int registry_claim(const struct registry *reg, const struct registry_request *re
         return err_set_errno(err, -errno, "sandbox '%s'", request->id);
     r = enter(entry, request, err);
     if (r == 0) {
-        r = wait_for_place(entry, request, err);
+        r = wait_for_slot(entry, request, err);
         if (r < 0)
             (void)registry_remove(entry, NULL); /* what is left is swept: its lock is free */
     }

@@ -1,4 +1,4 @@
-/* queue.c - counting, and waiting for a bell. */
+/* queue.c - counting, and waiting for a waiter. */
 #include "registry/queue.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -67,44 +67,45 @@ bool queue_is_free(const struct queue_look *look, uint64_t max_living)
     return look->n_living + look->n_ahead < max_living;
 }
 
-void queue_bell_init(struct queue_bell *bell, int asker)
+void queue_waiter_init(struct queue_waiter *waiter, int requester)
 {
-    *bell = (struct queue_bell){
+    *waiter = (struct queue_waiter){
         .inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC),
         .watch = -1,
         .pause_ms = PAUSE_MIN_MS,
-        .asker = asker,
+        .requester = requester,
     };
 }
 
-void queue_bell_finish(struct queue_bell bell)
+void queue_waiter_finish(struct queue_waiter waiter)
 {
-    fd_close(bell.inotify);
+    fd_close(waiter.inotify);
 }
 
 /*
  * An owner alone opens its status for writing, so a close is its end. The admission of
  * a waiting entry is a change of its status.
  */
-static void set_up(struct queue_bell *bell, int top, const char *on)
+static void set_up(struct queue_waiter *waiter, int top, const char *on)
 {
     char file[STATUS_PATH_MAX];
     char path[sizeof("/proc/self/fd/0123456789/") + STATUS_PATH_MAX];
     const uint32_t all = IN_CLOSE_WRITE | IN_DELETE;
     const uint32_t one = IN_CLOSE_WRITE | IN_MODIFY | IN_ATTRIB | IN_DELETE_SELF;
 
-    if (bell->watch >= 0)
-        (void)inotify_rm_watch(bell->inotify, bell->watch); /* it may have gone with its file */
+    if (waiter->watch >= 0)
+        (void)inotify_rm_watch(
+                waiter->inotify, waiter->watch); /* it may have gone with its file */
     (void)snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", top,
             on[0] ? status_path(on, file) : "status");
-    bell->watch = inotify_add_watch(bell->inotify, path, on[0] ? one : all);
-    (void)stpcpy(bell->on, on);
-    bell->is_set = true;
-    bell->pause_ms = PAUSE_MIN_MS;
+    waiter->watch = inotify_add_watch(waiter->inotify, path, on[0] ? one : all);
+    (void)stpcpy(waiter->on, on);
+    waiter->is_set = true;
+    waiter->pause_ms = PAUSE_MIN_MS;
 }
 
 /* What was heard is of no interest, only that it was. */
-static void hush(int inotify)
+static void drain(int inotify)
 {
     char events[4096] __attribute__((aligned(8)));
 
@@ -112,28 +113,29 @@ static void hush(int inotify)
         continue;
 }
 
-static void grow_pause(struct queue_bell *bell)
+static void grow_pause(struct queue_waiter *waiter)
 {
-    const uint64_t max = bell->watch < 0 ? PAUSE_MAX_DEAF_MS : PAUSE_MAX_MS;
+    const uint64_t max = waiter->watch < 0 ? PAUSE_MAX_DEAF_MS : PAUSE_MAX_MS;
 
-    bell->pause_ms = 2 * bell->pause_ms < max ? 2 * bell->pause_ms : max;
+    waiter->pause_ms = 2 * waiter->pause_ms < max ? 2 * waiter->pause_ms : max;
 }
 
-int queue_bell_wait(
-        struct queue_bell *bell, int top, const struct queue_look *look, uint64_t deadline_ns)
+int queue_waiter_wait(struct queue_waiter *waiter, int top, const struct queue_look *look,
+        uint64_t deadline_ns)
 {
     const uint64_t now = clock_ns();
 
     if (now >= deadline_ns)
         return -ETIMEDOUT;
-    if (bell->inotify >= 0 && (!bell->is_set || strcmp(bell->on, look->last_ahead) != 0)) {
-        set_up(bell, top, look->last_ahead);
+    if (waiter->inotify >= 0 &&
+            (!waiter->is_set || strcmp(waiter->on, look->last_ahead) != 0)) {
+        set_up(waiter, top, look->last_ahead);
         return 0;
     }
-    const uint64_t wake_ns = now + bell->pause_ms * 1000000;
+    const uint64_t wake_ns = now + waiter->pause_ms * 1000000;
     struct pollfd rings[] = {
-        { .fd = bell->inotify, .events = POLLIN },
-        { .fd = bell->asker }, /* its end is told unasked */
+        { .fd = waiter->inotify, .events = POLLIN },
+        { .fd = waiter->requester }, /* its end is told unasked */
     };
     int n = poll(rings, 2, clock_poll_ms(wake_ns < deadline_ns ? wake_ns : deadline_ns));
     if (n < 0)
@@ -141,10 +143,10 @@ int queue_bell_wait(
     if (rings[1].revents)
         return -ECANCELED;
     if (n > 0) {
-        hush(bell->inotify);
-        bell->pause_ms = PAUSE_MIN_MS;
+        drain(waiter->inotify);
+        waiter->pause_ms = PAUSE_MIN_MS;
     } else {
-        grow_pause(bell);
+        grow_pause(waiter);
     }
     return 0;
 }

@@ -185,7 +185,7 @@ TEST(who_waits_for_somebody_that_is_gone_leaves_the_queue)
     CHECK_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
     AUTO(fd_close) int ours = ends[0];
     AUTO(fd_close) int theirs = ends[1];
-    request.asker = &ours;
+    request.requester = &ours;
     request.queue_ms = 1;
     CHECK_EQ(registry_claim(&reg, &request, &entry, &err), -ETIMEDOUT);
     request.queue_ms = UINT64_MAX;
@@ -270,13 +270,13 @@ TEST(a_signal_that_is_handled_ends_the_wait)
 TEST(without_a_bell_time_wakes)
 {
     const struct queue_look look = { 0 };
-    AUTO(queue_bell_finish)
-    struct queue_bell bell = { .inotify = -1, .watch = -1, .pause_ms = 1, .asker = -1 };
+    AUTO(queue_waiter_finish)
+    struct queue_waiter waiter = { .inotify = -1, .watch = -1, .pause_ms = 1, .requester = -1 };
     open_registry();
 
     for (uint64_t pause = 1; pause < 64; pause *= 2) {
-        CHECK_EQ(bell.pause_ms, pause);
-        CHECK_EQ(queue_bell_wait(&bell, reg.dir, &look, CLOCK_NEVER), 0);
+        CHECK_EQ(waiter.pause_ms, pause);
+        CHECK_EQ(queue_waiter_wait(&waiter, reg.dir, &look, CLOCK_NEVER), 0);
     }
-    CHECK_EQ(queue_bell_wait(&bell, reg.dir, &look, 1), -ETIMEDOUT);
+    CHECK_EQ(queue_waiter_wait(&waiter, reg.dir, &look, 1), -ETIMEDOUT);
 }

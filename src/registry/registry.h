@@ -86,12 +86,12 @@ DEFINE_AUTO(struct registry_entry *, registry_entry_free)
 /* --- owners --- */
 
 struct registry_request {
-    const char *id;      /* unguessable and never used again: "S-..." */
-    const char *name;    /* the user's, checked by the caller; NULL: none. Never "S-..." */
-    uint64_t max_living; /* at most so many at once; 0: no limit */
-    uint64_t max_queued; /* at most so many that wait; 0: no queue */
-    uint64_t queue_ms;   /* how long; 0: not at all */
-    const int *asker;    /* a socket whose other end is with the one it is for; NULL: us */
+    const char *id;       /* unguessable and never used again: "S-..." */
+    const char *name;     /* the user's, checked by the caller; NULL: none. Never "S-..." */
+    uint64_t max_living;  /* at most so many at once; 0: no limit */
+    uint64_t max_queued;  /* at most so many that wait; 0: no queue */
+    uint64_t queue_ms;    /* how long; 0: not at all */
+    const int *requester; /* a socket whose other end is with the one it is for; NULL: us */
 };
 
 /*
@@ -101,7 +101,7 @@ struct registry_request {
  *
  * -EEXIST: a living sandbox has this name; -EAGAIN: no place, and the queue is full;
  * -ETIMEDOUT: none became free in time; -EINTR: a signal's handler ran while it waited;
- * -ECANCELED: the other end of `asker` was closed while it waited.
+ * -ECANCELED: the other end of `requester` was closed while it waited.
  */
 int registry_claim(const struct registry *reg, const struct registry_request *request,
         struct registry_entry **out, struct carrel_error *err);

@@ -30,7 +30,7 @@ _Static_assert(sizeof(struct image) % 8 == 0, "no byte of it is left to chance")
 static const char magic[8] = "carrel-1";
 
 #define READ_TRIES 1000
-#define UNBORN "status/.new" /* one is enough: made under the lock */
+#define DRAFT "status/.new" /* one is enough: made under the lock */
 
 const char *status_path(const char *id, char path[static STATUS_PATH_MAX])
 {
@@ -116,16 +116,16 @@ int status_make(int top, const char *id, const struct status_facts *facts)
     struct flock all = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
     char path[STATUS_PATH_MAX];
 
-    if (unlinkat(top, UNBORN, 0) < 0 && errno != ENOENT)
+    if (unlinkat(top, DRAFT, 0) < 0 && errno != ENOENT)
         return -errno;
     AUTO(fd_close)
-    int fd = openat(top, UNBORN, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int fd = openat(top, DRAFT, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0 || fcntl(fd, F_OFD_SETLK, &all) < 0)
         return -errno;
     int r = status_write(fd, facts);
     if (r < 0)
         return r;
-    if (renameat(top, UNBORN, top, status_path(id, path)) < 0)
+    if (renameat(top, DRAFT, top, status_path(id, path)) < 0)
         return -errno;
     return fd_steal(&fd);
 }

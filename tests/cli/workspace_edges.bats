@@ -120,7 +120,7 @@ failed_starts() {
     no_trace
     me sh -c 'echo x >"repo/$(printf "a\nb.env")"'
     in_repo run --include 'a*.env' -- echo ran
-    is_one_error 125 "carrel: a file with a newline in its name cannot be carried along"
+    is_one_error 125 "carrel: a file with a newline in its name cannot be included"
     no_trace
     me sh -c 'head -c 3M /dev/zero >repo/large.env'
     in_repo run --include large.env --disk 2M -- echo ran
@@ -190,7 +190,7 @@ folder_without_overlay() {
 }
 @test "a folder is copied on write or not at all" { both folder_without_overlay; }
 
-# ---- files that are carried along ---------------------------------------------------------------
+# ---- files that are included --------------------------------------------------------------------
 
 carried() {
     new_repo
@@ -204,7 +204,7 @@ carried() {
     [ "$status" -eq 0 ]
     [ "$(cat "$T/repo/.env")" = secret ]
 }
-@test "what was carried along is not in the result, also when git does not ignore it" { both carried; }
+@test "what was included is not in the result, also when git does not ignore it" { both carried; }
 
 carried_and_wanted() { # the rules of the tree say that it is to be tracked
     local way line

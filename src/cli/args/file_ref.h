@@ -4,11 +4,11 @@
 
 struct carrel_error;
 
-#define FILE_PLACE_MAX_ID 64
+#define FILE_REF_MAX_ID 64
 
 struct file_ref {
-    char id[FILE_PLACE_MAX_ID + 1]; /* "": on the host */
-    const char *path;               /* "SANDBOX:" alone means "." */
+    char id[FILE_REF_MAX_ID + 1]; /* "": on the host */
+    const char *path;             /* "SANDBOX:" alone means "." */
 };
 
 /*

@@ -58,7 +58,7 @@ struct receipts {
     size_t n;
 };
 
-struct births {
+struct forks {
     struct json *json; /* NULL: each id is printed as it comes */
     struct receipts receipts;
 };
@@ -66,13 +66,13 @@ struct births {
 static void take_ready(
         void *context, const char *id, int receipt, const struct carrel_error *failure)
 {
-    struct births *births = context;
+    struct forks *forks = context;
 
     if (failure)
         return; /* the first is reported at the end */
-    if (births->json) {
-        json_str(births->json, NULL, id);
-        births->receipts.list[births->receipts.n++] = receipt;
+    if (forks->json) {
+        json_str(forks->json, NULL, id);
+        forks->receipts.list[forks->receipts.n++] = receipt;
     } else if (puts(id) >= 0 && fflush(stdout) == 0) {
         client_received(receipt);
     } else {
@@ -97,7 +97,7 @@ static int fork_it(struct fork_args *args, struct carrel_error *err)
     struct json json = { .out = &text };
     const uint32_t n = args->n ? (uint32_t)args->n : 1;
     AUTO(free) int *list = calloc(n, sizeof(*list));
-    struct births births = {
+    struct forks forks = {
         .json = args->sandbox.run.is_json ? &json : NULL,
         .receipts = { .list = list },
     };
@@ -112,7 +112,7 @@ static int fork_it(struct fork_args *args, struct carrel_error *err)
         .inherits_env = args->inherits_env,
         .labels = (const char *const *)args->sandbox.labels,
         .ready = take_ready,
-        .context = &births,
+        .context = &forks,
     };
     int r = carrel_sandbox_open(args->sandbox.words[0], &sandbox, err);
     if (r == 0)
@@ -120,9 +120,9 @@ static int fork_it(struct fork_args *args, struct carrel_error *err)
     json_end_array(&json);
     json_str(&json, "error", r < 0 ? err->message : NULL);
     json_end_object(&json);
-    if (!births.json)
+    if (!forks.json)
         return r;
-    int status = print_all(&text, &births.receipts);
+    int status = print_all(&text, &forks.receipts);
     return r < 0 && status == 0 ? report_error(STATUS_FAILED, err) : status;
 }
 

@@ -74,26 +74,27 @@ static size_t column_len(const char *text)
     return strlen(text) <= VALUE_WIDTH || fits == 0 ? strlen(text) : fits;
 }
 
-static void add_place(struct buf *out, const char *label, const struct policy_position *place)
+static void add_position(
+        struct buf *out, const char *label, const struct policy_position *position)
 {
     char text[400];
     char shown[1600];
 
     buf_addf(out, "%s%s", label,
-            safe(policy_position_text(place, text, sizeof(text)), shown, sizeof(shown)));
+            safe(policy_position_text(position, text, sizeof(text)), shown, sizeof(shown)));
 }
 
 /* Where the value is from; and where the maximum, if that is another file. */
-static void add_places(
+static void add_positions(
         struct buf *out, const struct policy_value *value, const struct policy_value *maximum)
 {
     if (value->is_set)
-        add_place(out, "", &value->position);
+        add_position(out, "", &value->position);
     else
         buf_add_str(out, "-");
     if (maximum->is_set && (!value->position.name ||
                                    strcmp(value->position.name, maximum->position.name) != 0))
-        add_place(out, "; maximum: ", &maximum->position);
+        add_position(out, "; maximum: ", &maximum->position);
 }
 
 static int print_key(const struct policy *policy, enum policy_key key)
@@ -106,7 +107,7 @@ static int print_key(const struct policy *policy, enum policy_key key)
 
     add_value(&text, value);
     add_value(&bound, maximum);
-    add_places(&from, value, maximum);
+    add_positions(&from, value, maximum);
     if (text.is_short || bound.is_short || from.is_short)
         return -ENOMEM;
     size_t len = column_len(text.data);

@@ -1,5 +1,5 @@
 /*
- * cmd_probe.c - carrel probe: one attempt of the self-test, from within a sandbox.
+ * probe.c - carrel probe: one attempt of the self-test, from within a sandbox.
  *
  * The self-test mounts carrel's own executable into the sandbox and runs this command there,
  * for what a shell cannot do. It prints one line: "done", or the name of the error. Every

@@ -33,19 +33,18 @@ static void fill_row(const struct workspace *ws, struct row *row)
     row->cells[COL_BRANCH] = ws->is_folder ? "(folder)" : ws->branch;
 }
 
-static void print_row(const char *const *cells, const size_t *widths, const char *place)
+static void print_row(const char *const *cells, const size_t *widths, const char *repo)
 {
     for (size_t i = 0; i < COLUMNS; i++)
-        printf("%s%-*s", i ? "  " : "", i < COLUMNS - 1 || place ? (int)widths[i] : 0,
-                cells[i]);
-    if (place) {
+        printf("%s%-*s", i ? "  " : "", i < COLUMNS - 1 || repo ? (int)widths[i] : 0, cells[i]);
+    if (repo) {
         (void)fputs("  ", stdout);
-        workspace_put(place);
+        workspace_put(repo);
     }
     (void)putchar('\n');
 }
 
-static void print_table(const struct workspace_list *list, bool has_places)
+static void print_table(const struct workspace_list *list, bool has_repos)
 {
     static const char *const titles[COLUMNS] = { "RUN", "TASK", "STATE", "BASE", "AGE",
         "BRANCH" };
@@ -60,12 +59,12 @@ static void print_table(const struct workspace_list *list, bool has_places)
             if (strlen(row.cells[i]) > widths[i])
                 widths[i] = strlen(row.cells[i]);
     }
-    print_row(titles, widths, has_places ? "REPOSITORY" : NULL);
+    print_row(titles, widths, has_repos ? "REPOSITORY" : NULL);
     for (size_t k = 0; k < list->n; k++) {
         const struct workspace *ws = list->items[k];
-        const char *place = ws->top ? ws->top : ws->repo;
+        const char *repo = ws->top ? ws->top : ws->repo;
         fill_row(ws, &row);
-        print_row(row.cells, widths, has_places ? (place ? place : "-") : NULL);
+        print_row(row.cells, widths, has_repos ? (repo ? repo : "-") : NULL);
     }
 }
 

@@ -92,7 +92,7 @@ static int print_conflicts(
 }
 
 /* " in /home/me/project (branch main)" */
-static void put_place(const struct apply_outcome *outcome)
+static void put_target(const struct apply_outcome *outcome)
 {
     (void)fputs(" in ", stdout);
     workspace_put(outcome->top);
@@ -119,7 +119,7 @@ static void print_outcome(
         [APPLY_CHERRY_PICK] = "picked: changed",
     };
     printf("%s %zu file%s", done[how], outcome->n_files, plural);
-    put_place(outcome);
+    put_target(outcome);
     if (how == APPLY_FILES)
         (void)puts("; nothing is staged or committed");
     else if (how == APPLY_SQUASH)

@@ -192,7 +192,7 @@ static int finish(struct exec *exec, struct carrel_run_result **out, struct carr
     result->usage.pids_refused = box->pids_refused;
     result->usage.is_disk_full = box->is_over_disk;
     output_take(&exec->output, result);
-    result_judge(result);
+    result_set_reason(result);
     output_name(&exec->output, result);
     int r = result_write_json(result);
     if (r < 0)

@@ -12,21 +12,21 @@
 #include <unistd.h>
 
 /* The target of a copy: a name in a directory, or without a name the directory itself. */
-struct worktree {
+struct target {
     int dir;
     char name[NAME_MAX + 1];
 };
-#define PLACE_INIT                                                                             \
-    (struct worktree)                                                                          \
+#define TARGET_INIT                                                                            \
+    (struct target)                                                                            \
     {                                                                                          \
         .dir = -1                                                                              \
     }
 
-static void place_close(struct worktree worktree)
+static void target_close(struct target target)
 {
-    fd_close(worktree.dir);
+    fd_close(target.dir);
 }
-DEFINE_AUTO(struct worktree, place_close)
+DEFINE_AUTO(struct target, target_close)
 
 static int failed(
         const struct files_end *end, int code, const char *what, struct carrel_error *err)
@@ -101,22 +101,22 @@ static int last_name(const char *path, char name[static NAME_MAX + 1], size_t *p
 }
 
 static int open_parent(
-        const struct files_end *to, struct worktree *worktree, struct carrel_error *err)
+        const struct files_end *to, struct target *target, struct carrel_error *err)
 {
     char parent[PATH_MAX];
     size_t len = 0;
 
-    int r = last_name(to->path, worktree->name, &len);
+    int r = last_name(to->path, target->name, &len);
     if (r == 0 && len >= sizeof(parent))
         r = -ENAMETOOLONG;
-    if (r == 0 && !worktree->name[0])
+    if (r == 0 && !target->name[0])
         r = -ENOENT;
     if (r < 0)
         return failed(to, r, "copy to", err);
     memcpy(parent, to->path, len);
     parent[len] = '\0';
-    worktree->dir = open_end(to, len > 0 ? parent : ".", O_RDONLY | O_DIRECTORY, err);
-    return worktree->dir < 0 ? worktree->dir : 0;
+    target->dir = open_end(to, len > 0 ? parent : ".", O_RDONLY | O_DIRECTORY, err);
+    return target->dir < 0 ? target->dir : 0;
 }
 
 static bool ends_in_slash(const char *path)
@@ -127,8 +127,8 @@ static bool ends_in_slash(const char *path)
 }
 
 /* Like cp and docker cp. `from` is NULL for a stream, which has no name. */
-static int find_place(const struct files_end *from, bool is_dir, const struct files_end *to,
-        struct worktree *worktree, struct carrel_error *err)
+static int find_target(const struct files_end *from, bool is_dir, const struct files_end *to,
+        struct target *target, struct carrel_error *err)
 {
     char shown[300];
     mode_t type = 0;
@@ -146,14 +146,14 @@ static int find_place(const struct files_end *from, bool is_dir, const struct fi
         return err_set(
                 err, -EISDIR, "'%s' is a directory; a stream needs the name of a file", shown);
     if (S_ISDIR(type)) {
-        r = last_name(from->path, worktree->name, &unused);
+        r = last_name(from->path, target->name, &unused);
         if (r < 0)
             return failed(from, r, "copy", err);
-        worktree->dir = open_end(to, to->path,
+        target->dir = open_end(to, to->path,
                 O_RDONLY | O_DIRECTORY |
                         (to->access || ends_in_slash(to->path) ? 0 : O_NOFOLLOW),
                 err);
-        return worktree->dir < 0 ? worktree->dir : 0;
+        return target->dir < 0 ? target->dir : 0;
     }
     if (type && is_dir)
         return err_set(
@@ -163,26 +163,26 @@ static int find_place(const struct files_end *from, bool is_dir, const struct fi
                 err, -EEXIST, "'%s' exists, and is neither a file nor a directory", shown);
     if (!is_dir && ends_in_slash(to->path))
         return err_set(err, -ENOENT, "there is no directory '%s'", shown);
-    return open_parent(to, worktree, err);
+    return open_parent(to, target, err);
 }
 
 static int copy_to(const struct files_end *from, int fd, const struct files_end *to,
-        const struct worktree *worktree, const struct files_limits *limits,
+        const struct target *target, const struct files_limits *limits,
         struct files_count *count, struct carrel_error *err)
 {
     struct tree_sink *sink = calloc(1, sizeof(*sink));
     if (!sink)
         return err_set_errno(err, -ENOMEM, "copy");
-    sink_to_door(sink, to->access, worktree->dir);
+    sink_to_access(sink, to->access, target->dir);
     AUTO(free) struct walk *walk = malloc(sizeof(*walk));
     int r = walk ? 0 : err_set_errno(err, -ENOMEM, "copy");
     if (walk) {
         *walk = walk_begin(&sink->base, count, limits);
         walk->keeps_links_in = from->access && !to->access;
-        if (!worktree->name[0])
-            sink_avoid(sink, worktree->dir);
-        r = worktree->name[0] ? walk_one(walk, worktree->name, fd, err)
-                              : walk_contents(walk, fd, err);
+        if (!target->name[0])
+            sink_avoid(sink, target->dir);
+        r = target->name[0] ? walk_one(walk, target->name, fd, err)
+                            : walk_contents(walk, fd, err);
     }
     sink_finish(sink);
     free(sink);
@@ -192,7 +192,7 @@ static int copy_to(const struct files_end *from, int fd, const struct files_end 
 int files_copy(const struct files_end *from, const struct files_end *to,
         const struct files_limits *limits, struct files_count *count, struct carrel_error *err)
 {
-    AUTO(place_close) struct worktree worktree = PLACE_INIT;
+    AUTO(target_close) struct target target = TARGET_INIT;
     struct files_count unused = { 0 };
     struct stat st;
     char shown[300];
@@ -207,9 +207,9 @@ int files_copy(const struct files_end *from, const struct files_end *to,
         return err_set(err, -EINVAL, "'%s' is neither a file nor a directory", shown);
     if (S_ISDIR(st.st_mode) && walk_is_made_up(fd))
         return err_set(err, -EINVAL, "'%s': its content is virtual, from the kernel", shown);
-    int r = find_place(from, S_ISDIR(st.st_mode), to, &worktree, err);
+    int r = find_target(from, S_ISDIR(st.st_mode), to, &target, err);
     if (r == 0)
-        r = copy_to(from, fd, to, &worktree, limits, count ? count : &unused, err);
+        r = copy_to(from, fd, to, &target, limits, count ? count : &unused, err);
     if (from->access)
         r = file_access_outcome(from->access, r, err);
     return r < 0 ? err_wrap(err, r, "copy '%s'", shown) : 0;
@@ -218,18 +218,18 @@ int files_copy(const struct files_end *from, const struct files_end *to,
 int files_copy_stream(int in, const struct files_end *to, const struct files_limits *limits,
         struct files_count *count, struct carrel_error *err)
 {
-    AUTO(place_close) struct worktree worktree = PLACE_INIT;
+    AUTO(target_close) struct target target = TARGET_INIT;
     AUTO(free) struct tree_sink *sink = calloc(1, sizeof(*sink));
     char shown[300];
 
     if (!sink)
         return err_set_errno(err, -ENOMEM, "copy");
-    int r = find_place(NULL, false, to, &worktree, err);
+    int r = find_target(NULL, false, to, &target, err);
     if (r < 0)
         return r;
-    sink_to_door(sink, to->access, worktree.dir);
+    sink_to_access(sink, to->access, target.dir);
     sink->base.data.max = limits && limits->bytes ? limits->bytes : FILES_MAX_BYTES;
-    r = sink_stream(sink, worktree.name, in, err);
+    r = sink_stream(sink, target.name, in, err);
     if (r < 0)
         return err_wrap(
                 err, r, "'%s'", str_escape(to->path, strlen(to->path), shown, sizeof(shown)));

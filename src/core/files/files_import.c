@@ -178,9 +178,9 @@ static int take_file(
 }
 
 static int take_link(struct import *import, enum file_op op, const char *path,
-        const char *other, const char *worktree, struct carrel_error *err)
+        const char *other, const char *existing, struct carrel_error *err)
 {
-    int r = ask(import, FILE_REMOVE, worktree, NULL, err);
+    int r = ask(import, FILE_REMOVE, existing, NULL, err);
 
     if (r < 0 && r != -ENOENT)
         return r;

@@ -18,7 +18,7 @@
 #define PERMISSIONS 0777 /* of what we create; set-uid and set-gid bits are dropped */
 
 /* Operations on a name in a directory. */
-struct place_ops {
+struct name_ops {
     int (*make_dir)(
             struct tree_sink *sink, int dir, const char *name, struct carrel_error *err);
     int (*open_dir)(
@@ -127,7 +127,7 @@ static void host_remove(struct tree_sink *sink, int dir, const char *name)
     (void)unlinkat(dir, name, 0); /* ours: the name is random */
 }
 
-static const struct place_ops host_ops = {
+static const struct name_ops host_ops = {
     .make_dir = host_make_dir,
     .open_dir = host_open_dir,
     .create = host_create,
@@ -220,7 +220,7 @@ static void access_remove(struct tree_sink *sink, int dir, const char *name)
     (void)ask(sink, FILE_REQUEST_INIT, FILE_REMOVE, dir, name, NULL); /* as on the host */
 }
 
-static const struct place_ops access_ops = {
+static const struct name_ops access_ops = {
     .make_dir = access_make_dir,
     .open_dir = access_open_dir,
     .create = access_create,
@@ -238,7 +238,7 @@ static struct tree_sink *tree_of(struct sink *base)
     return container_of(base, struct tree_sink, base);
 }
 
-static const struct place_ops *place_of(const struct tree_sink *sink)
+static const struct name_ops *ops_of(const struct tree_sink *sink)
 {
     return sink->access ? &access_ops : &host_ops;
 }
@@ -264,10 +264,10 @@ static int enter(
     struct tree_sink *sink = tree_of(base);
 
     (void)st;
-    int r = place_of(sink)->make_dir(sink, top_of(sink), name, err);
+    int r = ops_of(sink)->make_dir(sink, top_of(sink), name, err);
     if (r < 0 && r != -EEXIST)
         return r;
-    int fd = place_of(sink)->open_dir(sink, top_of(sink), name, err);
+    int fd = ops_of(sink)->open_dir(sink, top_of(sink), name, err);
     if (fd < 0)
         return fd;
     sink->depth++;
@@ -327,18 +327,18 @@ static int hide_temporary(const char *temporary, int code, struct carrel_error *
 static int put(struct tree_sink *sink, const char *name, int fd, const struct stat *st,
         struct carrel_error *err)
 {
-    const struct place_ops *worktree = place_of(sink);
+    const struct name_ops *ops = ops_of(sink);
     char temporary[32];
 
     sink_temporary_name(temporary);
-    AUTO(fd_close) int out = worktree->create(sink, top_of(sink), temporary, err);
+    AUTO(fd_close) int out = ops->create(sink, top_of(sink), temporary, err);
     if (out < 0)
         return hide_temporary(temporary, out, err);
     int r = fill(sink, fd, out, st, err);
     if (r == 0)
-        r = worktree->settle(sink, top_of(sink), out, temporary, name, err);
+        r = ops->settle(sink, top_of(sink), out, temporary, name, err);
     if (r < 0)
-        worktree->remove(sink, top_of(sink), temporary);
+        ops->remove(sink, top_of(sink), temporary);
     return r;
 }
 
@@ -357,20 +357,20 @@ static int take_link(struct sink *base, const char *name, const char *target,
         const struct stat *st, struct carrel_error *err)
 {
     struct tree_sink *sink = tree_of(base);
-    const struct place_ops *worktree = place_of(sink);
+    const struct name_ops *ops = ops_of(sink);
     struct timespec times[2];
     char temporary[32];
 
     times_of(st, times);
     sink_temporary_name(temporary);
-    int r = worktree->symlink(sink, top_of(sink), temporary, target, err);
+    int r = ops->symlink(sink, top_of(sink), temporary, target, err);
     if (r < 0)
         return hide_temporary(temporary, r, err);
-    r = worktree->set_times(sink, top_of(sink), temporary, times, err);
+    r = ops->set_times(sink, top_of(sink), temporary, times, err);
     if (r == 0)
-        r = worktree->replace(sink, top_of(sink), temporary, name, err);
+        r = ops->replace(sink, top_of(sink), temporary, name, err);
     if (r < 0)
-        worktree->remove(sink, top_of(sink), temporary);
+        ops->remove(sink, top_of(sink), temporary);
     return r;
 }
 
@@ -383,10 +383,10 @@ static const struct sink_ops ops = {
 
 void sink_to_host(struct tree_sink *sink, int top)
 {
-    sink_to_door(sink, NULL, top);
+    sink_to_access(sink, NULL, top);
 }
 
-void sink_to_door(struct tree_sink *sink, struct file_access *access, int top)
+void sink_to_access(struct tree_sink *sink, struct file_access *access, int top)
 {
     sink->base = (struct sink){ .ops = &ops };
     sink->access = access;

@@ -15,7 +15,7 @@ struct tree_sink {
 void sink_to_host(struct tree_sink *sink, int top);
 
 /* In a sandbox: the sandbox creates everything, with the rights of its user. */
-void sink_to_door(struct tree_sink *sink, struct file_access *access, int top);
+void sink_to_access(struct tree_sink *sink, struct file_access *access, int top);
 
 /* The stream `in` becomes a file of this name, with permissions 644. */
 int sink_stream(struct tree_sink *sink, const char *name, int in, struct carrel_error *err);

@@ -74,7 +74,7 @@ static bool is_kept_unread(int code)
     return code == -EDQUOT || code == -EFBIG || code == -EACCES;
 }
 
-static int take_picture(struct worktree *worktree, struct runtime *runtime, uint64_t used,
+static int harvest_within(struct worktree *worktree, struct runtime *runtime, uint64_t used,
         const struct conclude_bounds *bounds, struct harvest *out, struct carrel_error *err)
 {
     const uint64_t disk_bytes = bounds->limits[LIMIT_DISK];
@@ -112,7 +112,7 @@ int conclude(struct worktree *worktree, struct runtime *runtime,
     if (r == 0)
         r = upper_usage(ws->dir, UINT64_MAX, &used, &inodes, err);
     if (r == 0 && action != CARREL_DISCARD)
-        r = take_picture(worktree, runtime, used, bounds, &harvest, err);
+        r = harvest_within(worktree, runtime, used, bounds, &harvest, err);
     if (action == CARREL_DISCARD && r == -EACCES)
         r = 0; /* what other processes wrote there does not matter */
     if (is_kept_unread(r)) {

@@ -115,7 +115,7 @@ int workspaces_discard(const char *name, bool force, struct carrel_error *err)
 
     int r = state_path(state, sizeof(state), err);
     if (r == 0 && !force) {
-        r = workspaces_hold_place(name, &worktree, NULL, NULL, err);
+        r = workspaces_hold_worktree(name, &worktree, NULL, NULL, err);
         if (r == -EBUSY)
             return say_how_to_end(name, r, err);
         if (r < 0)

@@ -95,7 +95,7 @@ static int walk(struct harvest_job *job, struct carrel_error *err)
     const struct upper_limits limits = UPPER_LIMITS_INIT;
     const struct checkout *checkout = job->worktree->checkout;
     AUTO(names_finish) struct names added = NAMES_INIT;
-    AUTO(names_finish) struct names carried = NAMES_INIT;
+    AUTO(names_finish) struct names included = NAMES_INIT;
     AUTO(buf_finish) struct buf exclude = BUF_INIT(MAX_EXCLUDE);
     char path[PATH_MAX];
     size_t n_gitlinks = 0;
@@ -105,7 +105,7 @@ static int walk(struct harvest_job *job, struct carrel_error *err)
     (void)snprintf(path, sizeof(path), "%s/info/exclude", checkout->git);
     int r = job->worktree->ws->is_folder ? 0 : fd_add_file(AT_FDCWD, path, &exclude, err);
     if (r == 0)
-        r = included_read(job->worktree, &carried, err);
+        r = included_read(job->worktree, &included, err);
     if (r == 0)
         r = list_added(job, &added, err);
     if (r < 0)
@@ -115,8 +115,8 @@ static int walk(struct harvest_job *job, struct carrel_error *err)
         .exclude = exclude.data ? exclude.data : "",
         .tracked = added.list,
         .n_tracked = added.n,
-        .carried = carried.list,
-        .n_carried = carried.n,
+        .included = included.list,
+        .n_included = included.n,
         .gitlinks = (const char *const *)checkout->gitlinks,
         .n_gitlinks = n_gitlinks,
         .has_no_rules = job->worktree->ws->is_folder,

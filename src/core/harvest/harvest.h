@@ -1,5 +1,5 @@
 /*
- * picture.h - what a run left in its workspace, as git objects that can be trusted.
+ * harvest.h - what a run left in its workspace, as git objects that can be trusted.
  *
  * The run is over and its sandbox gone. If it did not touch its git dir and no filter is in
  * play, the upper directory says it all and nothing but our own code reads it. Otherwise git

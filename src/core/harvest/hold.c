@@ -63,8 +63,8 @@ int workspaces_explain(
 }
 
 /* The limits of the run are no longer known; git in a sandbox gets some room all the same. */
-static int look_later(struct worktree *worktree, struct runtime *runtime, struct harvest *out,
-        struct carrel_error *err)
+static int harvest_later(struct worktree *worktree, struct runtime *runtime,
+        struct harvest *out, struct carrel_error *err)
 {
     struct harvest_bounds bounds = { .max_bytes = UINT64_MAX };
     uint64_t inodes;
@@ -79,7 +79,7 @@ static int look_later(struct worktree *worktree, struct runtime *runtime, struct
     return workspaces_explain(worktree->repo, worktree->ws, r, err);
 }
 
-int workspaces_hold_place(const char *name, struct worktree **out, struct oddity **oddities,
+int workspaces_hold_worktree(const char *name, struct worktree **out, struct oddity **oddities,
         size_t *n_oddities, struct carrel_error *err)
 {
     AUTO(workspace_free) struct workspace *ws = NULL;
@@ -105,7 +105,7 @@ int workspaces_hold_place(const char *name, struct worktree **out, struct oddity
     if (is_whole && worktree->ws->phase != WORKSPACE_FINISHED) {
         r = workspace_renew(worktree->ws, err);
         if (r == 0)
-            r = look_later(worktree, runtime, &harvest, err);
+            r = harvest_later(worktree, runtime, &harvest, err);
         if (r == 0)
             r = workspace_end_use(worktree->ws, false, err);
         if (r == 0)

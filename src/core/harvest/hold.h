@@ -15,7 +15,7 @@ int workspaces_hold(const char *name, struct workspace **out, struct carrel_erro
  * That, with its repository and tree; and a picture, when its run was killed before one.
  * `oddities` may be NULL.
  */
-int workspaces_hold_place(const char *name, struct worktree **out, struct oddity **oddities,
+int workspaces_hold_worktree(const char *name, struct worktree **out, struct oddity **oddities,
         size_t *n_oddities, struct carrel_error *err);
 
 /*

@@ -107,7 +107,7 @@ static const char *const quiet_git[] = {
 static int commit_inside(struct harvest_job *job, struct carrel_error *err)
 {
     const struct workspace *ws = job->worktree->ws;
-    AUTO(helper_finish) struct helper helper = INNER_INIT;
+    AUTO(helper_finish) struct helper helper = HELPER_INIT;
     const struct helper_spec spec = {
         .runtime = job->runtime,
         .mounts = job->worktree->mounts,
@@ -133,7 +133,7 @@ static int commit_inside(struct harvest_job *job, struct carrel_error *err)
 static int take_pack(struct harvest_job *job, enum inside_part part, struct carrel_error *err)
 {
     const struct workspace *ws = job->worktree->ws;
-    AUTO(helper_finish) struct helper helper = INNER_INIT;
+    AUTO(helper_finish) struct helper helper = HELPER_INIT;
     AUTO(free)
     struct sandbox_mount *mounts = calloc(job->worktree->n_mounts, sizeof(*mounts));
 

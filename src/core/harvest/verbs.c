@@ -147,7 +147,8 @@ int workspaces_report(const char *name, struct workspace_report **out, struct ca
 
     if (!report)
         return err_set_errno(err, -ENOMEM, "report");
-    int r = workspaces_hold_place(name, &worktree, &report->oddities, &report->n_oddities, err);
+    int r = workspaces_hold_worktree(
+            name, &worktree, &report->oddities, &report->n_oddities, err);
     if (r < 0)
         return r;
     const struct workspace *ws = worktree->ws;
@@ -181,7 +182,7 @@ static int show(const char *name, const char *const *args, size_t n, bool is_ran
     const struct harvest_limits limits = HARVEST_LIMITS_INIT;
     struct git_io io = GIT_IO_INIT;
 
-    int r = workspaces_hold_place(name, &worktree, NULL, NULL, err);
+    int r = workspaces_hold_worktree(name, &worktree, NULL, NULL, err);
     if (r < 0)
         return r;
     const struct workspace *ws = worktree->ws;
@@ -240,7 +241,7 @@ int workspaces_commit(const char *name, const char *message, char commit[static 
 
     AUTO(recorder_finish) struct recorder recorder = { 0 };
 
-    int r = workspaces_hold_place(name, &worktree, NULL, NULL, err);
+    int r = workspaces_hold_worktree(name, &worktree, NULL, NULL, err);
     if (r == 0)
         r = review_begin(worktree->ws, "commit_asked", &recorder, err);
     if (r == 0)
@@ -265,7 +266,7 @@ int workspaces_apply(const char *name, enum apply_how how, const char *repo_dir,
     };
     AUTO(recorder_finish) struct recorder recorder = { 0 };
 
-    int r = workspaces_hold_place(name, &worktree, NULL, NULL, err);
+    int r = workspaces_hold_worktree(name, &worktree, NULL, NULL, err);
     if (r == 0)
         r = target_choose(worktree, repo_dir, here, err);
     if (r == 0)
@@ -287,7 +288,7 @@ int workspaces_open(
 {
     AUTO(worktree_free) struct worktree *worktree = NULL;
 
-    int r = workspaces_hold_place(name, &worktree, NULL, NULL, err);
+    int r = workspaces_hold_worktree(name, &worktree, NULL, NULL, err);
     if (r < 0)
         return r;
     if (worktree->ws->is_folder)

@@ -1,5 +1,5 @@
 /*
- * workspaces.h - the verbs on workspaces: what `carrel workspace` and every later door call.
+ * verbs.h - the verbs on workspaces: what `carrel workspace` and every later door call.
  *
  * `name` is "R" or "T/R" everywhere. Functions return plain data; nothing here prints. Those
  * that need a fresh picture of a workspace whose run is over take it first (harvest), which may

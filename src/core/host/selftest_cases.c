@@ -47,7 +47,7 @@ static bool printed(const struct carrel_run_result *result, const char *wanted)
     return len == n + 1 && memcmp(out, wanted, n) == 0 && out[n] == '\n';
 }
 
-static void judge(struct selftest_row *row, bool is_good, const char *seen)
+static void set_verdict(struct selftest_row *row, bool is_good, const char *seen)
 {
     selftest_end(row, is_good ? SELFTEST_PASSED : SELFTEST_FAILED, "%s", seen);
 }
@@ -60,7 +60,7 @@ static void shell_case(
 
     RESULT result = selftest_shell(test, c->text, NULL, &options, row);
     if (result)
-        judge(row, printed(result, c->wanted), shown(result, text));
+        set_verdict(row, printed(result, c->wanted), shown(result, text));
 }
 
 /* EPERM and ENOSYS are the filter's answers; x32 calls end the process. */
@@ -74,9 +74,10 @@ static void refused_call(
     if (!result)
         return;
     if (result->reason == CARREL_DENIED)
-        judge(row, true, "ended by the filter (SIGSYS)");
+        set_verdict(row, true, "ended by the filter (SIGSYS)");
     else
-        judge(row, printed(result, "EPERM") || printed(result, "ENOSYS"), shown(result, text));
+        set_verdict(row, printed(result, "EPERM") || printed(result, "ENOSYS"),
+                shown(result, text));
 }
 
 static void probe_answer(
@@ -88,7 +89,7 @@ static void probe_answer(
 
     RESULT result = selftest_probe(test, c->text, argument, &options, row);
     if (result)
-        judge(row, printed(result, c->wanted), shown(result, text));
+        set_verdict(row, printed(result, c->wanted), shown(result, text));
 }
 
 /* Also the first case: it tells which limits this user can have held. */
@@ -115,7 +116,7 @@ static void first_run(
         if (test->held_by[i] != wanted[i])
             at += (size_t)snprintf(test->best_effort + at, sizeof(test->best_effort) - at,
                     "%s%s", at ? "," : "", limit_name(i));
-    judge(row, printed(result, c->wanted), shown(result, text));
+    set_verdict(row, printed(result, c->wanted), shown(result, text));
 }
 
 static void exit_status(
@@ -141,7 +142,8 @@ static void two_streams(
     if (!result)
         return;
     const char *err = carrel_run_result_stderr(result, &len);
-    judge(row, printed(result, "to stdout") && len == 10 && memcmp(err, "to stderr\n", 10) == 0,
+    set_verdict(row,
+            printed(result, "to stdout") && len == 10 && memcmp(err, "to stderr\n", 10) == 0,
             shown(result, text));
 }
 
@@ -183,7 +185,7 @@ static void no_silent_substitute(
     int r = carrel_run(&options, &result, &err);
     carrel_run_result_free(result);
     err.message[strcspn(err.message, ";")] = '\0'; /* the rest is how to get it */
-    judge(row, r == -ENOTSUP, r < 0 ? err.message : "it ran all the same");
+    set_verdict(row, r == -ENOTSUP, r < 0 ? err.message : "it ran all the same");
 }
 
 static void memory(
@@ -272,7 +274,8 @@ static void files(
     options.files = 64;
     RESULT result = selftest_probe(test, c->text, "256", &options, row);
     if (result)
-        judge(row, printed(result, "61 EMFILE"), shown(result, text)); /* three are streams */
+        set_verdict(
+                row, printed(result, "61 EMFILE"), shown(result, text)); /* three are streams */
 }
 
 static bool is_whole(const char *path, uint64_t bytes)
@@ -335,7 +338,7 @@ static void host_files(
     RESULT result = selftest_shell(test, c->text, path, &options, row);
     (void)unlink(path);
     if (result)
-        judge(row, printed(result, c->wanted), shown(result, text));
+        set_verdict(row, printed(result, c->wanted), shown(result, text));
 }
 
 static void mounted_file(
@@ -353,7 +356,7 @@ static void mounted_file(
     RESULT result = selftest_shell(test, c->text, NULL, &options, row);
     (void)unlink(path);
     if (result)
-        judge(row, printed(result, c->wanted), shown(result, text));
+        set_verdict(row, printed(result, c->wanted), shown(result, text));
 }
 
 /* Kills all it can reach, once it has made sure that it cannot reach every process. */
@@ -388,7 +391,7 @@ static void nothing_left(
     bool has_child =
             waitid(P_ALL, 0, &(siginfo_t){ 0 }, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0;
     if (cleanup_run(&cleanup, &err) < 0) {
-        judge(row, false, err.message);
+        set_verdict(row, false, err.message);
         return;
     }
     bool is_good =

@@ -21,7 +21,7 @@ int keeper_claim(const struct claim_request *request, char id[static REGISTRY_WO
         .max_living = policy_get(request->policy, POLICY_MAX_CONCURRENT)->number,
         .max_queued = policy_get(request->policy, POLICY_MAX_QUEUED)->number,
         .queue_ms = policy_get(request->policy, POLICY_QUEUE_TIME)->number,
-        .asker = request->asker,
+        .requester = request->requester,
     };
 
     int r = state_new_id('S', id, err);

@@ -8,7 +8,7 @@ struct policy;
 struct claim_request {
     const char *name;            /* NULL: none */
     const struct policy *policy; /* how many may live at once, and how many may wait */
-    const int *asker;            /* see struct registry_request */
+    const int *requester;        /* see struct registry_request */
 };
 
 /* Chooses its id. Waits while the policy's number is reached. See registry_claim(). */

@@ -67,8 +67,8 @@ static bool make_room(struct keeper *keeper, size_t i)
     return true;
 }
 
-/* A place for one more; KEEPER_MAX_CLIENTS: there is none. */
-static size_t find_place(struct keeper *keeper)
+/* A slot for one more; KEEPER_MAX_CLIENTS: there is none. */
+static size_t find_slot(struct keeper *keeper)
 {
     size_t i = 0;
 
@@ -97,7 +97,7 @@ void keeper_accept(struct keeper *keeper)
     }
     if (!is_of_our_user(sock))
         return;
-    size_t i = find_place(keeper);
+    size_t i = find_slot(keeper);
     if (i == KEEPER_MAX_CLIENTS) {
         refuse(sock);
         return;

@@ -63,7 +63,7 @@ static int init_fork(struct keeper *child, const struct spawn_request *wanted,
     const struct keeper *parent = wanted->parent;
     const struct claim_request request = {
         .policy = parent->session.request->policy,
-        .asker = &wanted->report,
+        .requester = &wanted->report,
     };
 
     child->name = "";

@@ -235,7 +235,7 @@ static int live(struct keeper *keeper, struct carrel_error *err)
 /* --- end --- */
 
 /* How the sandbox ended, in the words of a run's result. */
-static void judge(struct keeper *keeper)
+static void set_end_reason(struct keeper *keeper)
 {
     static const struct {
         enum carrel_reason reason;
@@ -259,11 +259,11 @@ static void judge(struct keeper *keeper)
 }
 
 /* Without a client nothing ran in it: a workspace whose id was not delivered is empty. */
-static int end_place(struct keeper *keeper, struct carrel_error *err)
+static int end_worktree(struct keeper *keeper, struct carrel_error *err)
 {
     if (keeper->end == KEEPER_UNCLAIMED && keeper->n_came == 0)
         return session_drop(&keeper->session, 0);
-    return session_end_place(&keeper->session, err);
+    return session_end_worktree(&keeper->session, err);
 }
 
 static int finish(struct keeper *keeper, struct carrel_error *err)
@@ -277,10 +277,10 @@ static int finish(struct keeper *keeper, struct carrel_error *err)
         return r;
     if (session->box)
         keeper_add_usage(keeper, &result->usage);
-    judge(keeper);
+    set_end_reason(keeper);
     r = recorder_end(&session->recorder, result, err);
     if (r == 0)
-        r = end_place(keeper, err);
+        r = end_worktree(keeper, err);
     if (r == 0)
         r = recorder_close(&session->recorder, result, err);
     return r;
@@ -327,7 +327,7 @@ static void drop_layers(struct keeper *keeper)
  * If only the record of the end is missing, as on a full disk, the sandbox has ended as
  * requested, and a note says so. Not with a workspace: it was not harvested.
  */
-static int judge_failure(struct keeper *keeper, int r, struct carrel_error *why)
+static int forgive_missing_record(struct keeper *keeper, int r, struct carrel_error *why)
 {
     static const char text[] = "the sandbox is gone, but its journal has no end";
 
@@ -350,7 +350,7 @@ static NO_INLINE void end(struct keeper *keeper, struct carrel_error *why)
         *why = err;
     }
     if (r < 0) { /* clean up as far as possible */
-        r = judge_failure(keeper, r, why);
+        r = forgive_missing_record(keeper, r, why);
         if (keeper->session.box)
             (void)sandbox_stop(keeper->session.box, NULL, NULL);
         session_abandon(&keeper->session, why);
@@ -378,7 +378,7 @@ static int make(struct keeper *keeper, struct carrel_error *err)
     const struct image_root *root = session->root;
 
     (void)malloc_trim(0); /* init gets a copy of this memory, and there are many keepers */
-    session->must_stand = session->stays = true;
+    session->must_be_ready = session->stays = true;
     int r = layers_make(keeper->base, root ? root->image->trees : NULL, &session->layers, err);
     if (r == 0)
         r = session_make(session, err);

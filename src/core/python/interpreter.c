@@ -1,5 +1,5 @@
 /*
- * python_place.c - finding an interpreter on the host, before there is a sandbox.
+ * interpreter.c - finding an interpreter on the host, before there is a sandbox.
  *
  * What is read here is the caller's own: a directory that the caller named, and the links in
  * it. The kernel resolves them again when the sandbox is made, and refuses what is not there.

@@ -200,7 +200,7 @@ static bool has_findings(int task)
     return task >= 0 && fstat(task, &st) == 0 && st.st_nlink == 0;
 }
 
-static void judge(void *context, struct carrel_run_result *result)
+static void read_report(void *context, struct carrel_run_result *result)
 {
     const struct python *python = context;
     size_t report_max = python->result_bytes + PYTHON_REPORT_EXTRA;
@@ -248,7 +248,9 @@ int carrel_python(const struct carrel_python_options *o, struct carrel_run_resul
     run.has_no_entrypoint = true;
     run.mounts = python.interpreter.mounts;
     run.n_mounts = python.interpreter.n_mounts;
-    const struct run_guest guest = { .prepare = prepare, .judge = judge, .context = &python };
+    const struct run_guest guest = {
+        .prepare = prepare, .read_report = read_report, .context = &python
+    };
     const struct artifact_code code = {
         .language = "python", .text = o->code, .len = o->code_len, .argv = python.words
     };

@@ -163,7 +163,7 @@ static bool take_text(struct json_value value, struct buf *out)
     return value.text && json_read_string(value, out) == 0 && !out->is_short && out->len > 0;
 }
 
-static void judge_syntax(struct json_value syntax, struct carrel_run_result *result)
+static void set_syntax(struct json_value syntax, struct carrel_run_result *result)
 {
     AUTO(buf_finish) struct buf text = BUF_INIT(TEXT_MAX);
     uint64_t line = 0;
@@ -185,7 +185,7 @@ static void judge_syntax(struct json_value syntax, struct carrel_run_result *res
             result, "Python syntax error: ", text.data ? text.data : "", text.len, interpreter);
 }
 
-static void judge_blocked(struct json_value findings, struct carrel_run_result *result)
+static void set_blocked(struct json_value findings, struct carrel_run_result *result)
 {
     AUTO(buf_finish) struct buf text = BUF_INIT(TEXT_MAX);
     struct json_value list = member(findings, "blocked");
@@ -222,7 +222,7 @@ static void add_error_line(const struct buf *error, struct buf *out)
 }
 
 /* The last line of standard error that is not empty; on a terminal the two streams are one. */
-static void judge_failure(struct carrel_run_result *result, const char *what)
+static void set_failure(struct carrel_run_result *result, const char *what)
 {
     const struct buf *from =
             result->stderr_cut.is_cut ? &result->stderr_end : &result->stderr_text;
@@ -248,10 +248,10 @@ static void judge_failure(struct carrel_run_result *result, const char *what)
 }
 
 /* Something else than Python, or one that could not even start. */
-static void judge_absence(struct carrel_run_result *result)
+static void set_absence(struct carrel_run_result *result)
 {
     result->reason = CARREL_INFRASTRUCTURE;
-    judge_failure(result,
+    set_failure(result,
             "The interpreter ended before the program began (carrel needs Python 3.6 or "
             "later): ");
 }
@@ -287,7 +287,7 @@ void python_report_apply(const struct python_texts *texts, struct carrel_run_res
         write_meta(findings, &result->guest.meta);
     if (!runs_value.text || json_read_bool(runs_value, &runs) < 0) {
         if (result->reason == CARREL_EXITED)
-            judge_absence(result);
+            set_absence(result);
         return;
     }
     if (!runs) {
@@ -295,14 +295,14 @@ void python_report_apply(const struct python_texts *texts, struct carrel_run_res
             return;
         copy_error(&result->guest.error, member(findings, "error"));
         if (syntax.text)
-            judge_syntax(syntax, result);
+            set_syntax(syntax, result);
         else
-            judge_blocked(findings, result);
+            set_blocked(findings, result);
         return;
     }
     take_value(texts, result);
     if (texts->is_warning)
         note_imports(findings, result);
     if (result->reason == CARREL_EXITED && WEXITSTATUS(result->wait_status) != 0)
-        judge_failure(result, "Execution failed: ");
+        set_failure(result, "Execution failed: ");
 }

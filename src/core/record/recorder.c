@@ -168,7 +168,7 @@ int recorder_begin(struct recorder *recorder, const struct carrel_run_result *re
     json_u64(json, "uid", geteuid());
     json_u64(json, "pid", (uint64_t)getpid());
     json_str(json, "policy_sha256", policy_hash(policy));
-    journal_words(json, "argv", code ? code->argv : o->argv, EVIDENCE_ARGV_MAX);
+    journal_words(json, "argv", code ? code->argv : o->argv, RECORD_ARGV_MAX);
     if (code && code->text)
         write_code(json, code);
     json_str(json, "cwd", o->cwd);

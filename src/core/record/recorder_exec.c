@@ -14,7 +14,7 @@ int recorder_exec(struct recorder *recorder, uint32_t number,
     if (!json)
         return 0;
     json_u64(json, "exec", number);
-    journal_words(json, "argv", options->argv, EVIDENCE_ARGV_MAX);
+    journal_words(json, "argv", options->argv, RECORD_ARGV_MAX);
     json_str(json, "cwd", options->cwd);
     json_bool(json, "detached", is_detached);
     return recorder_line_add(recorder, err);

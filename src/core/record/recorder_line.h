@@ -4,7 +4,7 @@
 
 struct json;
 
-#define EVIDENCE_ARGV_MAX (32U << 10) /* bytes of the command line; the hash covers all */
+#define RECORD_ARGV_MAX (32U << 10) /* bytes of the command line; the hash covers all */
 
 /* NULL if nothing is to be recorded. */
 struct json *recorder_line_begin(struct recorder *recorder, const char *event);

@@ -386,7 +386,7 @@ static void fill_workspace(struct permit *permit, const struct policy *policy)
         w->is_dirty = true;
 }
 
-static int permit_evidence(
+static int permit_record(
         struct carrel_run_options *o, const struct policy *policy, struct carrel_error *err)
 {
     static const enum carrel_store stores[] = {
@@ -433,7 +433,7 @@ int permit_make(const struct carrel_run_options *given, const struct policy *pol
     if (r == 0)
         r = permit_environment(out, policy, environment, err);
     if (r == 0)
-        r = permit_evidence(&out->options, policy, err);
+        r = permit_record(&out->options, policy, err);
     if (r == 0 && given->workspace)
         r = check_workspace(given->workspace, policy, err);
     if (r < 0)

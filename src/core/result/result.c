@@ -88,7 +88,7 @@ static const char *memory_places(const struct carrel_run_result *r)
     return r->sandbox[0] ? "/run and /dev/shm" : "/tmp and the private workspace";
 }
 
-void result_judge(struct carrel_run_result *r)
+void result_set_reason(struct carrel_run_result *r)
 {
     char size[32];
     char *m = r->message;

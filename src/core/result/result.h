@@ -80,7 +80,7 @@ bool result_is_ok(const struct carrel_run_result *result);
 const char *reason_name(enum carrel_reason reason); /* "timeout" */
 
 /* Decides the reason from the status and the figures, and writes the message. */
-void result_judge(struct carrel_run_result *result);
+void result_set_reason(struct carrel_run_result *result);
 
 /* Says which limits are held by less than a cgroup; "" where none is. */
 void result_note_limits(struct carrel_run_result *result);

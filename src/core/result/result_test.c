@@ -30,7 +30,7 @@ static int exited(int code)
 static void check(
         struct carrel_run_result *r, enum carrel_reason reason, int status, const char *message)
 {
-    result_judge(r);
+    result_set_reason(r);
     CHECK_EQ(r->reason, reason);
     CHECK_EQ(carrel_run_result_status(r), status);
     CHECK_STR(carrel_run_result_message(r), message);
@@ -138,7 +138,7 @@ TEST(what_is_unknown_is_null_in_json)
     struct carrel_run_result *r = make(SIGKILL);
 
     r->held_by[LIMIT_CPU] = HELD_BY_NOTHING;
-    result_judge(r);
+    result_set_reason(r);
     CHECK_EQ(result_write_json(r), 0);
     const char *json = carrel_run_result_json(r);
     CHECK(strstr(json, "\"exit_code\":null,\"signal\":9"));

@@ -207,14 +207,14 @@ static int finish(struct run *run, uint64_t began_ns, struct carrel_error *err)
     follow_flush(&run->follow);
     result->output_error = follow_output_error(&run->follow);
     output_take(&run->output, result);
-    result_judge(result);
+    result_set_reason(result);
     if (run->guest)
-        run->guest->judge(run->guest->context, result);
+        run->guest->read_report(run->guest->context, result);
     if (run->session.request->policy)
         appraise(result, run->session.request->policy);
     r = recorder_end(&run->session.recorder, result, err);
     if (r == 0)
-        r = session_end_place(&run->session, err);
+        r = session_end_worktree(&run->session, err);
     if (r < 0)
         return r;
 

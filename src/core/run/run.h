@@ -19,7 +19,7 @@ struct run_guest {
      * The sandbox is gone, and the result is judged by its status: what the guest knows better.
      * Files that prepare() opened are as the program left them.
      */
-    void (*judge)(void *context, struct carrel_run_result *result);
+    void (*read_report)(void *context, struct carrel_run_result *result);
     void *context;
 };
 

@@ -31,7 +31,7 @@
 #define DEFAULT_OUTPUT_BYTES (10U << 10)
 
 /* The workspace's mounts come after the caller's. */
-static int show_place(struct session *session, struct spec *spec, struct carrel_error *err)
+static int show_worktree(struct session *session, struct spec *spec, struct carrel_error *err)
 {
     int r = spec_add_mounts(spec, session->worktree->mounts, session->worktree->n_mounts, err);
 
@@ -41,7 +41,7 @@ static int show_place(struct session *session, struct spec *spec, struct carrel_
 }
 
 /* Makes or takes up the run's workspace. */
-static int open_place(struct session *session, struct spec *spec, struct carrel_error *err)
+static int open_worktree(struct session *session, struct spec *spec, struct carrel_error *err)
 {
     struct carrel_run_result *result = session->result;
     const struct worktree_request request = {
@@ -56,7 +56,7 @@ static int open_place(struct session *session, struct spec *spec, struct carrel_
 
     int r = worktree_open(&request, &session->worktree, err);
     if (r == 0)
-        r = show_place(session, spec, err);
+        r = show_worktree(session, spec, err);
     return r;
 }
 
@@ -86,7 +86,7 @@ static int use_image_dir(const struct session *session, struct layers *layers, c
 
 /* One image for all that the sandbox writes on disk. It is a workspace's if there is one, which
  * outlives us. */
-static int hold_exactly(
+static int use_disk_image(
         struct session *session, const struct spec *spec, struct carrel_error *err)
 {
     struct workspace *ws = session->worktree ? session->worktree->ws : NULL;
@@ -119,7 +119,7 @@ static int limit_disk(
     if (session->image >= 0 || (!session->layers && !session->worktree))
         return 0;
     if (disk_must_be_exact(&spec->box))
-        return hold_exactly(session, spec, err);
+        return use_disk_image(session, spec, err);
     int r = session->layers ? disk_add(&session->disk, session->layers->top.dir, max_bytes, err)
                             : 0;
     return r == 0 && session->worktree
@@ -139,31 +139,32 @@ static int use_image(struct session *session, struct spec *spec, struct carrel_e
     return 0;
 }
 
-int session_begin_evidence(struct session *session, struct carrel_error *err)
+int session_begin_record(struct session *session, struct carrel_error *err)
 {
-    if (session->has_evidence || !session->request->policy)
+    if (session->has_record || !session->request->policy)
         return 0;
-    session->has_evidence = true;
+    session->has_record = true;
     return recorder_begin(&session->recorder, session->result, &session->permit,
             session->request->policy, session->request->code, err);
 }
 
 /* A caller that needs the sandbox before the program, or may need another one, waits for it. */
-static bool must_stand(const struct session *session)
+static bool must_be_ready(const struct session *session)
 {
     const char *const *fallback = session->permit.fallback;
 
-    return session->must_stand || (fallback && fallback[0]);
+    return session->must_be_ready || (fallback && fallback[0]);
 }
 
 static int make_sandbox(
         struct session *session, const struct spec *spec, struct carrel_error *err)
 {
-    int r = must_stand(session) ? sandbox_create(spec->runtime, &spec->box, &session->box, err)
-                                : sandbox_begin(spec->runtime, &spec->box, &session->box, err);
+    int r = must_be_ready(session)
+                    ? sandbox_create(spec->runtime, &spec->box, &session->box, err)
+                    : sandbox_begin(spec->runtime, &spec->box, &session->box, err);
 
     if (r == 0)
-        r = session_begin_evidence(session, err);
+        r = session_begin_record(session, err);
     return r;
 }
 
@@ -188,8 +189,8 @@ static int create(struct session *session, struct carrel_error *err)
     struct carrel_run_result *result = session->result;
     AUTO(spec_finish) struct spec spec = { 0 };
 
-    int r = session->options->workspace || must_stand(session)
-                    ? session_begin_evidence(session, err)
+    int r = session->options->workspace || must_be_ready(session)
+                    ? session_begin_record(session, err)
                     : 0;
     if (r == 0)
         r = spec_make(session->options, result->run, &spec, err);
@@ -199,7 +200,7 @@ static int create(struct session *session, struct carrel_error *err)
     if (r == 0 && session->layers)
         use_layers(session, &spec);
     if (r == 0 && session->options->workspace)
-        r = open_place(session, &spec, err);
+        r = open_worktree(session, &spec, err);
     if (r == 0)
         r = limit_disk(session, &spec, err);
     if (r == 0 && session->worktree)
@@ -251,7 +252,7 @@ int session_remake(struct session *session, struct carrel_error *err)
     if (r == 0 && session->layers)
         use_layers(session, &spec);
     if (r == 0 && session->worktree)
-        r = show_place(session, &spec, err);
+        r = show_worktree(session, &spec, err);
     if (r == 0)
         r = limit_disk(session, &spec, err);
     if (r == 0)
@@ -305,7 +306,7 @@ int session_make(struct session *session, struct carrel_error *err)
     return r;
 }
 
-int session_end_place(struct session *session, struct carrel_error *err)
+int session_end_worktree(struct session *session, struct carrel_error *err)
 {
     struct carrel_run_result *result = session->result;
     const struct carrel_workspace_options *o = session->options->workspace;
@@ -394,7 +395,7 @@ int session_init(
 {
     *session = (struct session){
         .request = request,
-        .must_stand = request->guest,
+        .must_be_ready = request->guest,
         .disk = DISK_INIT,
         .image = -1,
     };
@@ -421,7 +422,7 @@ void session_finish(struct session *session)
 
 void session_abandon(struct session *session, const struct carrel_error *why)
 {
-    (void)session_begin_evidence(session, NULL);
+    (void)session_begin_record(session, NULL);
     recorder_abandon(&session->recorder, why);
 }
 

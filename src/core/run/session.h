@@ -22,9 +22,9 @@ struct session {
     struct permit permit;                     /* what was asked for, under the policy */
     const struct carrel_run_options *options; /* of the permit */
     bool stays;                               /* many programs will be started in the sandbox */
-    bool must_stand; /* the sandbox is needed before the program, or without one */
+    bool must_be_ready; /* the sandbox is needed before the program, or without one */
     struct recorder recorder;
-    bool has_evidence; /* it was begun */
+    bool has_record; /* it was begun */
     struct carrel_run_result *result;
     struct image_root *root;       /* the image that is the root; NULL: none */
     struct layers *layers;         /* of private files that are kept on disk; NULL: in memory */
@@ -46,7 +46,7 @@ void session_finish(struct session *session);
 int session_permit(struct session *session, struct carrel_error *err);
 
 /* The first record, if it is not written yet. */
-int session_begin_evidence(struct session *session, struct carrel_error *err);
+int session_begin_record(struct session *session, struct carrel_error *err);
 
 /* The sandbox, of the policy's runtime or of the next on its list that isolates enough. */
 int session_make(struct session *session, struct carrel_error *err);
@@ -64,7 +64,7 @@ int session_drop(struct session *session, int code);
  * The sandbox is gone; what becomes of the workspace depends on how the program ended. Nothing
  * to do without one.
  */
-int session_end_place(struct session *session, struct carrel_error *err);
+int session_end_worktree(struct session *session, struct carrel_error *err);
 
 /* What was refused is told, too, as far as it can be: `why` says more. */
 void session_abandon(struct session *session, const struct carrel_error *why);

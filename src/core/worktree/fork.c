@@ -12,7 +12,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#define CARRIED "carried" /* see include.c */
+#define INCLUDED "carried" /* see include.c */
 
 int worktree_check_fork(const struct workspace *ws, struct carrel_error *err)
 {
@@ -36,20 +36,20 @@ int worktree_seal(struct worktree *worktree, struct carrel_error *err)
 }
 
 /* The names of the user's files that were copied into the workspace: the layers have them. */
-static int copy_carried(
+static int copy_included(
         const struct workspace *from, const struct workspace *to, struct carrel_error *err)
 {
     AUTO(buf_finish) struct buf text = BUF_INIT(64U << 20);
     AUTO(fd_close) int dir = open(from->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
     int r = dir < 0 ? err_set_errno(err, -errno, "open '%s'", from->path)
-                    : fd_add_file(dir, CARRIED, &text, err);
+                    : fd_add_file(dir, INCLUDED, &text, err);
     if (r < 0 || text.len == 0)
         return r;
     AUTO(fd_close)
-    int fd = openat(to->dir, CARRIED, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    int fd = openat(to->dir, INCLUDED, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     r = fd < 0 ? -errno : fd_write_all(fd, text.data, text.len);
-    return r < 0 ? err_set_errno(err, r, "write '%s/" CARRIED "'", to->path) : 0;
+    return r < 0 ? err_set_errno(err, r, "write '%s/" INCLUDED "'", to->path) : 0;
 }
 
 /* The repository, the pristine tree and the layers: all that the fork will lie on. */
@@ -106,5 +106,5 @@ int worktree_fork(const struct worktree_request *request, const struct worktree_
         .old_branch = from->branch,
     };
     r = workspace_create(&made, &worktree->ws, err);
-    return r < 0 ? r : copy_carried(from, worktree->ws, err);
+    return r < 0 ? r : copy_included(from, worktree->ws, err);
 }

@@ -33,7 +33,7 @@ int helper_start(const struct helper_spec *spec, unsigned timeout_ms, struct hel
 {
     char id[20];
     AUTO(environment_free) char **env = NULL;
-    AUTO(helper_finish) struct helper helper = INNER_INIT;
+    AUTO(helper_finish) struct helper helper = HELPER_INIT;
 
     int r = state_new_id('I', id, err);
     if (r < 0)
@@ -78,7 +78,7 @@ int helper_start(const struct helper_spec *spec, unsigned timeout_ms, struct hel
         return r;
     helper.deadline_ns = clock_ns() + timeout_ms * NS_PER_MS;
     *out = helper;
-    helper = INNER_INIT;
+    helper = HELPER_INIT;
     return 0;
 }
 

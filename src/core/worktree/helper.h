@@ -1,5 +1,5 @@
 /*
- * inner.h - a small program of ours in a sandbox of its own, with a workspace in it.
+ * helper.h - a small program of ours in a sandbox of its own, with a workspace in it.
  *
  * Git on what a run wrote is git under that run's configuration: it belongs into a sandbox,
  * and a fresh one, where nothing the run started can be.
@@ -42,7 +42,7 @@ struct helper {
 };
 void helper_finish(struct helper helper);
 DEFINE_AUTO(struct helper, helper_finish)
-#define INNER_INIT                                                                             \
+#define HELPER_INIT                                                                            \
     (struct helper)                                                                            \
     {                                                                                          \
         .process = PROCESS_INIT, .disk = DISK_INIT                                             \

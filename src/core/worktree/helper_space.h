@@ -1,6 +1,6 @@
 /*
- * space.h - a directory of ours that overlays write to: upper and work for a tree, gitupper and
- * gitwork for a git dir, and an empty one that can lie below.
+ * helper_space.h - a directory of ours that overlays write to: upper and work for a tree,
+ * gitupper and gitwork for a git dir, and an empty one that can lie below.
  */
 #pragma once
 #include "runtime/runtime.h"

@@ -18,7 +18,7 @@
 #include <time.h>
 
 /* Beside the run's files, where no run can write. */
-#define CARRIED "carried"
+#define INCLUDED "carried"
 
 static bool has_include_file(const struct repo *repo)
 {
@@ -69,11 +69,11 @@ static int write_list(const struct worktree *worktree, const struct include_list
     for (size_t i = 0; i < list->n; i++)
         buf_add(&text, list->paths[i], strlen(list->paths[i]) + 1);
     if (text.is_short)
-        return err_set_errno(err, -ENOMEM, "names of carried files");
+        return err_set_errno(err, -ENOMEM, "names of included files");
     AUTO(fd_close)
-    int fd = openat(worktree->ws->dir, CARRIED, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    int fd = openat(worktree->ws->dir, INCLUDED, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     int r = fd < 0 ? -errno : fd_write_all(fd, text.data, text.len);
-    return r < 0 ? err_set_errno(err, r, "write '%s/" CARRIED "'", worktree->ws->path) : 0;
+    return r < 0 ? err_set_errno(err, r, "write '%s/" INCLUDED "'", worktree->ws->path) : 0;
 }
 
 int included_files(const struct worktree_request *q, struct worktree *worktree, int tree,
@@ -86,8 +86,7 @@ int included_files(const struct worktree_request *q, struct worktree *worktree, 
     int r = include_find(worktree->repo, q->options->include, &list, err);
     for (size_t i = 0; r == 0 && i < list.n; i++)
         if (strchr(list.paths[i], '\n'))
-            r = err_set(
-                    err, -EINVAL, "a file with a newline in its name cannot be carried along");
+            r = err_set(err, -EINVAL, "a file with a newline in its name cannot be included");
     if (r == 0 && list.n > 0)
         r = exclude_inside(worktree, &list, err);
     if (r == 0 && list.n > 0)
@@ -100,19 +99,19 @@ int included_files(const struct worktree_request *q, struct worktree *worktree, 
 
 int included_read(const struct worktree *worktree, struct names *out, struct carrel_error *err)
 {
-    int r = fd_add_file(worktree->ws->dir, CARRIED, &out->text, err);
+    int r = fd_add_file(worktree->ws->dir, INCLUDED, &out->text, err);
 
     return r < 0 ? r : names_split(out, err);
 }
 
-/* The names in `added` that are in `carried`, as removals. */
-static int find_removals(const struct names *added, const struct names *carried,
+/* The names in `added` that are in `included`, as removals. */
+static int find_removals(const struct names *added, const struct names *included,
         struct change_list *out, struct carrel_error *err)
 {
     int r = 0;
 
     for (size_t i = 0; r == 0 && i < added->n; i++)
-        if (paths_have(carried->list, carried->n, added->list[i]))
+        if (paths_have(included->list, included->n, added->list[i]))
             r = changes_add(out, added->list[i], CHANGE_REMOVE, 0, err);
     changes_sort(&out->all);
     return r;
@@ -141,15 +140,15 @@ static int commit_without(const struct worktree *worktree, const struct git *git
 int included_leave_out(const struct worktree *worktree, const char *quarantine, const char *tip,
         char snapshot[static OID_MAX], struct carrel_error *err)
 {
-    AUTO(names_finish) struct names carried = NAMES_INIT;
+    AUTO(names_finish) struct names included = NAMES_INIT;
     AUTO(names_finish) struct names added = NAMES_INIT;
     const struct upper_limits limits = UPPER_LIMITS_INIT;
     struct change_list removals = { .limits = &limits };
     struct git git = harvest_git(worktree->repo, quarantine);
     struct git_io io = GIT_IO_INIT;
 
-    int r = included_read(worktree, &carried, err);
-    if (r < 0 || carried.n == 0 || strcmp(tip, snapshot) == 0)
+    int r = included_read(worktree, &included, err);
+    if (r < 0 || included.n == 0 || strcmp(tip, snapshot) == 0)
         return r;
     io.output = &added.text;
     r = git_expect(&git,
@@ -159,7 +158,7 @@ int included_leave_out(const struct worktree *worktree, const char *quarantine, 
     if (r == 0)
         r = names_split(&added, err);
     if (r == 0)
-        r = find_removals(&added, &carried, &removals, err);
+        r = find_removals(&added, &included, &removals, err);
     if (r == 0 && removals.all.n > 0)
         r = commit_without(worktree, &git, quarantine, &removals.all, tip, snapshot, err);
     changes_finish(&removals.all);

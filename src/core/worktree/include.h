@@ -1,5 +1,5 @@
 /*
- * carry.h - files of the user's that git does not track and a run needs all the same, such as
+ * include.h - files of the user's that git does not track and a run needs all the same, such as
  * .env: by name or not at all.
  *
  * They are the user's, often secrets, and must not come back as a result. git inside is told to
@@ -19,7 +19,7 @@ struct worktree_request;
 int included_files(const struct worktree_request *q, struct worktree *worktree, int tree,
         struct carrel_error *err);
 
-/* The list, sorted; empty when nothing was carried along. `out` is fresh. */
+/* The list, sorted; empty when nothing was included. `out` is fresh. */
 int included_read(const struct worktree *worktree, struct names *out, struct carrel_error *err);
 
 /* Makes of the snapshot in the quarantine, a child of `tip`, one that has none of them. */

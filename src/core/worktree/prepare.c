@@ -58,7 +58,7 @@ static int settle(const struct worktree_request *q, const struct repo *repo,
     char git[PATH_MAX];
     char space[PATH_MAX];
     AUTO(free) const char **lower = draft_lower(draft, top, sizeof(top));
-    AUTO(helper_finish) struct helper helper = INNER_INIT;
+    AUTO(helper_finish) struct helper helper = HELPER_INIT;
 
     if (!lower)
         return err_set_errno(err, -ENOMEM, "settle");

@@ -125,7 +125,7 @@ static int make_key(const struct worktree_request *q, const struct worktree *wor
     return 0;
 }
 
-/* inner.h speaks of git. */
+/* helper.h speaks of git. */
 static int explain_end(int code, struct carrel_error *err)
 {
     if (code == -ETIMEDOUT)
@@ -143,7 +143,7 @@ static int explain_end(int code, struct carrel_error *err)
 static int run_setup(const struct worktree_request *q, const struct worktree *worktree,
         const char *space, int dir, struct carrel_error *err)
 {
-    AUTO(helper_finish) struct helper helper = INNER_INIT;
+    AUTO(helper_finish) struct helper helper = HELPER_INIT;
     char words[400] = "";
 
     /* What is changed in an image lies in memory, and is gone with the sandbox. */

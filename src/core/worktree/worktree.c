@@ -331,7 +331,7 @@ static int probe_overlay(const struct worktree_request *q, const char *state, in
 {
     char space[PATH_MAX];
     char lower[PATH_MAX];
-    AUTO(helper_finish) struct helper helper = INNER_INIT;
+    AUTO(helper_finish) struct helper helper = HELPER_INIT;
 
     int r = helper_space_make(dir, name, err);
     if (r < 0)

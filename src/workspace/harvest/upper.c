@@ -121,7 +121,7 @@ static int is_ignored(struct walk *walk, const struct entry *entry)
 {
     if (entry->in->is_ignored ||
             (!S_ISDIR(entry->st.st_mode) &&
-                    paths_have(walk->base->carried, walk->base->n_carried, entry->path)))
+                    paths_have(walk->base->included, walk->base->n_included, entry->path)))
         return 1;
     if (walk->base->has_no_rules)
         return 0;

@@ -79,21 +79,21 @@ struct upper_limits {
  * ignore rule matches. A layer may have | whiteouts (char 0/0) and opaque directories; they
  * count. | exclude: text of info/exclude (may be empty) | tracked: sorted paths that are
  * tracked besides (added by the run's own commits), may be | NULL; those that no longer exist
- * are removals | carried: sorted paths that are not part of the result unless tracked, whatever
- * the ignore | rules say, may be NULL | gitlinks:sorted paths of submodules, may be NULL |The
- * root's own ".git" is ours and skipped. Ignore rules are those the run would see: of |`upper`,
- * or if it has none, of `lower`. An overlay attribute (trusted. or user.) that changes |what a
- * file is (redirect, metacopy, whiteout, anything new) is refused with -EUCLEAN: we |never
- * create them. -ESTALE: something changed during the walk. -E2BIG also if the ignore |rules
- * take too much work, -EFBIG if they are too large.
+ * are removals | included: sorted paths that are not part of the result unless tracked,
+ * whatever the ignore | rules say, may be NULL | gitlinks:sorted paths of submodules, may be
+ * NULL |The root's own ".git" is ours and skipped. Ignore rules are those the run would see: of
+ * |`upper`, or if it has none, of `lower`. An overlay attribute (trusted. or user.) that
+ * changes |what a file is (redirect, metacopy, whiteout, anything new) is refused with
+ * -EUCLEAN: we |never create them. -ESTALE: something changed during the walk. -E2BIG also if
+ * the ignore |rules take too much work, -EFBIG if they are too large.
  */
 struct upper_base {
     const char *const *lower;
     const char *exclude;
     const char *const *tracked;
     size_t n_tracked;
-    const char *const *carried;
-    size_t n_carried;
+    const char *const *included;
+    size_t n_included;
     const char *const *gitlinks;
     size_t n_gitlinks;
     bool has_no_rules; /* a folder without git: nothing is ignored, not even by a .gitignore */

@@ -94,13 +94,13 @@ TEST(files_and_directories_change_places)
 /* Whatever the rules say, including the run's own. */
 TEST(what_was_carried_along_is_no_change_unless_it_is_tracked)
 {
-    static const char *const carried[] = { ".env", "conf/key", "dir", "mine" };
+    static const char *const included[] = { ".env", "conf/key", "dir", "mine" };
     static const char *const tracked[] = { "mine" };
     struct place place;
 
     make_place(&place);
-    place.base.carried = carried;
-    place.base.n_carried = ARRAY_LEN(carried);
+    place.base.included = included;
+    place.base.n_included = ARRAY_LEN(included);
     place.base.tracked = tracked;
     place.base.n_tracked = ARRAY_LEN(tracked);
     put(&place, "upper/.env", "secret");

@@ -1,4 +1,4 @@
-/* workspace_place.c - carrel workspace open, close, move, lock, unlock, repair. */
+/* workspace_open.c - carrel workspace open, close, move, lock, unlock, repair. */
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/json.h"
@@ -13,7 +13,8 @@
 #include <unistd.h>
 
 /* A path as typed is relative to the current directory. */
-static int find_place(const char *given, char path[static PATH_MAX], struct carrel_error *err)
+static int make_absolute(
+        const char *given, char path[static PATH_MAX], struct carrel_error *err)
 {
     char cwd[PATH_MAX];
 
@@ -38,7 +39,7 @@ int verb_open(const struct subcommand_args *args)
     char at[PATH_MAX];
 
     if (verb_name(args->words[0], name, &err) < 0 ||
-            (given && find_place(given, at, &err) < 0) ||
+            (given && make_absolute(given, at, &err) < 0) ||
             workspaces_open(name, given ? at : NULL, path, sizeof(path), &err) < 0)
         return report_fail(args->is_json, &err);
     /* The path is printed unescaped: for cd "$(carrel workspace open)". */
@@ -64,7 +65,7 @@ int verb_move(const struct subcommand_args *args)
     char to[PATH_MAX];
 
     if (verb_name(given, name, &err) < 0 ||
-            find_place(args->words[args->n_words - 1], to, &err) < 0 ||
+            make_absolute(args->words[args->n_words - 1], to, &err) < 0 ||
             workspaces_move(name, to, &err) < 0)
         return report_fail(args->is_json, &err);
     return done(args, name, "moved");
