@@ -1,5 +1,4 @@
-/* git_monitor.c - git's question, put to workspace/cache/monitor.h about this run's own
- * workspace. */
+/* git_monitor.c - answers git's fsmonitor hook by workspace/cache/monitor.h. */
 #include "cli/git_monitor.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -17,7 +16,7 @@
 #define MAX_ANSWER (8U << 20) /* a run that changed more is better off with git's own look */
 #define VERSION "2"
 
-/* It is git that started us, and it starts us in the root of the work tree that it means. */
+/* git starts the hook in the root of the work tree that it asks about. */
 static bool is_about_us(void)
 {
     char path[PATH_MAX];

@@ -1,9 +1,9 @@
 /*
- * base.c - <state>/images/base: what every sandbox needs a place for, below all layers.
+ * base.c - <state>/images/base: mount points that every sandbox needs, below all layers.
  *
- * A sandbox that finds no /proc or /workspace in its root has to make it, on the disk, and to
- * remove it again. With these below everything else there is nothing to make: a run in an image
- * starts as fast as one without. A layer that has something else in such a place hides it.
+ * Without them a sandbox of an image would have to make /proc or /workspace on the disk, and to
+ * remove them again. So a run in an image starts as fast as one without. A layer that has
+ * something else at such a path hides it.
  */
 #include "image/base.h"
 #include "base/err.h"
@@ -38,7 +38,7 @@ static int make(int store, const char *path, mode_t mode)
 
     if (r < 0)
         return errno == EEXIST ? 0 : -errno;
-    /* The caller's mask is no matter of the sandbox. */
+    /* The caller's umask must not affect the sandbox. */
     return fchmodat(store, path, mode & 07777, 0) < 0 ? -errno : 0;
 }
 

@@ -1,4 +1,4 @@
-/* image.c - images that are there: looking, using, removing. */
+/* image.c - existing images: show, open, remove. */
 #include "image/image.h"
 #include "base/err.h"
 #include "base/fd.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The store, for an image that must be there; `name` is what its record is called. */
+/* The store, for an image that must exist; `name` is that of its record. */
 static int open_for(const char *state, const char *asked, struct image_store *out,
         char name[static IMAGE_NAME_MAX + 1], struct carrel_error *err)
 {
@@ -65,7 +65,7 @@ static const char *tree_path(struct arena *arena, const struct image_store *stor
     return path ? arena_copy(arena, path, strlen(path)) : NULL;
 }
 
-/* -ENOENT: a layer is gone, because the image is or is another now. */
+/* -ENOENT: a layer is missing, because the image was removed or replaced. */
 static int hold_layers(
         const struct image_store *store, struct image *image, struct carrel_error *err)
 {
@@ -161,7 +161,7 @@ int image_list(const char *state, int (*each)(const struct image *image, void *a
         AUTO(image_free) struct image *image = NULL;
         r = image_record_read(&store, names.list[i], &image, err);
         if (r == -ENOENT)
-            r = 0; /* it went in the meantime */
+            r = 0; /* it was removed meanwhile */
         else if (r == 0)
             r = each(image, arg);
     }

@@ -56,12 +56,12 @@ struct image {
     const char *const *trees;
     int *locks; /* n_layers descriptors: the layers stay as long as one is open */
 };
-void image_free(struct image *image); /* NULL is fine; gives the locks back */
+void image_free(struct image *image); /* NULL is fine; releases the locks */
 DEFINE_AUTO(struct image *, image_free)
 
 /*
- * What there is of it, without the right to use its layers. `name` may be a pin. -ENOENT with a
- * message; -ESTALE: the image of that name is another one by now.
+ * Its record; its layers are not held. `name` may be a pin. -ENOENT with a message; -ESTALE:
+ * the name belongs to another image by now.
  */
 int image_read(
         const char *state, const char *asked, struct image **out, struct carrel_error *err);
@@ -83,14 +83,15 @@ void image_write_json(const struct image *image, struct json *json, const char *
 int image_list(const char *state, int (*each)(const struct image *image, void *arg), void *arg,
         struct carrel_error *err);
 
-/* Layers that no other image names and no sandbox uses go with it; the others go later. */
+/* Also removes the layers that no other image names and no sandbox uses; a sweep removes the
+ * others later. */
 int image_remove(const char *state, const char *name, struct carrel_error *err);
 
-/* What dead imports left, and layers without a name or a user. Returns how many were removed.
- */
+/* Removes what killed imports left, and layers that no image names and no process holds.
+ * Returns how many. */
 int image_sweep(const char *state, struct carrel_error *err);
 
-/* A directory below the store for what is to be imported; what is in it goes with it. */
+/* A temporary directory in the store for an import, removed with its content. */
 struct image_room;
 int image_room_make(const char *state, struct image_room **out, struct carrel_error *err);
 const char *image_room_path(const struct image_room *room);
@@ -108,13 +109,13 @@ struct image_import {
 struct image_imported {
     struct unpacked total; /* of the layers that were unpacked now */
     size_t n_layers;
-    size_t n_shared; /* of them: were there already */
+    size_t n_shared; /* of them: existed already */
     bool is_replaced;
 };
 
 /*
- * All or nothing: the image is there, whole and with verified digests, or nothing has changed.
- * (In the program only: see archive/tar.h.)
+ * All or nothing: on success the image is complete and its digests are verified, else nothing
+ * has changed. (In the program only: see archive/tar.h.)
  */
 int image_import(const char *state, const struct image_import *what, struct image_imported *out,
         struct carrel_error *err);

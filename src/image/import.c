@@ -127,7 +127,7 @@ static int import_directory(struct import *import, int dir, struct carrel_error 
     import->n_layers = r == 0;
     int packs = child_ask(&packer, &packed, &why);
     if (packs < 0 && packs != -EPIPE && packs != -ECONNRESET) {
-        /* What the other end says follows from this. */
+        /* The failure of the packer is the cause of the other one. */
         if (err)
             *err = why;
         return packs;
@@ -284,7 +284,7 @@ static int settle(struct import *import, struct carrel_error *err)
 {
     struct image *old = NULL;
 
-    /* A name must never lead to files that a power cut took the bytes of. */
+    /* After a power failure a name must not lead to files without their data. */
     if (syncfs(import->store.top) < 0)
         return err_set_errno(err, -errno, "write the layers to the disk");
     for (size_t i = 0; i < import->n_layers; i++) {
@@ -301,7 +301,7 @@ static int settle(struct import *import, struct carrel_error *err)
     return r < 0 ? r : image_record_save(&import->store, import->image, err);
 }
 
-/* Layers that got their names before the record failed would take room until the next sweep. */
+/* Layers that were published before the record failed would take space until the next sweep. */
 static int explain_full(
         struct import *import, const char *state, int r, struct carrel_error *err)
 {
@@ -348,7 +348,7 @@ int image_import(const char *state, const struct image_import *what, struct imag
         return explain_full(import, state, r, err);
     result.n_layers = import->n_layers;
     *out = result;
-    if (result.is_replaced)                            /* what the old one had alone */
-        (void)image_store_sweep(&import->store, NULL); /* else the next one takes it */
+    if (result.is_replaced)                            /* layers that only the old one had */
+        (void)image_store_sweep(&import->store, NULL); /* else the next sweep does */
     return 0;
 }

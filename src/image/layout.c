@@ -1,4 +1,4 @@
-/* layout.c - files of a layout, found by digest and believed only then. */
+/* layout.c - files of a layout, verified by their digests. */
 #include "image/layout.h"
 #include "base/buf.h"
 #include "base/err.h"

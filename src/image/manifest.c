@@ -70,7 +70,7 @@ static bool is_for_this_machine(struct json_value entry)
            json_read_equals(json_read_member(platform, "architecture"), THIS_ARCHITECTURE);
 }
 
-/* Signatures and the like stand beside the images they are about. */
+/* Signatures and the like are entries beside the images they are about. */
 static bool is_about_another(struct json_value entry)
 {
     struct json_value notes = json_read_member(entry, "annotations");

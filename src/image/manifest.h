@@ -17,7 +17,7 @@ bool manifest_is_digest(const char *text);
 /* Where something lies in a layout, and what it must hash to. */
 struct manifest_blob {
     const char *path;   /* below the top of the layout, to be opened there and nowhere else */
-    const char *sha256; /* hex; "": only what names it vouches for it */
+    const char *sha256; /* hex; "": unknown */
 };
 
 enum manifest_kind { MANIFEST_IMAGE, MANIFEST_INDEX };

@@ -1,4 +1,4 @@
-/* name.c - what an image may be called, and the file that tells of it. */
+/* name.c - names of images, and the files of their records. */
 #include "image/image.h"
 #include "image/store.h"
 #include <ctype.h>

@@ -226,11 +226,11 @@ int image_record_read(const struct image_store *store, const char *name, struct 
         return err_set_errno(err, -ENOMEM, "read an image");
     image_store_file_name(name, file);
     int r = fd_add_file(store->top, file, &text, err);
-    /* Nothing is what a file that is not there adds; looked at afterwards, it may be new. */
+    /* A missing file adds nothing, too. It may have been made since it was read. */
     if (r == 0 && text.len == 0 && faccessat(store->top, file, F_OK, AT_SYMLINK_NOFOLLOW) < 0 &&
             errno == ENOENT)
         return err_set(err, -ENOENT, "there is no image '%s'", name);
-    if (r == 0 && text.len == 0) /* made again meanwhile: files appear whole */
+    if (r == 0 && text.len == 0) /* made meanwhile: files appear whole */
         r = fd_add_file(store->top, file, &text, err);
     if (r == 0 && text.len == 0)
         return err_set(err, -ENOENT, "there is no image '%s'", name);

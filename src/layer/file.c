@@ -1,10 +1,10 @@
 /*
  * file.c - copies as an overlay reads them.
  *
- * Attributes: those that an overlay keeps for itself (user.overlay.*) say how a file came to be
- * where it is, which a copy does not share; that a directory is opaque is recorded by the code
- * that makes the directory. What a program has set under such a name is stored as
- * user.overlay.overlay.*, and comes along.
+ * Attributes that an overlay keeps for itself (user.overlay.*) say how a file came to be where
+ * it is, so they are not copied; that a directory is opaque is recorded by the code that makes
+ * it. Those that a program set under such a name are stored as user.overlay.overlay.*, and
+ * copied.
  */
 #include "layer/file.h"
 #include "base/auto.h"
@@ -40,8 +40,8 @@ bool file_is_shut(const struct stat *st)
 }
 
 /*
- * The name may lead elsewhere by now, where a program is not as still as it should be: no link
- * is followed, and what is changed is what was looked at.
+ * A program that should be paused may have replaced the name: no link is followed, and only the
+ * file that was checked is changed.
  */
 static int set_mode(int dir, const char *name, const struct stat *st, mode_t mode)
 {

@@ -1,16 +1,16 @@
-/* file.h - one file of a layer, taken over into another; for this folder alone. */
+/* file.h - one file of a layer, copied into another; for this folder alone. */
 #pragma once
 #include "base/fd.h"
 #include <stdbool.h>
 #include <sys/stat.h>
 
 /*
- * Opens `name` in `dir` for reading, which `st` says is a file or directory of ours, even if
- * its mode forbids: then it is changed for a moment, or, for a directory, until file_restore().
+ * Opens `name` in `dir` for reading; `st` says that it is a file or directory of ours. If its
+ * mode forbids that, the mode is changed: briefly, or for a directory until file_restore().
  * Negative errno.
  */
 int file_open(int dir, const char *name, const struct stat *st);
-bool file_is_shut(const struct stat *st); /* a directory whose mode forbids its owner to look */
+bool file_is_shut(const struct stat *st); /* a directory that its owner may not read */
 int file_restore(int fd, const struct stat *st);
 
 /*

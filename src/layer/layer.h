@@ -3,8 +3,7 @@
  *
  *   <state>/layers/L-<16>/     an entry of a store, see base/store.h
  *       upper/ work/   what one sandbox at a time writes to (struct sandbox_overlay)
- *       sealed         exists: upper/ never changes again and may lie below any number of
- * others
+ *       sealed         exists: upper/ never changes again and may lie below others
  *
  * A layer begins writable, is sealed once, and is removed when no process holds it and nothing
  * names it. A struct layer holds its lock. A layer that is to outlive its holders must be
@@ -60,13 +59,12 @@ int layer_new(const char *state, struct layer *out, struct carrel_error *err);
 int layer_open(const char *state, const char *id, struct layer *out, struct carrel_error *err);
 
 /*
- * Makes a writable one ready for the next sandbox: work/ anew. The caller knows that no sandbox
- * has it any more. -EROFS: it is sealed.
+ * Makes a writable one ready for the next sandbox, with a new work/. The caller knows that no
+ * sandbox uses it any more. -EROFS: it is sealed.
  */
 int layer_renew(struct layer *layer, struct carrel_error *err);
 
-/* Its upper never changes again. The caller knows that no sandbox writes to it. Again is fine.
- */
+/* Its upper never changes again. The caller knows that no sandbox writes to it. Idempotent. */
 int layer_seal(struct layer *layer, struct carrel_error *err);
 
 /*
@@ -106,9 +104,9 @@ int layer_flatten(const char *const *trees, size_t n, const char *const *below, 
         const char *name, struct carrel_error *err);
 
 /*
- * Makes a stack of sealed layers that is as high as may be (LAYER_MAX_CHAIN - 1, so that one
- * more can come on top) into one, by layer_merge(); a lower one is left alone. The caller holds
- * layers[0] to layers[*n - 1], and afterwards those that stand in their place.
+ * Merges a stack of sealed layers into one by layer_merge() if it has LAYER_MAX_CHAIN - 1 of
+ * them, so that one more fits on top; a smaller one is not changed. The caller holds layers[0]
+ * to layers[*n - 1], and afterwards those that replace them.
  */
 int layer_shorten(const char *state, struct layer *layers, size_t *n, const char *const *below,
         const char *const *git_below, struct carrel_error *err);
@@ -116,7 +114,7 @@ int layer_shorten(const char *state, struct layer *layers, size_t *n, const char
 /* Opens <state>/layers, and makes it if need be. */
 int layer_store(const char *state, struct store *out, struct carrel_error *err);
 
-/* Gives it up and removes it, if no other process holds it (-EBUSY). It must have no name. */
+/* Closes and removes it, unless another process holds it (-EBUSY). It must have no name. */
 int layer_remove(struct layer *layer, struct carrel_error *err);
 
 /*

@@ -56,7 +56,7 @@ static int sweep(void)
     return layer_sweep(state, NULL, NULL, &err);
 }
 
-/* A sealed one that nobody holds; its name. */
+/* A sealed one that no process holds; its name. */
 static void leave_sealed(char id[static LAYER_ID_SIZE])
 {
     AUTO(layer_close) struct layer layer = LAYER_INIT;
@@ -200,8 +200,7 @@ TEST(what_others_name_is_kept_too)
     begin();
     leave_sealed(id);
     leave_sealed(other);
-    CHECK_EQ(
-            layer_sweep(state, name_none, NULL, &err), -EIO); /* who cannot say loses nothing */
+    CHECK_EQ(layer_sweep(state, name_none, NULL, &err), -EIO); /* fails: nothing is removed */
     CHECK_EQ(count_entries(), 2);
     CHECK_EQ(layer_sweep(state, name_one, id, &err), 1);
     CHECK_EQ(count_entries(), 1);

@@ -258,7 +258,7 @@ static int enter(struct walk *walk, const char *name)
         return fail(walk, -ENOMEM, name);
     frame->above = walk->at;
     int r = go_down(walk, name, frame);
-    walk->at = frame; /* from here on it goes with the walk */
+    walk->at = frame; /* from here on the walk owns it */
     if (r == 0 && mkdirat(walk->to, name, 0700) < 0)
         r = -errno;
     int made = r < 0 ? -1 : openat(walk->to, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -292,7 +292,7 @@ static int go_up(int *fd, int (*finish)(int fd, const struct stat *st), const st
     return 0;
 }
 
-/* Every tree that has a part in the frame goes up, and is as it was. */
+/* Every tree that has a part in the frame goes up, and gets its mode back. */
 static int leave_trees(struct walk *walk, const struct frame *frame)
 {
     int r = 0;
@@ -307,7 +307,7 @@ static int leave_trees(struct walk *walk, const struct frame *frame)
     return r;
 }
 
-/* All that is true of the directory is set now: nothing is created in it any more. */
+/* Mode, owner and times are set last: nothing is created in the directory any more. */
 static int leave(struct walk *walk)
 {
     struct frame *frame = walk->at;
@@ -363,7 +363,7 @@ static void give_up(struct walk *walk)
     while (walk->at) {
         struct frame *frame = walk->at;
         if (frame->above)
-            (void)leave_trees(walk, frame); /* as far as that goes */
+            (void)leave_trees(walk, frame); /* as far as possible */
         walk->at = frame->above;
         frame_free(frame);
     }

@@ -14,9 +14,8 @@ enum merge_how {
 
 /*
  * Fills the empty directory `to` with what the first `n` of the trees `from`, topmost first,
- * show together, so that it can stand for them above the other `below` ones. `aside` is a
- * directory on the same file system for names of our own; nothing stays in it. The descriptors
- * in `from` are used up.
+ * show together, so that it can replace them above the other `below` ones. `aside` is a
+ * directory on the same file system for temporary names. The descriptors in `from` are used up.
  */
 int merge_trees(int *from, size_t n, size_t below, int to, int aside, enum merge_how how,
         struct carrel_error *err);

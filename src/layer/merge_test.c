@@ -423,7 +423,7 @@ TEST(holes_stay_holes)
     end();
 }
 
-/* Modes that forbid reading stop an ordinary user, who owns what programs of theirs made. */
+/* Modes that forbid reading also stop an ordinary user who owns the files. */
 TEST(what_its_owner_may_not_read_is_copied_and_left_as_it_was)
 {
     struct stat st;
@@ -453,8 +453,8 @@ TEST(what_its_owner_may_not_read_is_copied_and_left_as_it_was)
 }
 
 /*
- * A program that is not as still as it should be moves directories and puts links in their
- * place while they are copied: the copy fails, or has less; it never has what is outside.
+ * A program that should be paused moves directories and puts links in their place while they
+ * are copied: the copy fails, or is incomplete; it never has files from outside.
  */
 TEST(a_copy_is_not_led_out_of_its_tree)
 {

@@ -48,5 +48,5 @@ int snapshot_each(const char *state,
         int (*each)(const struct snapshot *snapshot, void *context), void *context,
         struct carrel_error *err);
 
-/* Removes the name. Its layers go with the next sweep, if nothing else has them. -ENOENT. */
+/* Removes the name. The next sweep removes layers that nothing else names. -ENOENT. */
 int snapshot_remove(const char *state, const char *name, struct carrel_error *err);

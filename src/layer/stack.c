@@ -1,4 +1,4 @@
-/* stack.c - layers made of layers: a copy of one, one that stands for many. */
+/* stack.c - layers made of layers: a copy of one, one that replaces many. */
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/tree.h"
@@ -147,8 +147,8 @@ int layer_remove_parts(int dir, struct carrel_error *err)
     return r;
 }
 
-/* Merging opens up directories that forbid reading, for a moment: two at once would not know
- * how they were. */
+/* Merging briefly changes the modes of unreadable directories: two at once could not restore
+ * them. */
 static int merge_alone(const char *state, const struct recipe *recipe, struct layer *out,
         struct carrel_error *err)
 {

@@ -62,10 +62,10 @@ static int free_name(int top, const char *name, struct carrel_error *err)
         return err_set(err, -EEXIST,
                 "the living sandbox %s is named '%s' (destroy it, or take another name)", id,
                 name);
-    return entry_erase(top, id, name, err); /* whose status did not tell the name */
+    return entry_erase(top, id, name, err); /* its status did not have the name */
 }
 
-/* Each newcomer looks at a few others: in the long run, at all. */
+/* Each new entry checks a few others: in the long run, all of them. */
 static void sweep_few(int top, const struct entry_names *ids, uint64_t number)
 {
     size_t n = ids->n < SWEEP_FEW ? ids->n : SWEEP_FEW;
@@ -74,7 +74,7 @@ static void sweep_few(int top, const struct entry_names *ids, uint64_t number)
         (void)entry_erase_dead(top, ids->list[(number * SWEEP_FEW + i) % ids->n], NULL);
 }
 
-/* 1: it may go; 0: it waits; -EAGAIN: it may not even wait. */
+/* 1: admitted; 0: it has to wait; -EAGAIN: there is no room in the queue. */
 static int check_limit(int top, const struct registry_request *request,
         const struct entry_names *ids, struct carrel_error *err)
 {
@@ -186,7 +186,7 @@ static int enter(struct registry_entry *entry, const struct registry_request *re
     return r < 0 ? r : verdict;
 }
 
-/* Under the lock: if it is its turn, it goes. 1: it does. */
+/* Under the lock: admits the entry if it is its turn. 1: it was. */
 static int try_admit(struct registry_entry *entry, uint64_t max_living, struct queue_look *look,
         struct carrel_error *err)
 {
@@ -256,7 +256,7 @@ int registry_claim(const struct registry *reg, const struct registry_request *re
     if (r == 0) {
         r = wait_for_slot(entry, request, err);
         if (r < 0)
-            (void)registry_remove(entry, NULL); /* what is left is swept: its lock is free */
+            (void)registry_remove(entry, NULL); /* its lock is free: swept */
     }
     if (r < 0)
         return r;

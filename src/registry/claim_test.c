@@ -21,7 +21,7 @@ static int live_a_life(void *context)
     return r;
 }
 
-/* Whatever the killed one left: it is not alive, not in the way, and goes. */
+/* What a killed owner left is not alive, not in the way, and is removed. */
 static void check_remains(void)
 {
     AUTO(registry_entry_free) struct registry_entry *found = NULL;
@@ -102,7 +102,7 @@ static int wait_and_go(void *context)
     return r < 0 ? r : registry_remove(entry, NULL);
 }
 
-/* Lives until somebody waits. */
+/* Lives until another one waits. */
 static pid_t make_room_when_asked(void)
 {
     int ready[2];
@@ -133,7 +133,7 @@ TEST(one_who_is_killed_while_it_is_admitted_leaves_only_what_a_sweep_removes)
     for (int n = 1; was_killed; n++) {
         pid_t before = make_room_when_asked();
         was_killed = kill_before_call(wait_and_go, NULL, n);
-        (void)kill(before, SIGKILL); /* it has no reason to go when its heir is dead */
+        (void)kill(before, SIGKILL); /* it would not end: nothing waits */
         (void)reap(before);
         CHECK_EQ(count_all().alive, 0);
         CHECK_EQ(count_all().waiting, 0);
@@ -147,7 +147,7 @@ TEST(one_who_is_killed_while_it_is_admitted_leaves_only_what_a_sweep_removes)
 #define PLACES 12
 
 struct shared {
-    _Atomic int alive;    /* who claimed and has not begun to go: never more than there are */
+    _Atomic int alive;    /* between claim and removal: never more than PLACES */
     _Atomic int admitted; /* ever */
 };
 
@@ -162,7 +162,7 @@ static void end(struct registry_entry *entry, uint32_t how)
 {
     if (how % 16 == 0)
         (void)raise(SIGKILL);
-    if (how % 16 > 2) /* else it goes as if it were killed, and this process lives on */
+    if (how % 16 > 2) /* else as if it were killed, but this process continues */
         CHECK_EQ(registry_remove(entry, &err), 0);
     registry_entry_free(entry);
 }
@@ -184,7 +184,7 @@ static void live_once(struct shared *shared, const char *id, const char *name, u
     shared->admitted++;
     CHECK_EQ(registry_publish(entry, id, strlen(id), &err), 0);
     CHECK_EQ(registry_find(&reg, name ? name : id, &found, &err), 0);
-    CHECK_STR(found->id, id); /* nobody else has its name */
+    CHECK_STR(found->id, id); /* no other entry has its name */
     AUTO(fd_close) int sock = registry_connect(found, 10000, &err);
     CHECK(sock >= 0);
     shared->alive--;

@@ -1,4 +1,4 @@
-/* each.c - a walk over all entries, and the broom. */
+/* each.c - a walk over all entries, and the sweep. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "registry/entries.h"
@@ -24,7 +24,7 @@ static int by_number(const void *a, const void *b)
            (first->facts.number < second->facts.number);
 }
 
-/* False: it went meanwhile, or it is nothing that we can read. */
+/* False: it was removed meanwhile, or cannot be read. */
 static bool look_at(int top, const char *id, struct found *found)
 {
     AUTO(fd_close) int fd = status_open(top, id);

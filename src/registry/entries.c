@@ -129,7 +129,7 @@ int entry_erase_dead(int top, const char *id, struct carrel_error *err)
         return 0;
     if (fd >= 0 && status_read(fd, &facts) < 0)
         facts.name[0] = '\0'; /* its name, if it has one, is swept as a name without an owner */
-    int r = fd >= 0 ? guard_note_death(top) : 0; /* first: we may be killed, too */
+    int r = fd >= 0 ? guard_note_death(top) : 0; /* first: this process may be killed, too */
     if (r < 0)
         return err_set_errno(err, r, "note the end of sandbox '%s'", id);
     r = entry_erase(top, id, facts.name, err);

@@ -1,4 +1,4 @@
-/* entries.h - the names in the registry's directories, and how an entry goes. */
+/* entries.h - the names in the registry's directories, and how an entry is removed. */
 #pragma once
 #include "base/auto.h"
 #include "registry/registry.h"
@@ -17,17 +17,17 @@ int entry_names_read(
 void entry_names_finish(struct entry_names names);
 DEFINE_AUTO(struct entry_names, entry_names_finish)
 
-/* Which id `name` stands for. -ENOENT: it is free. */
+/* The id that has `name`. -ENOENT: the name is free. */
 int entry_name_read(int top, const char *name, char id[static REGISTRY_WORD_MAX + 1]);
 int entry_name_make(int top, const char *name, const char *id);
 
 /*
  * The rest is done under the lock only.
  *
- * entry_erase() takes away all that belongs to `id`: status, `name` (NULL: not known) if it is
- * its own, directory. What is not there is fine.
+ * entry_erase() removes all that belongs to `id`: status, `name` (NULL: not known) if it is its
+ * own, directory. Missing parts are fine.
  */
 int entry_erase(int top, const char *id, const char *name, struct carrel_error *err);
 
-/* Takes the entry away if its owner is gone. 1: it went; 0: it lives. */
+/* Removes the entry if its owner is dead. 1: removed; 0: it is alive. */
 int entry_erase_dead(int top, const char *id, struct carrel_error *err);

@@ -1,8 +1,8 @@
 /*
  * find.c - from a word to a sandbox, and to its owner.
  *
- * A name is read once. From then on there is the id, which no other sandbox ever gets, and its
- * directory's descriptor: what takes the name later cannot be reached by accident.
+ * A name is read once. From then on the id, which is never used again, and a descriptor of its
+ * directory are used: a later sandbox of the same name cannot be reached by accident.
  */
 #include "base/err.h"
 #include "base/str.h"
@@ -129,7 +129,7 @@ static int say_gone(const struct registry_entry *entry, struct carrel_error *err
             err, -ESRCH, "sandbox '%s' is gone", entry->name[0] ? entry->name : entry->id);
 }
 
-/* Zero: as long as it takes. */
+/* 0: without a limit. */
 static int bound_sending(int sock, unsigned max_ms)
 {
     const struct timeval most = { .tv_sec = max_ms / 1000, .tv_usec = max_ms % 1000 * 1000 };
@@ -152,7 +152,7 @@ int registry_connect(
     if (fd < 0)
         return err_set_errno(err, -errno, "make a socket");
     (void)snprintf(at.sun_path, sizeof(at.sun_path), "/proc/self/fd/%d/sock", entry->dir);
-    int r = bound_sending(fd, max_ms); /* for connect() it counts, too: see socket(7) */
+    int r = bound_sending(fd, max_ms); /* it also applies to connect(): see socket(7) */
     while (r == 0 && connect(fd, (const struct sockaddr *)&at, sizeof(at)) < 0)
         r = errno == EINTR ? 0 : -errno;
     if (r == 0)

@@ -48,7 +48,7 @@ int guard_next_number(int guard, uint64_t *number, struct carrel_error *err)
     if (n < 0)
         return err_set_errno(err, -errno, "read the number of the latest sandbox");
     if (n != sizeof(last))
-        last = 0; /* the first one, or one that was killed in the middle of it */
+        last = 0; /* the file is new, or its writer was killed */
     last++;
     if (pwrite(guard, &last, sizeof(last), 0) != sizeof(last))
         return err_set(err, -EIO, "write the number of the latest sandbox");

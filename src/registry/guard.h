@@ -6,8 +6,8 @@
 struct carrel_error;
 
 /*
- * Waits for the lock. Each call opens the file anew: a description that two processes share
- * would let both in. It is held for moments, never while waiting for something else.
+ * Waits for the lock. Each call opens the file again: two processes that share an open file
+ * description would both get the lock. It is held briefly, never during another wait.
  */
 int guard_take(int top, struct carrel_error *err);
 void guard_release(int guard); /* negative is fine */

@@ -110,7 +110,7 @@ static int take_record(
     if (view->record_len == 0 ||
             json_read_check(view->record, view->record_len, &record, NULL) < 0 ||
             json_read_kind(record) != JSON_OBJECT)
-        return 0; /* what cannot be read is not known */
+        return 0; /* a record that cannot be read leaves its fields empty */
     while (r == 0 && json_read_next(record, &at, &key, &value))
         r = take_member(arena, key, value, item);
     return r;
@@ -207,7 +207,7 @@ int registry_list_read(const struct registry *reg, const struct registry_query *
     if (r < 0)
         return r;
     if (walk.n_dead > 0 && !query->has_dead)
-        (void)registry_sweep(reg, NULL); /* what cannot go now goes another time */
+        (void)registry_sweep(reg, NULL); /* what cannot be removed now is swept later */
     *out = list;
     list = (struct registry_list){ 0 };
     return 0;

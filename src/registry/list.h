@@ -1,5 +1,4 @@
-/* list.h - the living sandboxes and the waiting requests, as a list for people and programs.
- */
+/* list.h - living sandboxes and waiting requests, as a list for people and programs. */
 #pragma once
 #include "base/arena.h"
 #include "base/json.h"
@@ -41,11 +40,11 @@ struct registry_item {
 struct registry_query {
     const char *const *labels; /* "KEY=VALUE", or "KEY" with any value; all of them must hold */
     size_t n_labels;
-    bool has_dead; /* show the dead, too; else they are taken away */
+    bool has_dead; /* show the dead, too; else they are removed */
 };
 
 struct registry_list {
-    struct registry_item *items; /* in the order in which they came */
+    struct registry_item *items; /* oldest first */
     size_t n;
     struct registry_item *waiting; /* the same for those in the queue: the next one first */
     size_t n_waiting;

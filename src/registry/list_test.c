@@ -1,4 +1,4 @@
-/* list_test.c - records as they are, as they were and as nobody would write them. */
+/* list_test.c - records of this version, of older ones, and malformed ones. */
 #include "base/clock.h"
 #include "registry/list.h"
 #include "registry/registry_fixture.h"

@@ -1,4 +1,4 @@
-/* queue.c - counting, and waiting for a waiter. */
+/* queue.c - counts entries, and waits for a change. */
 #include "registry/queue.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -51,11 +51,11 @@ int queue_look(int top, const char *own, uint64_t number, struct queue_look *loo
             continue;
         AUTO(fd_close) int fd = status_open(top, id);
         if (fd < 0 || !status_is_locked(fd)) {
-            (void)entry_erase_dead(top, id, NULL); /* what cannot go does not count either */
+            (void)entry_erase_dead(top, id, NULL); /* else it does not count either */
             continue;
         }
         struct status_facts facts;
-        if (status_read(fd, &facts) < 0) /* another version's: it lives, that is all we know */
+        if (status_read(fd, &facts) < 0) /* of another version, but alive */
             facts = (struct status_facts){ .status = { .state = REGISTRY_RUNNING } };
         count(look, id, &facts, number);
     }
@@ -83,8 +83,8 @@ void queue_waiter_finish(struct queue_waiter waiter)
 }
 
 /*
- * An owner alone opens its status for writing, so a close is its end. The admission of
- * a waiting entry is a change of its status.
+ * Only an owner opens its status for writing, so a close is its end. The admission of a waiting
+ * entry is a change of its status.
  */
 static void set_up(struct queue_waiter *waiter, int top, const char *on)
 {
@@ -94,8 +94,7 @@ static void set_up(struct queue_waiter *waiter, int top, const char *on)
     const uint32_t one = IN_CLOSE_WRITE | IN_MODIFY | IN_ATTRIB | IN_DELETE_SELF;
 
     if (waiter->watch >= 0)
-        (void)inotify_rm_watch(
-                waiter->inotify, waiter->watch); /* it may have gone with its file */
+        (void)inotify_rm_watch(waiter->inotify, waiter->watch); /* may be gone with its file */
     (void)snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", top,
             on[0] ? status_path(on, file) : "status");
     waiter->watch = inotify_add_watch(waiter->inotify, path, on[0] ? one : all);
@@ -104,7 +103,7 @@ static void set_up(struct queue_waiter *waiter, int top, const char *on)
     waiter->pause_ms = PAUSE_MIN_MS;
 }
 
-/* What was heard is of no interest, only that it was. */
+/* Only that there were events matters, not which. */
 static void drain(int inotify)
 {
     char events[4096] __attribute__((aligned(8)));
@@ -135,7 +134,7 @@ int queue_waiter_wait(struct queue_waiter *waiter, int top, const struct queue_l
     const uint64_t wake_ns = now + waiter->pause_ms * 1000000;
     struct pollfd rings[] = {
         { .fd = waiter->inotify, .events = POLLIN },
-        { .fd = waiter->requester }, /* its end is told unasked */
+        { .fd = waiter->requester }, /* POLLHUP is always reported */
     };
     int n = poll(rings, 2, clock_poll_ms(wake_ns < deadline_ns ? wake_ns : deadline_ns));
     if (n < 0)

@@ -31,13 +31,13 @@ int queue_look(int top, const char *own, uint64_t number, struct queue_look *loo
 /* Whether the asking entry may be admitted. */
 bool queue_is_free(const struct queue_look *look, uint64_t max_living);
 
-/* Waits until something about those ahead has changed, or it is time to look again. */
+/* Waits until something about those ahead has changed, or the pause is over. */
 struct queue_waiter {
-    int inotify;                    /* -1: there is none to be had, then time alone wakes */
+    int inotify;                    /* -1: not available, only the pause wakes */
     int watch;                      /* -1: none */
     char on[REGISTRY_WORD_MAX + 1]; /* whose file is watched; "": all */
     bool is_set;
-    uint64_t pause_ms; /* until the next look, if it does not ring before */
+    uint64_t pause_ms; /* until the next look, if no event comes before */
     int requester; /* a socket: its other end closes when the requester gives up; -1: none */
 };
 void queue_waiter_init(struct queue_waiter *waiter, int requester);
@@ -45,9 +45,9 @@ void queue_waiter_finish(struct queue_waiter waiter);
 DEFINE_AUTO(struct queue_waiter, queue_waiter_finish)
 
 /*
- * 0: look again. The first call, and each after another one is ahead, only sets the waiter up
+ * 0: look again. The first call, and each one with another entry ahead, only sets up the watch
  * and returns at once, so that nothing between the look and the wait is missed. -ETIMEDOUT,
- * -EINTR, -ECANCELED: the requester is gone.
+ * -EINTR, -ECANCELED: the requester has given up.
  */
 int queue_waiter_wait(struct queue_waiter *waiter, int top, const struct queue_look *look,
         uint64_t deadline_ns);

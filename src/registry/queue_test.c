@@ -1,11 +1,11 @@
-/* queue_test.c - who waits, in which order, and for how long. */
+/* queue_test.c - the order of waiting entries, and how long they wait. */
 #include "base/clock.h"
 #include "registry/queue.h"
 #include "registry/registry_fixture.h"
 #include <poll.h>
 #include <sys/socket.h>
 
-/* An owner in a process of its own: tells its number when it has a place, goes when told to. */
+/* An owner in a process of its own: reports its number when admitted, ends when told to. */
 struct waiter {
     pid_t pid;
     int go;
@@ -20,13 +20,13 @@ static struct registry_request request_of(const char *id, const char *name)
     };
 }
 
-/* For what others do, that we have no event of. */
+/* For changes by other processes that cause no event here. */
 static void let_time_pass(void)
 {
     (void)poll(NULL, 0, 1);
 }
 
-/* A child has all that its parent holds: entries, which it would keep alive, and pipes. */
+/* A child inherits the entries of its parent, which it would keep alive, and its pipes. */
 static void close_but(int a, int b, int c)
 {
     for (int fd = 3; fd < 256; fd++) {
@@ -127,10 +127,10 @@ TEST(one_who_was_killed_leaves_its_place)
     struct registry_entry *first = claim("S-first", NULL);
     struct waiter a = start_waiter('a');
 
-    registry_entry_free(first); /* nothing is removed: only its lock goes */
+    registry_entry_free(first); /* nothing is removed: only its lock is released */
     CHECK_EQ(who_was_told(), 'a');
     end_waiter(a);
-    check_empty(); /* the dead one went on the way */
+    check_empty(); /* the dead one was removed meanwhile */
 }
 
 TEST(a_full_queue_is_said_at_once)

@@ -70,8 +70,8 @@ struct registry_status {
 struct registry_entry {
     char id[REGISTRY_WORD_MAX + 1];
     char name[REGISTRY_WORD_MAX + 1]; /* "": none */
-    uint64_t number;                  /* entries are numbered as they come */
-    uint64_t began_ns;                /* when it came: CLOCK_BOOTTIME */
+    uint64_t number;                  /* in the order in which entries are made */
+    uint64_t began_ns;                /* when it was made: CLOCK_BOOTTIME */
     int top;                          /* the registry's directory */
     int dir;                          /* ID/ */
     int status_fd; /* of an owner: keeps the entry alive; of a client: to read */
@@ -79,7 +79,7 @@ struct registry_entry {
     bool is_owner;
 };
 
-/* Closes what it holds and nothing more; NULL is fine. See registry_remove(). */
+/* Closes its descriptors and removes nothing; NULL is fine. See registry_remove(). */
 void registry_entry_free(struct registry_entry *entry);
 DEFINE_AUTO(struct registry_entry *, registry_entry_free)
 
@@ -91,22 +91,22 @@ struct registry_request {
     uint64_t max_living;  /* at most so many at once; 0: no limit */
     uint64_t max_queued;  /* at most so many that wait; 0: no queue */
     uint64_t queue_ms;    /* how long; 0: not at all */
-    const int *requester; /* a socket whose other end is with the one it is for; NULL: us */
+    const int *requester; /* its other end closes: given up; NULL: none */
 };
 
 /*
- * Makes an entry, and waits for its place if `max_living` are alive: first come, first served.
- * The owner has it from birth; a process that is forked off inherits it with its descriptors,
- * and the parent then calls registry_entry_free().
+ * Makes an entry, and waits while `max_living` are alive: first come, first served. The owner
+ * holds it from the start; a forked process inherits it with its descriptors, and the parent
+ * then calls registry_entry_free().
  *
- * -EEXIST: a living sandbox has this name; -EAGAIN: no place, and the queue is full;
- * -ETIMEDOUT: none became free in time; -EINTR: a signal's handler ran while it waited;
- * -ECANCELED: the other end of `requester` was closed while it waited.
+ * -EEXIST: a living sandbox has this name; -EAGAIN: no room, and the queue is full; -ETIMEDOUT:
+ * no room in time; -EINTR: a signal's handler ran while it waited; -ECANCELED: the other end of
+ * `requester` was closed while it waited.
  */
 int registry_claim(const struct registry *reg, const struct registry_request *request,
         struct registry_entry **out, struct carrel_error *err);
 
-/* Makes the facts known, as they will always be: one JSON object. It is there whole or not. */
+/* Publishes the facts that never change: one JSON object. Readers see all of it or nothing. */
 int registry_publish(
         struct registry_entry *entry, const char *json, size_t len, struct carrel_error *err);
 
@@ -124,15 +124,15 @@ int registry_remove(struct registry_entry *entry, struct carrel_error *err);
 
 /*
  * The living entry with this id, this name, or the only one whose id begins so ("S-" and four
- * more at least). It stays the one that was found: what later has the same name is another.
- * -ENOENT: none; -ENOTUNIQ: several.
+ * more at least). A later sandbox of the same name is another one. -ENOENT: none; -ENOTUNIQ:
+ * several.
  */
 int registry_find(const struct registry *reg, const char *word, struct registry_entry **out,
         struct carrel_error *err);
 
 /*
- * A socket connected to the owner. -ESRCH: it is gone; -EAGAIN: it waits in the queue;
- * -ETIMEDOUT: it has let others wait for so long that no more fit.
+ * A socket connected to the owner. -ESRCH: the owner has ended; -EAGAIN: the entry waits in the
+ * queue; -ETIMEDOUT: the queue of the owner's socket stayed full.
  */
 int registry_connect(
         const struct registry_entry *entry, unsigned max_ms, struct carrel_error *err);
@@ -160,9 +160,9 @@ struct registry_view {
 };
 
 /*
- * Shows every entry to `visit`, in the order of their numbers: dead ones that are not removed
- * yet and waiting ones (REGISTRY_WAITING), too. What a view points to is gone when `visit`
- * returns; it stops the walk by returning other than 0, which is returned.
+ * Shows every entry to `visit`, in the order of their numbers, also dead ones that are not
+ * removed yet and waiting ones (REGISTRY_WAITING). A view is valid only during `visit`, which
+ * stops the walk by returning other than 0; that is returned.
  */
 int registry_each(const struct registry *reg,
         int (*visit)(void *context, const struct registry_view *view), void *context,

@@ -117,7 +117,7 @@ TEST(a_name_that_is_anothers_by_now_stays_with_it)
     open_registry();
     struct registry_entry *first = claim("S-first", "site");
 
-    CHECK_EQ(unlinkat(reg.dir, "names/site", 0), 0); /* whoever did that */
+    CHECK_EQ(unlinkat(reg.dir, "names/site", 0), 0); /* by another program */
     AUTO(registry_entry_free) struct registry_entry *second = claim("S-second", "site");
     let_go(first);
     CHECK_EQ(registry_find(&reg, "site", &found, &err), 0);
@@ -223,7 +223,8 @@ TEST(whoever_inherits_the_status_keeps_it_alive)
     check_empty();
 }
 
-/* Whoever takes the entry away: what the dead kept elsewhere is not forgotten. */
+/* A death is reported once, whichever process removes the entry: the caller must remove what
+ * the owner kept elsewhere. */
 TEST(a_death_is_told_once_and_a_new_directory_knows_nothing)
 {
     open_registry();

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 /*
- * As it lies in the file. The kernel promises no reader that a write is seen whole, so the sum
- * says whether it was; a reader that met a write in the middle reads again.
+ * The format of the file. The kernel does not promise that a reader sees a write whole; if the
+ * sum is wrong, the reader reads again.
  */
 struct image {
     char magic[8];
@@ -38,7 +38,7 @@ const char *status_path(const char *id, char path[static STATUS_PATH_MAX])
     return path;
 }
 
-/* FNV-1a: against a write in the middle, not against an enemy. */
+/* FNV-1a: detects a torn write, not an attack. */
 static uint64_t sum_of(const struct image *image)
 {
     const unsigned char *bytes = (const unsigned char *)image;

@@ -1,5 +1,4 @@
-/* status.h - the file of an entry that says what it is now, and whose lock says that it lives.
- */
+/* status.h - the file with the state of an entry; its lock says that the entry is alive. */
 #pragma once
 #include "registry/registry.h"
 
@@ -22,13 +21,12 @@ int status_write(int fd, const struct status_facts *facts);
 int status_read(int fd, struct status_facts *facts);
 
 /*
- * Makes the file of `id` and locks it: it has its name when it is locked and complete, so
- * a living entry never looks dead. Under the registry's lock. Returns the
- * owner's descriptor.
+ * Makes the file of `id` and locks it. It gets its name when it is locked and complete, so a
+ * living entry never looks dead. Under the registry's lock. Returns the owner's descriptor.
  */
 int status_make(int top, const char *id, const struct status_facts *facts);
 
-/* Opens it to look at. -ENOENT: no such entry. */
+/* Opens it for reading. -ENOENT: no such entry. */
 int status_open(int top, const char *id);
 
 /* Whether it is locked. Not to be asked of the owner's descriptor, whose lock it would be. */

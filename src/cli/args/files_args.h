@@ -54,12 +54,11 @@ struct files_command {
 /* Reads the command line and runs it. Returns the exit status. */
 int files_command_run(const struct files_command *command, int argc, char **argv);
 
-/* The door to the sandbox of `word`, and the path in it; the caller closes the door. */
+/* Access to the files of the sandbox in `word`, and the path in it; the caller closes it. */
 int files_open(const struct files_args *args, const char *word, struct file_access *access,
         const char **path, struct carrel_error *err);
 
-/* The same verb for each word; what fails does not keep the others from being done. Returns the
- * exit status. */
+/* Does the same for each word, even after a failure. Returns the exit status. */
 typedef int files_verb(const struct files_args *args, struct file_access *access,
         const char *path, struct carrel_error *err);
 int files_for_words(const struct files_args *args, char **words, int n, files_verb *verb);

@@ -70,7 +70,7 @@ static bool is_module(const char *name)
 {
     size_t len = strlen(name);
 
-    /* Letters of any script may stand in names; what cannot is easier to say. */
+    /* Names may have letters of any script, so these are the characters they may not have. */
     return len > 0 && len <= 200 && name[0] != '.' && name[len - 1] != '.' &&
            !strstr(name, "..") &&
            strcspn(name, " \t\r\n\\/'\"()[]{}=:;*+-<>!?@#$%^&|~`") == len;
@@ -252,7 +252,7 @@ static int load_code(struct python_args *args, struct carrel_error *err)
     return 0;
 }
 
-/* What is wrong with the inputs must not look as if the program had not been found. */
+/* An error in the inputs must not look as if the program was not found. */
 static int load_inputs(struct python_args *args, struct carrel_error *err)
 {
     if (!args->inputs)

@@ -1,4 +1,4 @@
-/* sandbox_args.h - command lines about sandboxes that stay: COMMAND ID [WORD...] [options]. */
+/* sandbox_args.h - command lines about living sandboxes: COMMAND ID [WORD...] [options]. */
 #pragma once
 #include "cli/args/options.h"
 #include "cli/args/run_args.h"

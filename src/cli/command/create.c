@@ -55,7 +55,7 @@ static int print_id(const struct sandbox_args *args, const char *id)
     return report_print_json(&text, 0);
 }
 
-/* The keeper lives below this: what need not lie there does not. NULL: not to be had. */
+/* Not on the stack, which the keeper keeps in memory. NULL: unknown. */
 static NO_INLINE char *find_own_program(void)
 {
     char path[PATH_MAX];
@@ -84,7 +84,7 @@ static int create(struct sandbox_args *args)
     };
     AUTO(fd_close) int receipt = -1;
     int r = client_create(&request, id, &receipt, &err);
-    args->run.workspace.options.program = NULL; /* it was ours, and goes with us */
+    args->run.workspace.options.program = NULL; /* freed with this function */
     int status = r < 0 ? report_fail(args->run.is_json, &err) : print_id(args, id);
     if (status == 0) {
         client_received(fd_steal(&receipt));
@@ -94,12 +94,12 @@ static int create(struct sandbox_args *args)
 }
 
 /*
- * The keeper needs what was said as long as the sandbox lives, and values of variables may be
- * secrets. Where exec put them every process can read them, so they are overwritten there.
+ * The keeper needs the options as long as the sandbox lives, and values of variables may be
+ * secrets. Every process can read the argv of exec, so it is copied and then overwritten.
  */
 static int copy_words(int argc, char **argv, char ***out, struct carrel_error *err)
 {
-    char **words = calloc((size_t)argc + 1, sizeof(*words)); /* as long as we live */
+    char **words = calloc((size_t)argc + 1, sizeof(*words)); /* never freed */
     bool is_short = !words;
 
     for (int i = 0; !is_short && i < argc; i++) {
@@ -134,7 +134,7 @@ static int create_from_words(void *arg)
     return status;
 }
 
-/* The keeper runs on the stack of its caller and gives up the one of exec. */
+/* The keeper runs on a stack of its own and releases that of exec. */
 int cmd_create(int argc, char **argv)
 {
     struct words given = { argc, argv };

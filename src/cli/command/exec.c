@@ -1,4 +1,4 @@
-/* exec.c - carrel exec and carrel attach: programs in a sandbox that stays. */
+/* exec.c - carrel exec and carrel attach: programs in a living sandbox. */
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/json.h"

@@ -80,7 +80,7 @@ static void take_ready(
     }
 }
 
-/* What was not printed ends with us. */
+/* A sandbox whose id was not printed ends with this process. */
 static int print_all(struct buf *text, const struct receipts *receipts)
 {
     int status = report_print_json(text, 0);

@@ -124,7 +124,7 @@ int journal_verb_list(const struct subcommand_args *args)
 
 /* ---- show ---- */
 
-/* What every record has stands in columns of its own, or says nothing to a reader. */
+/* Members of every record: they have their own columns, or are not shown. */
 static bool is_common(struct json_value key)
 {
     static const char *const keys[] = { "seq", "time", "run", "event", "head", "signature",
@@ -163,8 +163,8 @@ static void print_record(const struct journal_line *line)
     (void)putchar('\n');
 }
 
-/* Something may have happened to the file: it grew, or its writer is gone. The kernel tells of
- * a close before the lock is gone, so that a moment later is looked again. */
+/* Waits until the file may have grown or its writer may have exited. inotify reports a close
+ * before the lock is released, so there is another look a moment later. */
 static int wait_for_more(int watch, struct carrel_error *err)
 {
     struct pollfd poll_fd = { .fd = watch, .events = POLLIN };
@@ -175,7 +175,7 @@ static int wait_for_more(int watch, struct carrel_error *err)
     if (poll(&poll_fd, 1, 500) < 0 && errno != EINTR)
         return err_set_errno(err, -errno, "poll");
     if (poll_fd.revents & POLLIN)
-        (void)!read(watch, events, sizeof(events)); /* that something came is all we ask */
+        (void)!read(watch, events, sizeof(events)); /* only that there were events matters */
     return 0;
 }
 

@@ -91,7 +91,7 @@ int journal_verdict_status(const struct journal_verdict *verdict)
 struct tally {
     const struct subcommand_args *args;
     const struct journals *journals;
-    const struct journal_trust *trust; /* NULL: anybody */
+    const struct journal_trust *trust; /* NULL: any key */
     struct buf text;
     struct json json;
     uint64_t by_state[JOURNAL_PRUNED + 1];
@@ -148,9 +148,7 @@ static void write_index(struct json *json, const struct journal_verdict *verdict
     json_u64(json, "recovered", verdict->n_recovered);
 }
 
-/* An index has no seal, so the words are others. Torn at its end is a fault: no process writes
- * it now.
- */
+/* An index has no seal, so the text differs. A torn end is a fault: it has no writer now. */
 static void tell_index(struct tally *tally, const struct journal_verdict *verdict)
 {
     bool is_bad = verdict->state == JOURNAL_BAD || verdict->torn_bytes > 0;

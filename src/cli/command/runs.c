@@ -1,4 +1,4 @@
-/* runs.c - carrel runs: what there was, what came of it, and what may go. */
+/* runs.c - carrel runs: lists, shows and prunes past runs. */
 #include "core/record/runs.h"
 #include "base/auto.h"
 #include "base/buf.h"

@@ -9,8 +9,7 @@
 struct carrel_error;
 struct subcommand_args;
 
-/* The answer to apply, merge and cherry-pick is no: conflicts. Failures are 125 as everywhere.
- */
+/* apply, merge and cherry-pick found conflicts. Failures are 125 as everywhere. */
 enum { STATUS_CONFLICT = 1 };
 
 #define WORKSPACE_NAME_MAX ((size_t)2 * NAME_ID_MAX + 2)

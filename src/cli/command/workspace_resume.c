@@ -1,4 +1,4 @@
-/* workspace_resume.c - carrel workspace resume, shell: a sandbox around what is there. */
+/* workspace_resume.c - carrel workspace resume, shell: a new sandbox for an old workspace. */
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/str.h"

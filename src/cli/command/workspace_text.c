@@ -24,7 +24,7 @@ struct kind {
     const char *key; /* in JSON */
     write_fn *write;
     enum paint paint;
-    bool is_for_people; /* harmless on a terminal, and where it goes from there */
+    bool is_for_people; /* safe on a terminal */
 };
 
 /* What was written to `fd`, a memfd. */
@@ -80,7 +80,7 @@ static bool has_reader_left(void)
     return poll(&out, 1, 0) > 0 && (out.revents & POLLERR);
 }
 
-/* By way of memory: for JSON, and for a terminal, which must not obey what a run wrote. */
+/* In memory first: for JSON, and for a terminal, which must not obey what a run wrote. */
 static int print_held(const struct subcommand_args *args, const struct kind *kind,
         const char *name, struct carrel_error *err)
 {

@@ -1,4 +1,4 @@
-/* sandbox_print.h - what keepers say, for people. */
+/* sandbox_print.h - JSON of keepers as text for people. */
 #pragma once
 
 struct buf;

@@ -18,7 +18,7 @@ const char *workspace_state_text(const struct workspace *ws, char text[static 64
 /* Prints bytes that a run may have chosen, safe on a terminal and on one line. */
 void workspace_put(const char *text);
 
-/* "3 files changed, +10 -2, 1 commit"; "nothing changed" only if nothing lies aside either */
+/* "3 files changed, +10 -2, 1 commit"; "nothing changed" only without other commits, too */
 void workspace_put_summary(const struct harvest_summary *summary, uint64_t n_other_commits);
 
 /* name ("T/R"), run and task, into the object that is open. */

@@ -1,4 +1,4 @@
-/* keeper_alive.c - judges a keeper by what /proc says of its process. */
+/* keeper_alive.c - checks a keeper by what /proc says of its process. */
 #include "core/client/keeper_alive.h"
 #include "base/err.h"
 #include "runtime/ps.h"

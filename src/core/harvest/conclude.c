@@ -19,12 +19,12 @@ static int sum_up(struct worktree *worktree, struct outcome *outcome, struct car
     outcome->n_other_commits = ws->n_other_commits;
     int r = objects_dir_sum_up(worktree, ws->base, ws->snapshot, &outcome->summary, err);
     if (r == 0 && strcmp(ws->snapshot, ws->tip) != 0 && outcome->summary.n_commits > 0)
-        outcome->summary.n_commits--; /* the one that we made of what was not committed */
+        outcome->summary.n_commits--; /* the one that carrel made of uncommitted work */
     return r;
 }
 
-/* Commits of the run are put on its branch. Where that fails the workspace still has them, and
- * the outcome says why. */
+/* Puts the run's commits on its branch. If that fails, the workspace still has them, and the
+ * outcome says why. */
 static void show_commits(struct worktree *worktree, struct outcome *outcome)
 {
     struct carrel_error why = { 0 };
@@ -68,7 +68,7 @@ static int act(struct worktree *worktree, enum carrel_outcome_action action, con
     return err_set(err, -EINVAL, "unknown action %d", (int)action);
 }
 
-/* Too large to be read under the limits of the run, or shut. */
+/* Too large to be read under the limits of the run, or not readable. */
 static bool is_kept_unread(int code)
 {
     return code == -EDQUOT || code == -EFBIG || code == -EACCES;
@@ -107,14 +107,14 @@ int conclude(struct worktree *worktree, struct runtime *runtime,
     (void)snprintf(outcome->branch, sizeof(outcome->branch), "%s", ws->branch);
     (void)snprintf(outcome->base, sizeof(outcome->base), "%s", ws->base);
 
-    /* The work directories are made anew first: git may have to look from inside. */
+    /* New work directories first: git may have to run on them in a sandbox. */
     int r = workspace_renew(ws, err);
     if (r == 0)
         r = upper_usage(ws->dir, UINT64_MAX, &used, &inodes, err);
     if (r == 0 && action != CARREL_DISCARD)
         r = harvest_within(worktree, runtime, used, bounds, &harvest, err);
     if (action == CARREL_DISCARD && r == -EACCES)
-        r = 0; /* what other processes wrote there does not matter */
+        r = 0; /* unreadable files are discarded, too */
     if (is_kept_unread(r)) {
         outcome->unread = *err;
         action = CARREL_KEEP;

@@ -1,4 +1,4 @@
-/* conclude.h - the workspace of a run that is over is read, and the wanted action is done. */
+/* conclude.h - the end of a run: harvests its workspace and does the requested action. */
 #pragma once
 #include <carrel/run.h>
 #include <stdbool.h>
@@ -9,7 +9,7 @@ struct outcome;
 struct runtime;
 struct worktree;
 
-/* Those of the run. They hold for what its result makes necessary, too. */
+/* The limits of the run; they also apply to what its harvest starts. */
 struct conclude_bounds {
     const uint64_t *limits; /* one for each enum limit */
     uint64_t timeout_ms;
@@ -17,9 +17,9 @@ struct conclude_bounds {
 };
 
 /*
- * The sandbox is gone: takes the picture, sums it up, and does `action`. A commit of ours names
- * `seal`, the head of the run's journal (empty: none). The workspace and its objects stay
- * within the disk limit. On failure the workspace is there and whole.
+ * After the sandbox has ended: harvests the workspace, sums it up, and does `action`. A commit
+ * by carrel names `seal`, the head of the run's journal (empty: none). The workspace and its
+ * objects stay within the disk limit. After a failure the workspace is complete.
  */
 int conclude(struct worktree *worktree, struct runtime *runtime,
         enum carrel_outcome_action action, const char *seal,

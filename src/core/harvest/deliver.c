@@ -12,8 +12,8 @@
 #include <stdio.h>
 
 /*
- * Words for a commit that is on the branch already make another one of it. A clone that has the
- * old one in a branch of theirs would have the work twice then.
+ * A message for a commit that is on the branch already makes a new commit of it. A clone that
+ * has the old one in a branch of its own would then have the work twice.
  */
 static int may_reword(const struct worktree *worktree, const char *branch, const char *message,
         struct carrel_error *err)
@@ -28,7 +28,7 @@ static int may_reword(const struct worktree *worktree, const char *branch, const
             err, -EEXIST, "its work is committed and another branch has it: the message stays");
 }
 
-/* The snapshot again, with the caller's words and the seal of the run's journal. */
+/* The snapshot again, with the caller's message and the seal of the run's journal. */
 static int reword(struct worktree *worktree, const char *quarantine, const char *message,
         const char *seal, struct carrel_error *err)
 {
@@ -67,9 +67,9 @@ static int reword(struct worktree *worktree, const char *quarantine, const char 
 }
 
 /*
- * Where the branch is; empty: it is not there. The repository is the user's: a branch that
- * carrel did not make, or that was moved since, is not overwritten. Where carrel put it last,
- * or was about to when it was killed, is fine; so is the base, to which it was set back.
+ * The commit of the branch; empty: there is no branch. One that carrel did not make, or that
+ * was moved since, is the user's and is not overwritten. It may be where carrel put it last, or
+ * was about to put it when it was killed; or at the base, if it was reset to that.
  */
 static int find_branch(const struct worktree *worktree, const char *branch, const char *tip,
         char at[static OID_MAX], struct carrel_error *err)
@@ -110,7 +110,7 @@ static int publish(struct worktree *worktree, const char *branch, const char *ol
     if (r < 0)
         return r;
     (void)snprintf(ws->branch_to, sizeof(ws->branch_to), "%s", tip);
-    r = workspace_save(ws, err); /* before: else we would not know our own work again */
+    r = workspace_save(ws, err); /* first: after a crash carrel must know its branch */
     return r < 0 ? r
                  : harvest_publish(worktree->repo, quarantine, branch, ws->base, tip,
                            ws->snapshot, old, "carrel: run", err);
@@ -183,12 +183,12 @@ int deliver_branch(struct worktree *worktree, struct carrel_error *err)
     if (r < 0)
         return r;
     if (old[0] && !descends(worktree, old, ws->tip))
-        return 0; /* it has what a commit put there: the next commit decides */
+        return 0; /* the branch has more than the run committed: the next commit decides */
     r = publish(worktree, branch, old, ws->tip, err);
     return r < 0 ? r : note_published(ws, ws->tip, err);
 }
 
-/* The files of the snapshot, whatever it is called. */
+/* The tree of the snapshot; its id does not depend on message and time. */
 static int find_tree(const struct worktree *worktree, char tree[static OID_MAX])
 {
     char quarantine[PATH_MAX];
@@ -211,7 +211,7 @@ static int find_tree(const struct worktree *worktree, char tree[static OID_MAX])
     return 0;
 }
 
-/* What fails here only makes carrel more careful: the work counts as nowhere else. */
+/* A failure here is safe: the work then counts as not applied. */
 static void note_applied(struct worktree *worktree)
 {
     struct workspace *ws = worktree->ws;

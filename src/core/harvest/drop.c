@@ -1,4 +1,4 @@
-/* drop.c - discard and prune: nothing goes that is nowhere else, unless by force. */
+/* drop.c - discard and prune: work that exists nowhere else is removed only by force. */
 #include "base/err.h"
 #include "core/harvest/hold.h"
 #include "core/harvest/verbs.h"
@@ -16,9 +16,8 @@
 #include <time.h>
 
 /*
- * True when everything the run made is on its branch, or it made nothing. Files that it was
- * applied to are enough for a discard by name; a prune of many does not ask, and files
- * that are not committed are soon reset.
+ * True if everything the run made is on its branch, or it made nothing. That the work was
+ * applied is enough for a discard by name, not for a prune: uncommitted files are easily reset.
  */
 static bool is_safe_to_drop(const struct workspace *ws)
 {
@@ -42,19 +41,19 @@ static int check_drop(const struct workspace *ws, struct carrel_error *err)
     return 0;
 }
 
-/* A branch that only shows what the run committed is removed with work that is not wanted, or
- * that is in the user's files. */
+/* A branch that carrel made only to show the run's commits is removed with work that is forced
+ * away or was applied. */
 static void spare_branch(struct workspace *ws, bool is_forced)
 {
     if (ws->is_branch_asked || !ws->branch_at[0] || (!is_forced && !workspaces_is_applied(ws)))
         return;
     ws->is_branch_spare = true;
-    (void)workspace_save(ws, NULL); /* after a crash at worst the branch stays */
+    (void)workspace_save(ws, NULL); /* at worst the branch stays after a crash */
 }
 
 /*
- * The record comes first, so that no workspace disappears without a record; but where there is
- * no room for one, this is what makes room. `place` may be NULL.
+ * The record comes first, so that no workspace disappears unrecorded; if the disk is full, the
+ * discard makes room for it. `worktree` may be NULL.
  */
 static int drop(const char *state, struct workspace *ws, struct worktree *worktree,
         struct carrel_error *err)
@@ -93,7 +92,7 @@ static bool find_sandbox(const char *name, char id[static REGISTRY_WORD_MAX + 1]
     return false;
 }
 
-/* --force does not take a workspace in use, so the message says how to end that use. */
+/* --force does not remove a workspace in use; the message says how to end the use. */
 static int say_how_to_end(const char *name, int code, struct carrel_error *err)
 {
     const struct carrel_error busy = *err;
@@ -157,7 +156,7 @@ int workspaces_prune(const char *repo_dir, uint64_t age_s, bool is_dry_run,
         if (!is_dry_run)
             r = workspaces_discard(name, false, err);
         if (r == -ENOTEMPTY || r == -EBUSY || r == -ENOENT) {
-            r = 0; /* a second look found something; or another process uses it, or did */
+            r = 0; /* it has changed, is in use, or was removed meanwhile */
             continue;
         }
         if (r == 0 && each)

@@ -25,8 +25,8 @@
 #include <unistd.h>
 
 #define MAX_EXCLUDE (1U << 20)
-#define FLAT "flat"                        /* beside upper/, while we look */
-#define ODDITIES "oddities"                /* and what was found that is not in the picture */
+#define FLAT "flat"                        /* beside upper/, during a harvest */
+#define ODDITIES "oddities"                /* what is in the tree and not in the harvest */
 #define ODDITIES_MAX (2 * PATHS_MAX_BYTES) /* with their kinds */
 
 void harvest_finish(struct harvest *harvest)
@@ -52,7 +52,7 @@ static int list_added(struct harvest_job *job, struct names *names, struct carre
     return r < 0 ? r : names_split(names, err);
 }
 
-/* All layers of a workspace count: a directory of hard links shows them as one. */
+/* A directory of hard links shows all layers of the workspace as one. */
 static int flatten(const struct worktree *worktree, struct carrel_error *err)
 {
     const struct workspace *ws = worktree->ws;
@@ -125,9 +125,8 @@ static int walk(struct harvest_job *job, struct carrel_error *err)
 }
 
 /*
- * Is our own code enough to say what git would commit? Not where content is converted on its
- * way into a commit, and not where a submodule may have moved: its entry is no file of the
- * tree.
+ * Whether carrel itself can tell what git would commit. Not if content is converted on its way
+ * into a commit, and not if a submodule may have moved: its entry is no file of the tree.
  */
 static bool needs_git(const struct harvest_job *job)
 {
@@ -188,9 +187,9 @@ static int take_overlay(struct harvest_job *job, struct carrel_error *err)
 }
 
 /*
- * The snapshot gets a new id from the clock each time. If what is on the branch says the same,
- * it stays the snapshot: a look must not make something uncommitted of it. Its objects are
- * taken back from there: the branch is the user's, who may delete it.
+ * Each snapshot gets a new id, since its time is part of it. If the commit on the branch has
+ * the same content, that stays the snapshot: a harvest must not make committed work
+ * uncommitted. Its objects are copied back, because the user may delete the branch.
  */
 static bool is_on_branch(const struct harvest_job *job)
 {
@@ -207,7 +206,7 @@ static bool is_on_branch(const struct harvest_job *job)
            0;
 }
 
-/* Each its kind and its path, with a NUL behind. */
+/* Each one: kind, path, NUL. */
 static int write_oddities(const struct harvest_job *job, struct carrel_error *err)
 {
     AUTO(buf_finish) struct buf text = BUF_INIT(ODDITIES_MAX);
@@ -295,8 +294,8 @@ int harvest_take(struct worktree *worktree, struct runtime *runtime,
     changes_finish(&job.changes);
     if (r == 0)
         return 0;
-    ws->phase = WORKSPACE_READY; /* an older picture does not have what was refused */
-    if (!ws->is_published)       /* and what it named is gone from the quarantine */
+    ws->phase = WORKSPACE_READY; /* an older harvest lacks what was refused */
+    if (!ws->is_published)       /* and its objects are no longer in the quarantine */
         ws->tip[0] = ws->snapshot[0] = '\0';
     (void)workspace_save(ws, NULL); /* the first failure is the one to report */
     return r;

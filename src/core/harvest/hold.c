@@ -1,4 +1,4 @@
-/* hold.c - finding, locking, and the picture that a kill left out. */
+/* hold.c - finds and locks a workspace; harvests it if its run was killed before that. */
 #include "core/harvest/hold.h"
 #include "base/err.h"
 #include "core/harvest/deliver.h"
@@ -62,7 +62,7 @@ int workspaces_explain(
             ws->base, ws->run, repo->top ? repo->top : repo->git_dir, ws->path);
 }
 
-/* The limits of the run are no longer known; git in a sandbox gets some room all the same. */
+/* The limits of the run are no longer known; git in a sandbox gets default ones. */
 static int harvest_later(struct worktree *worktree, struct runtime *runtime,
         struct harvest *out, struct carrel_error *err)
 {
@@ -93,7 +93,7 @@ int workspaces_hold_worktree(const char *name, struct worktree **out, struct odd
                 "workspace '%s' was never finished; carrel cleanup removes it", name);
     if (r == 0 && workspaces_is_withdrawn(ws)) {
         ws->is_published = false;
-        ws->phase = WORKSPACE_READY; /* its files have it still: taken anew */
+        ws->phase = WORKSPACE_READY; /* its files are still there: harvest them again */
     }
     if (r == 0)
         r = worktree_reopen(ptr_steal(&ws), &worktree, err);

@@ -1,5 +1,4 @@
-/* hold.h - what every verb on a workspace begins with: holding its lock.
- */
+/* hold.h - takes the lock of a workspace, as every verb does first. */
 #pragma once
 #include "workspace/workspace.h"
 
@@ -8,25 +7,25 @@ struct oddity;
 struct repo;
 struct worktree;
 
-/* The workspace, held by us. */
+/* Finds the workspace and locks it. */
 int workspaces_hold(const char *name, struct workspace **out, struct carrel_error *err);
 
 /*
- * That, with its repository and tree; and a picture, when its run was killed before one.
+ * The same, with its repository and tree; harvests it if its run was killed before that.
  * `oddities` may be NULL.
  */
 int workspaces_hold_worktree(const char *name, struct worktree **out, struct oddity **oddities,
         size_t *n_oddities, struct carrel_error *err);
 
 /*
- * What a failure means. The branch keeps the commit that the run began with; without it, a gc
- * takes that where nothing else has it, and no git can say what the run changed.
+ * Explains a failure. The run's branch keeps the base from git gc; if the user deleted it and
+ * gc removed the base, git cannot say what the run changed.
  */
 int workspaces_explain(const struct repo *repo, const struct workspace *ws, int code,
         struct carrel_error *err);
 
-/* As it is now, all of it is in the user's files; or was, when they said apply. */
+/* All of its present work was applied to the user's files. */
 bool workspaces_is_applied(const struct workspace *ws);
 
-/* The user may have deleted or reset the branch since: what no ref leads to is soon gone. */
+/* Its work was committed, but the user has since deleted or reset the branch. */
 bool workspaces_is_withdrawn(const struct workspace *ws);

@@ -35,7 +35,7 @@ static int note_repository(struct harvest_job *job, const char *path, struct car
     return r;
 }
 
-/* The run can forge these lines: each user of their content checks it. */
+/* The run can forge these lines: callers check what they use of them. */
 static int read_answer(struct harvest_job *job, struct helper *helper, char *line, size_t size,
         struct carrel_error *err)
 {

@@ -91,7 +91,7 @@ int workspaces_list(const char *repo_dir, struct workspace_list **out, struct ca
     return 0;
 }
 
-/* The one of several with that run that is of the repository here. 0: there is none. */
+/* Of several workspaces of that run, the one of the repository here. 0: there is none. */
 static int find_here(const char *run, const char *repo_dir, struct workspace **out)
 {
     AUTO(workspace_list_free) struct workspace_list *list = NULL;
@@ -171,7 +171,7 @@ int workspaces_report(const char *name, struct workspace_report **out, struct ca
     return 0;
 }
 
-/* Git's own words about two commits, on `fd`. */
+/* Writes git's output about two commits to `fd`. */
 static int show(const char *name, const char *const *args, size_t n, bool is_range,
         bool is_uncommitted, int fd, struct carrel_error *err)
 {
@@ -372,7 +372,7 @@ int workspaces_repair(const char *name, struct carrel_error *err)
     if (r == -ENOENT && repo_has_commit(repo, ws->branch_at, NULL) > 0) {
         r = ref_create(repo, branch, ws->branch_at, "carrel: repair", err);
         mended++;
-    } else if (r == -ENOENT) { /* git gc removed it: a commit makes the branch anew */
+    } else if (r == -ENOENT) { /* git gc removed it: a commit creates the branch again */
         r = workspaces_explain(repo, ws, r, err);
         if (r != -ENOENT)
             return r;

@@ -1,9 +1,8 @@
 /*
- * verbs.h - the verbs on workspaces: what `carrel workspace` and every later door call.
+ * verbs.h - the verbs on workspaces, for `carrel workspace` and later callers.
  *
  * `name` is "R" or "T/R" everywhere. Functions return plain data; nothing here prints. Those
- * that need a fresh picture of a workspace whose run is over take it first (harvest), which may
- * start a sandbox.
+ * that need a harvest of a workspace whose run is over take it first, perhaps in a sandbox.
  */
 #pragma once
 #include "base/auto.h"
@@ -82,8 +81,8 @@ int workspaces_discard(const char *name, bool force, struct carrel_error *err);
  * `path` receives it. */
 int workspaces_open(
         const char *name, const char *at, char *path, size_t size, struct carrel_error *err);
-/* Takes that directory away; what was changed there is kept in the workspace. -EINVAL: it is
- * not open. */
+/* Removes that directory; what was changed there is kept in the workspace. -EINVAL: it is not
+ * open. */
 int workspaces_close(const char *name, struct carrel_error *err);
 /* Moves an opened directory. */
 int workspaces_move(const char *name, const char *to, struct carrel_error *err);
@@ -91,13 +90,15 @@ int workspaces_move(const char *name, const char *to, struct carrel_error *err);
 int workspaces_lock(const char *name, const char *reason, struct carrel_error *err);
 int workspaces_unlock(const char *name, struct carrel_error *err);
 
-/* Writes anew what the repository should know of it (admin dir, branch). Returns how many
- * things were mended. */
+/* Writes again what the repository should have of it (admin dir, branch). Returns the number of
+ * repairs. */
 int workspaces_repair(const char *name, struct carrel_error *err);
 
-/* Discards every finished, unlocked workspace that has no work of its own (nothing changed, or
- * all of it committed and still on some ref; nothing aside) and is older than `age_s`. Returns
- * how many; with is_dry_run only counts. `each` may be NULL. */
+/*
+ * Discards every finished, unlocked workspace that has no work of its own (nothing changed, or
+ * all of it committed and still on some ref; no other commits) and is older than `age_s`.
+ * Returns how many; with is_dry_run only counts. `each` may be NULL.
+ */
 int workspaces_prune(const char *repo_dir, uint64_t age_s, bool is_dry_run,
         void (*each)(const struct workspace *ws, void *context), void *context,
         struct carrel_error *err);

@@ -31,7 +31,7 @@ void cleanup_finish(struct cleanup cleanup)
     free(cleanup.mended);
 }
 
-/* What was killed while it changed the user's files is undone or finished. */
+/* An apply that was killed is undone or finished. */
 static int put_right(struct cleanup *cleanup, const struct repo *repo, bool is_folder)
 {
     if (apply_recover(repo, NULL) <= 0) /* the next apply tries again, and says why */
@@ -43,7 +43,7 @@ static int put_right(struct cleanup *cleanup, const struct repo *repo, bool is_f
     cleanup->mended = mended;
     mended += cleanup->n_mended;
     mended->is_folder = is_folder;
-    mended->top = strdup(repo->top); /* else it had no files */
+    mended->top = strdup(repo->top); /* an apply needs a work tree */
     if (!mended->top)
         return -ENOMEM;
     cleanup->n_mended++;
@@ -79,7 +79,7 @@ static int put_right_others(struct cleanup *cleanup, const struct repo *repo)
     for (const char *name; r == 0 && (name = dir_next(dir));) {
         (void)snprintf(path, sizeof(path), "%s/" SWAP_DIR, name);
         if (faccessat(dirfd(dir), path, F_OK, 0) < 0)
-            continue; /* as with all that are a workspace's */
+            continue; /* no apply was interrupted there */
         (void)snprintf(path, sizeof(path), "%s/gitdir", name);
         if (fd_read_file(dirfd(dir), path, git_file, sizeof(git_file)) <= 0)
             continue;
@@ -91,7 +91,7 @@ static int put_right_others(struct cleanup *cleanup, const struct repo *repo)
 
 struct mending {
     struct cleanup *cleanup;
-    char last[PATH_MAX]; /* repository: many workspaces are of one, and it is looked at once */
+    char last[PATH_MAX]; /* the last repository: many workspaces share one */
 };
 
 static int mend(struct workspace **ws, void *context)

@@ -1,4 +1,4 @@
-/* cleanup.h - what a crash left is removed; finished work is never touched. */
+/* cleanup.h - removes what crashes left, never finished work. */
 #pragma once
 #include "base/auto.h"
 #include <carrel/error.h>
@@ -11,7 +11,7 @@ struct cleanup_row {
     struct carrel_error error; /* code 0: all went well */
 };
 
-/* A work tree of the user's where an apply was cut off, put right now. */
+/* A work tree in which an interrupted apply was repaired. */
 struct cleanup_mended {
     char *top;
     bool is_folder; /* without git */
@@ -26,7 +26,7 @@ struct cleanup {
     unsigned workspaces; /* half-made or half-removed ones that were finished */
     unsigned checkouts;  /* half-made, and pristine trees that were not used for long */
     unsigned layers;     /* of images: without an owner, and half-made ones */
-    unsigned caches;     /* of setup lines, cut commits and folders, unused for long */
+    unsigned caches;     /* of setup lines, shallow commits and folders, unused for long */
     struct cleanup_mended *mended;
     size_t n_mended;
 };

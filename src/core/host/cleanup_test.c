@@ -37,8 +37,8 @@ static struct sandbox *make_sandbox(void)
 }
 
 /*
- * The child dies as a crash would have it: between two instructions. Its sandbox becomes our
- * child, so that we see it end by itself; what it leaves is nobody's then.
+ * The child is killed, as by a crash. Its sandbox becomes our child, so that we see it end by
+ * itself; its files have no owner then.
  */
 static void crash_with_a_sandbox(void)
 {

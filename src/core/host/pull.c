@@ -100,7 +100,7 @@ static const char *reason(const char *line, size_t len, char *out, size_t size)
     return out;
 }
 
-/* The last line of what it said: the reason stands there. */
+/* The last line of its output, which has the reason. */
 static int complain(const struct buf *complaints, int status, struct carrel_error *err)
 {
     const char *text = complaints->data ? complaints->data : "";

@@ -1,4 +1,4 @@
-/* selftest.c - the stage: what programs must not find, and how they are run. */
+/* selftest.c - the set-up: what programs must not find, and how they are run. */
 #include "core/host/selftest.h"
 #include "base/clock.h"
 #include "base/dir.h"

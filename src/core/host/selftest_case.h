@@ -1,4 +1,4 @@
-/* selftest_case.h - what the cases of the self-test share with the stage they run on. */
+/* selftest_case.h - what the cases of the self-test share with its set-up. */
 #pragma once
 #include "core/host/selftest.h"
 #include "core/result/result.h"
@@ -14,7 +14,7 @@ struct selftest {
     char mark[20];        /* unguessable; in our environment and in every shell's arguments */
     char pid_ns[64];      /* our process namespace, as /proc/self/ns/pid shows it */
     char port[8];         /* of the listener */
-    char best_effort[64]; /* limits that are held by less than asked; may be empty */
+    char best_effort[64]; /* limits that are only partially enforced; may be empty */
     enum limit_holder held_by[LIMIT_COUNT];
     pid_t marked;     /* child that must not be seen or killed */
     int descriptor;   /* inheritable: programs must not have it */
@@ -41,9 +41,8 @@ void selftest_end(struct selftest_row *row, enum selftest_outcome outcome, const
         __attribute__((format(printf, 3, 4)));
 
 /*
- * Runs a program with `options`; what they leave open the stage fills in: carrel as a mount,
- * the time limit, the limits that are best-effort here. NULL: it could not be run, and the row
- * says so.
+ * Runs a program with `options`, to which are added: carrel as a mount, the time limit, the
+ * limits that are best-effort here. NULL: it could not be run, and the row says so.
  */
 struct carrel_run_result *selftest_program(struct selftest *test, const char *const *argv,
         struct carrel_run_options *options, struct selftest_row *row);

@@ -92,7 +92,7 @@ static void probe_answer(
         set_verdict(row, printed(result, c->wanted), shown(result, text));
 }
 
-/* Also the first case: it tells which limits this user can have held. */
+/* Also the first case: it tells which limits can be enforced for this user. */
 static void first_run(
         struct selftest *test, const struct selftest_case *c, struct selftest_row *row)
 {
@@ -147,8 +147,7 @@ static void two_streams(
             shown(result, text));
 }
 
-/* A shell that ignores SIGTERM, and a grandchild that ignores everything and keeps the pipes.
- */
+/* A shell ignores SIGTERM, and a grandchild ignores everything and keeps the pipes. */
 static void timeout(
         struct selftest *test, const struct selftest_case *c, struct selftest_row *row)
 {

@@ -262,8 +262,7 @@ int interpreter_find(const struct carrel_python_options *o, const struct policy 
     int r = copy_mounts(o->run, &interpreter, err);
     if (r < 0)
         return r;
-    /* Else all is visible. Whether there is such a runtime, or another instead, the run says.
-     */
+    /* Without isolation all is visible. The run checks whether there is such a runtime. */
     bool is_isolated =
             policy_runtime_isolation(choose_runtime(o, policy)) != POLICY_ISOLATION_NONE;
     if (o->venv)

@@ -1,9 +1,8 @@
 /*
  * python.c - the verb: a Python program, from code to result.
  *
- * It is a run of an interpreter. What to do goes in through a file in the sandbox, and two
- * texts come back through descriptors that we keep: see python_report.h and python_guest.py,
- * the part that runs inside.
+ * It is a run of an interpreter. The task is a file in the sandbox, and two texts come back
+ * through descriptors that carrel keeps: see python_report.h and python_guest.py.
  */
 #include "core/python/python.h"
 #include "base/err.h"
@@ -42,7 +41,7 @@ struct python {
     const char **argv;
     const char *const *words; /* of argv, what is the caller's: name and arguments */
     uint64_t result_bytes;
-    int task;   /* the guest's orders, and later its findings */
+    int task;   /* the task of the guest, and later its findings */
     int report; /* what it says at the end */
     char task_path[PATH_MAX];
     char report_path[PATH_MAX];
@@ -108,7 +107,7 @@ static int build_argv(struct python *python, struct carrel_error *err)
         "utf8",
         "-c",
         python_guest,
-        python->task_path, /* written when the sandbox stands: it knows where */
+        python->task_path, /* filled in when the sandbox is ready */
         python->report_path,
         o->name ? o->name : NAMELESS,
         o->name ? o->name : "-c",
@@ -170,7 +169,7 @@ static int prepare(void *context, struct sandbox *box, struct carrel_error *err)
                       : fd_write_all(python->task, "{}", 2);
     if (r < 0)
         return err_set_errno(err, r, "pass the code to the sandbox");
-    /* A program that fills the disk can still say so. Without the room it only says less. */
+    /* A program that fills the disk can still report; without the space it says less. */
     (void)fallocate(python->report, FALLOC_FL_KEEP_SIZE, 0, SHORT_REPORT);
     return 0;
 }

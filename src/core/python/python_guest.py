@@ -216,7 +216,7 @@ def check(code, name, rules):
 
 
 class Source:
-    """A loader, for those who show lines of the program: tracebacks, warnings, inspect."""
+    """A loader for code that shows lines of the program: tracebacks, warnings, inspect."""
 
     def __init__(self, code):
         self.code = code

@@ -1,4 +1,4 @@
-/* python_report.c - reading what came out of a sandbox; nothing in it is trusted to be well. */
+/* python_report.c - reads what came out of a sandbox; nothing in it is trusted. */
 #include "core/python/python_report.h"
 #include "base/err.h"
 #include "base/json.h"
@@ -247,7 +247,7 @@ static void set_failure(struct carrel_run_result *result, const char *what)
     set_message(result, what, instead.data ? instead.data : "", instead.len, "");
 }
 
-/* Something else than Python, or one that could not even start. */
+/* It is not Python, or could not even start. */
 static void set_absence(struct carrel_run_result *result)
 {
     result->reason = CARREL_INFRASTRUCTURE;
@@ -256,7 +256,7 @@ static void set_absence(struct carrel_run_result *result)
             "later): ");
 }
 
-/* A program that did what it should not, but was let: the note says which modules. */
+/* The policy only warns: the note says which modules it would have blocked. */
 static void note_imports(struct json_value findings, struct carrel_run_result *result)
 {
     AUTO(buf_finish) struct buf names = BUF_INIT(TEXT_MAX);

@@ -2,8 +2,8 @@
  * python_report.h - what the guest says of a run, into the result.
  *
  * Two texts come back. The findings were written before the program's first line and put out of
- * its reach: they can be believed as far as the interpreter can. The report was written at the
- * end, beside the program: it is the program's word. Both are read as foreign bytes.
+ * its reach: they are as trustworthy as the interpreter. The report was written at the end,
+ * beside the program, which can forge it. Both are read as foreign bytes.
  */
 #pragma once
 #include <stdbool.h>
@@ -23,7 +23,7 @@ struct python_texts {
 };
 
 /*
- * Fills in the members `value`, `value_error`, `error` and `meta` of a result that is judged
- * already, and judges it again: reason and message. Memory that ran out shows in the buffers.
+ * Fills in the members `value`, `value_error`, `error` and `meta` of a result that has a reason
+ * already, and sets reason and message again. Memory that ran out shows in the buffers.
  */
 void python_report_apply(const struct python_texts *texts, struct carrel_run_result *result);

@@ -44,11 +44,10 @@ uint64_t capture_bytes(const struct capture *capture);
 
 bool capture_is_truncated(const struct capture *capture);
 
-/* The file holds the stream also when it was short enough to do without. 0 or negative errno.
- */
+/* The file gets the whole stream even if it is short. 0 or negative errno. */
 int capture_keep(struct capture *capture);
 
-/* Where in the text of a stream that was too long the marker stands. */
+/* The position of the marker in the text of a stream that was too long. */
 struct capture_cut {
     bool is_cut;
     size_t at;

@@ -42,7 +42,7 @@ TEST(what_was_cut_before_counts)
     CHECK_EQ(capture_init(&c, 200, NULL, 0), 0);
     add(&c, "head, tail");
     capture_skip(&c, 1000);
-    CHECK_STR(text_of(&c, &out), "head, tail"); /* whoever cut it has said so in it */
+    CHECK_STR(text_of(&c, &out), "head, tail"); /* the sender has marked the cut itself */
     CHECK(capture_is_truncated(&c));
     CHECK_EQ(capture_bytes(&c), 1010);
     for (int i = 0; i < 200; i++)

@@ -1,4 +1,4 @@
-/* result.c - judging and writing down what came of a run. */
+/* result.c - sets the reason of a run, and writes its result. */
 #include "core/result/result.h"
 #include "base/json.h"
 #include "base/str.h"
@@ -46,7 +46,7 @@ bool result_is_ok(const struct carrel_run_result *r)
     return r->reason == CARREL_EXITED && !has_failed(r);
 }
 
-/* A program that got by in spite of a limit has not failed for it. */
+/* A limit is the reason only if the program failed. */
 static enum carrel_reason find_reason(const struct carrel_run_result *r)
 {
     if (r->reason == CARREL_TIMEOUT || r->reason == CARREL_CANCELLED ||
@@ -132,7 +132,7 @@ void result_set_reason(struct carrel_run_result *r)
         (void)snprintf(m, n, "The sandbox ended before the program did");
         break;
     case CARREL_EXITED:
-    case CARREL_SYNTAX_ERROR: /* a guest knows these two, and says so later */
+    case CARREL_SYNTAX_ERROR: /* a guest sets these two later */
     case CARREL_BLOCKED_IMPORT:
         m[0] = '\0';
         break;

@@ -82,7 +82,7 @@ const char *reason_name(enum carrel_reason reason); /* "timeout" */
 /* Decides the reason from the status and the figures, and writes the message. */
 void result_set_reason(struct carrel_run_result *result);
 
-/* Says which limits are held by less than a cgroup; "" where none is. */
+/* Notes which limits are enforced by less than a cgroup; "": none. */
 void result_note_limits(struct carrel_run_result *result);
 void result_note_held(const enum limit_holder held_by[static LIMIT_COUNT],
         enum isolation isolation, char note[static RESULT_NOTE_MAX]);

@@ -1,8 +1,7 @@
 /*
  * text_form.c - sharing a budget among the parts of a result.
  *
- * Each part has a share. What one does not use goes to those that need more, what a program
- * printed first.
+ * Each part has a share. What one does not use is given to others, standard output first.
  */
 #include "core/result/text_form.h"
 #include "base/str.h"
@@ -30,7 +29,7 @@ struct part {
 
 enum { PART_RESULT, PART_STDOUT, PART_STDERR, PARTS };
 
-/* As it is, but what a terminal would obey or what is no character: that becomes \xNN. */
+/* The text as it is, but control characters and invalid bytes become \xNN. */
 static void add_safe(struct buf *out, const char *text, size_t len)
 {
     char shown[32];

@@ -1,4 +1,4 @@
-/* text_form.h - a result in few words, for a model that reads it: never more than asked. */
+/* text_form.h - a result as short text for a model, within a budget. */
 #pragma once
 #include <stdint.h>
 

@@ -1,8 +1,7 @@
 /*
  * follow.c - the loop of a run: output, input, the end of the program, the deadline, a signal.
  *
- * Nothing a program does can hold it: no write blocks, and a deadline is a deadline also for a
- * program that left others running.
+ * No program can block it: no write blocks, and no process that it left delays the deadline.
  */
 #include "core/run/follow.h"
 #include "base/clock.h"
@@ -28,7 +27,7 @@ static void begin_end(struct follow *f, enum carrel_reason reason)
         return;
     f->is_ending = true;
     f->reason = reason;
-    if (f->may_linger) /* the sandbox goes on: what it leaves of its group is ended, too */
+    if (f->may_linger) /* the sandbox stays: the rest of the process group is ended, too */
         (void)sandbox_terminate(f->box, f->process->id, GRACE_MS, NULL);
     else
         (void)sandbox_signal(f->box, f->process->id, SIGTERM, NULL); /* SIGKILL follows */
@@ -82,8 +81,8 @@ static int on_event(struct follow *f, struct carrel_error *err)
 }
 
 /*
- * How a terminal's input ends. Within a line the first one only hands over what there is of it;
- * a program that reads on sees the end with the second.
+ * EOT ends the input of a terminal. Within a line the first one only delivers what was typed of
+ * it, and the second one is the end of file.
  */
 static void end_typing(struct pump *pump)
 {
@@ -127,7 +126,7 @@ static void begin_pumps(struct follow *f)
 
     pump_init(&f->pumps[0], o->stdin_fd, f->process->stdin_fd, NULL);
     if (o->has_tty && o->stdin_fd < 0 && !f->is_visitor)
-        end_typing(&f->pumps[0]); /* no typing to wait for */
+        end_typing(&f->pumps[0]); /* there is no input */
     f->sinks[0] = pump_open_sink(o->stdout_fd);
     f->sinks[1] = pump_open_sink(o->stderr_fd);
     pump_init(&f->pumps[1], f->process->stdout_fd, f->sinks[0] < 0 ? o->stdout_fd : f->sinks[0],
@@ -195,7 +194,7 @@ static int on_disk(struct loop_timer *timer, struct carrel_error *err)
 
     (void)err;
     if (disk_poll(f->disk)) {
-        f->is_ending = f->is_over = true; /* at once: every moment costs the host */
+        f->is_ending = f->is_over = true; /* without a grace period */
         f->reason = CARREL_DISK_LIMIT;
     }
     return 0;

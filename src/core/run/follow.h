@@ -20,8 +20,8 @@ struct follow {
     struct disk *disk;
     struct capture *out, *err;
     uint64_t deadline_ns; /* of the program; then of its grace */
-    bool is_visitor;      /* the program is not ours to end: a signal to us ends the visit */
-    bool may_linger;      /* others may hold its streams when it has ended */
+    bool is_visitor; /* the program is not ours to end: a signal only ends the attachment */
+    bool may_linger; /* others may hold its streams when it has ended */
     /* what came of it */
     enum carrel_reason reason; /* when carrel ended it */
     bool has_status;

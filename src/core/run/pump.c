@@ -64,7 +64,7 @@ static enum pump_state fill(struct pump *p)
 
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return PUMP_GOES_ON;
-    if (n <= 0) { /* EIO is how a terminal says that its last user has left */
+    if (n <= 0) { /* EIO: the last user of the terminal has closed it */
         p->from = -1;
         return PUMP_SOURCE_ENDED;
     }
@@ -75,15 +75,13 @@ static enum pump_state fill(struct pump *p)
     return PUMP_GOES_ON;
 }
 
-/* There is no reader any more: a closed pipe, socket, descriptor, or a terminal that hung up.
- */
+/* There is no reader: a closed pipe, socket, descriptor, or a terminal that hung up. */
 static bool has_left(int code)
 {
     return code == EPIPE || code == ECONNRESET || code == EBADF || code == EIO;
 }
 
-/* No more than PIPE_BUF at once: that much poll() promises, should the sink be a blocking one.
- */
+/* PIPE_BUF at most: poll() promises so much for a blocking sink. */
 static enum pump_state drain(struct pump *p)
 {
     size_t len = p->end - p->begin < PIPE_BUF ? p->end - p->begin : PIPE_BUF;

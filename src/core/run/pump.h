@@ -22,19 +22,19 @@ struct pump {
 };
 
 /*
- * A way to write to a descriptor of the caller's without ever blocking. Its flags may be shared
- * with other processes and stay as they are; and what poll() promised to us, another writer to
- * the same pipe may take. So it is opened anew, where the kernel allows that. Returns a
+ * A way to write to a descriptor of the caller without ever blocking. Its flags may be shared
+ * with other processes, so they are not changed; and another writer to the same pipe may take
+ * the room that poll() reported. So it is opened again, if the kernel allows that. Returns a
  * descriptor to close, or -1: use the caller's.
  */
 int pump_open_sink(int fd);
 
 void pump_init(struct pump *pump, int from, int to, struct capture *capture);
 
-/* A few bytes of ours, behind all that was read: nothing waits now. */
+/* Adds a few bytes of carrel behind all that was read; nothing waits to be written. */
 void pump_put(struct pump *pump, const char *bytes, size_t len);
 
-/* Nothing will come any more and nothing waits. */
+/* The source has ended, and nothing waits to be written. */
 bool pump_is_done(const struct pump *pump);
 
 /* Nothing that was read waits to be written. */

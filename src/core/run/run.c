@@ -35,7 +35,7 @@
 
 struct run {
     struct session session;
-    const struct carrel_run_options *options; /* of the stage */
+    const struct carrel_run_options *options; /* of the session */
     const struct run_guest *guest;            /* NULL: the program is all there is */
     struct process process;
     struct output output;
@@ -81,7 +81,7 @@ static int start(struct run *run, struct carrel_error *err)
     };
     r = sandbox_start(run->session.box, &spec, &run->process, err);
     if (r == -ENOENT && !o->root &&
-            !run->session.root) /* what another root lacks, the host cannot lend */
+            !run->session.root) /* the hint is about programs of the host */
         return hint_missing_program(o->argv[0], err);
     if (r < 0)
         return r;
@@ -167,8 +167,7 @@ static void warn_near(struct carrel_run_result *r, const struct policy *policy,
                 "%s%s at %" PRIu64 "%% of its limit", at ? ", " : "", what, percent);
 }
 
-/* What the run cost, by the policy's prices, and which limits it came near, by its thresholds.
- */
+/* What the run cost by the policy's prices, and which limits it came near by its thresholds. */
 static void appraise(struct carrel_run_result *r, const struct policy *policy)
 {
     uint64_t cpu_ms = r->limits[LIMIT_CPU] * r->duration_ms / 1000; /* that could be had */
@@ -183,7 +182,7 @@ static void appraise(struct carrel_run_result *r, const struct policy *policy)
             r->limits[LIMIT_DISK]);
 }
 
-/* What the pipes still hold is the program's last word also when it was killed. */
+/* What the pipes still hold is output of the program, even if it was killed. */
 static int finish(struct run *run, uint64_t began_ns, struct carrel_error *err)
 {
     struct carrel_run_result *result = run->session.result;

@@ -13,11 +13,11 @@ struct worktree_origin;
  * and what it leaves behind for us.
  */
 struct run_guest {
-    /* The sandbox stands, and nothing runs in it yet. */
+    /* The sandbox is ready, and nothing runs in it yet. */
     int (*prepare)(void *context, struct sandbox *box, struct carrel_error *err);
     /*
-     * The sandbox is gone, and the result is judged by its status: what the guest knows better.
-     * Files that prepare() opened are as the program left them.
+     * The sandbox has ended, and the result has a reason by its status: the guest may know a
+     * better one. Files that prepare() opened are as the program left them.
      */
     void (*read_report)(void *context, struct carrel_run_result *result);
     void *context;
@@ -31,7 +31,7 @@ struct run_request {
     const struct worktree_origin *origin; /* what its workspace is a fork of; NULL: none */
 };
 
-/* The policy that these options are under: the file they name or that is found, and bounds. */
+/* The policy that applies to these options: the file they name or that is found, and bounds. */
 int run_load_policy(const struct carrel_run_options *options, struct policy **out,
         struct carrel_error *err);
 

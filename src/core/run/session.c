@@ -60,7 +60,7 @@ static int open_worktree(struct session *session, struct spec *spec, struct carr
     return r;
 }
 
-/* What the program has of its own is on disk. */
+/* Private files are on disk. */
 static void use_layers(struct session *session, struct spec *spec)
 {
     if (session->root)
@@ -84,8 +84,8 @@ static int use_image_dir(const struct session *session, struct layers *layers, c
     return layers_use_space(layers, space, dir, err);
 }
 
-/* One image for all that the sandbox writes on disk. It is a workspace's if there is one, which
- * outlives us. */
+/* One image for all that the sandbox writes on disk. That of a workspace belongs to it, and
+ * outlives the session. */
 static int use_disk_image(
         struct session *session, const struct spec *spec, struct carrel_error *err)
 {
@@ -110,7 +110,7 @@ static int use_disk_image(
                    : r;
 }
 
-/* What is in memory is limited by its file system; this is for the rest. */
+/* Files in memory are limited by their file system; this is for the others. */
 static int limit_disk(
         struct session *session, const struct spec *spec, struct carrel_error *err)
 {
@@ -127,7 +127,8 @@ static int limit_disk(
                    : r;
 }
 
-/* What is written to the image goes with the sandbox: into memory, or on disk if need be. */
+/* What is written over the image is removed with the sandbox: it is in memory, or on disk if
+ * the kernel cannot do that. */
 static int use_image(struct session *session, struct spec *spec, struct carrel_error *err)
 {
     const char *const *trees = session->root->image->trees;
@@ -180,9 +181,9 @@ static void note_disk(struct session *session)
 }
 
 /*
- * No program is run, nothing is made for it and no other way is taken before the journal says
- * what was asked for. An empty sandbox is none of these: where it is all there is to make, the
- * journal is begun while it is being made.
+ * The journal has the request before any program runs, anything is made for it or a fallback is
+ * tried. An empty sandbox is none of these: if nothing else is to be made, the journal is begun
+ * while the sandbox is being made.
  */
 static int create(struct session *session, struct carrel_error *err)
 {
@@ -224,7 +225,7 @@ static int create(struct session *session, struct carrel_error *err)
     return recorder_sandbox(&session->recorder, result, err);
 }
 
-/* It may not hold less than the first one, which the result speaks of. */
+/* It must not be weaker than the first one, which the result describes. */
 static int check_same(const struct session *session, struct carrel_error *err)
 {
     static const enum limit limits[] = { LIMIT_MEMORY, LIMIT_PIDS, LIMIT_CPU };
@@ -260,7 +261,7 @@ int session_remake(struct session *session, struct carrel_error *err)
     return r < 0 ? r : check_same(session, err);
 }
 
-/* What is in it stays there, until disk_image_recover(). */
+/* Its content stays there, until disk_image_recover(). */
 static void drop_image(struct session *session)
 {
     if (session->image < 0)
@@ -319,7 +320,7 @@ int session_end_worktree(struct session *session, struct carrel_error *err)
     if (r < 0)
         return r;
     drop_image(session);
-    /* What is committed carries the seal of all that led to it. */
+    /* A commit names the seal of all records before it. */
     r = action == CARREL_COMMIT
                 ? recorder_seal(&session->recorder, reason_name(result->reason), err)
                 : 0;

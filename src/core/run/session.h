@@ -1,6 +1,6 @@
 /*
- * session.h - where a program of a run will be: a sandbox, a workspace if one was asked for,
- * and a journal that knows of both. A run has it for one program; a keeper for many.
+ * session.h - a sandbox, a workspace if one was requested, and a journal that records both. A
+ * run has it for one program; a keeper for many.
  */
 #pragma once
 #include "core/disk/disk.h"
@@ -24,7 +24,7 @@ struct session {
     bool stays;                               /* many programs will be started in the sandbox */
     bool must_be_ready; /* the sandbox is needed before the program, or without one */
     struct recorder recorder;
-    bool has_record; /* it was begun */
+    bool has_record; /* the journal was begun */
     struct carrel_run_result *result;
     struct image_root *root;       /* the image that is the root; NULL: none */
     struct layers *layers;         /* of private files that are kept on disk; NULL: in memory */
@@ -42,7 +42,7 @@ int session_init(
         struct session *session, const struct run_request *request, struct carrel_error *err);
 void session_finish(struct session *session);
 
-/* What was asked for becomes what may be done; the run gets its name. */
+/* Checks the request against the policy; the run gets its name. */
 int session_permit(struct session *session, struct carrel_error *err);
 
 /* The first record, if it is not written yet. */
@@ -57,17 +57,17 @@ int session_make(struct session *session, struct carrel_error *err);
  */
 int session_remake(struct session *session, struct carrel_error *err);
 
-/* No program ran: a workspace made for it holds nothing, and goes. Returns `code`. */
+/* No program ran, so a workspace that was made for it is empty: removed. Returns `code`. */
 int session_drop(struct session *session, int code);
 
 /*
- * The sandbox is gone; what becomes of the workspace depends on how the program ended. Nothing
- * to do without one.
+ * After the sandbox has ended: what becomes of the workspace depends on how the program ended.
+ * Does nothing without one.
  */
 int session_end_worktree(struct session *session, struct carrel_error *err);
 
-/* What was refused is told, too, as far as it can be: `why` says more. */
+/* Records the failure or refusal as far as possible; `why` says more. */
 void session_abandon(struct session *session, const struct carrel_error *why);
 
-/* Codes by which a start speaks of the program alone, where it was something else. */
+/* Replaces codes that mean a failure of the program, if it was something else that failed. */
 int session_not_the_program(int code, struct carrel_error *err);

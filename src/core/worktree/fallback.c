@@ -22,7 +22,7 @@ static int fill_private(const struct worktree *worktree, struct carrel_error *er
                        : private_make_template(worktree->repo, private, err);
 }
 
-/* A whole checkout by the user's own git: what there is without copy-on-write. */
+/* A whole checkout by the user's own git, if there is no copy-on-write. */
 static int check_out_whole(const struct worktree *worktree, struct carrel_error *err)
 {
     static const char link[] = "gitdir: " PRIVATE_GIT_DIR "\n";

@@ -35,7 +35,7 @@ int worktree_seal(struct worktree *worktree, struct carrel_error *err)
     return r < 0 ? err_wrap(err, r, "seal workspace '%s'", worktree->ws->run) : 0;
 }
 
-/* The names of the user's files that were copied into the workspace: the layers have them. */
+/* Copies the list of included files; the files themselves are in the layers. */
 static int copy_included(
         const struct workspace *from, const struct workspace *to, struct carrel_error *err)
 {

@@ -14,8 +14,8 @@ struct carrel_error;
 int worktree_check_fork(const struct workspace *ws, struct carrel_error *err);
 
 /*
- * Seals what the workspace wrote; nothing has it mounted, and the caller has its lock. Its
- * mounts are others afterwards. -ENOTSUP: its tree is not an overlay.
+ * Seals what the workspace wrote; nothing has it mounted, and the caller has its lock. Changes
+ * its mounts. -ENOTSUP: its tree is not an overlay.
  */
 int worktree_seal(struct worktree *worktree, struct carrel_error *err);
 
@@ -26,7 +26,7 @@ struct worktree_origin {
 };
 
 /*
- * Makes the workspace of `request` as a fork; worktree->state is set. -ENOENT: a layer is gone.
+ * Makes the workspace of `request` as a fork; worktree->state is set. -ENOENT: no such layer.
  */
 int worktree_fork(const struct worktree_request *request, const struct worktree_origin *origin,
         struct worktree *worktree, struct carrel_error *err);

@@ -1,4 +1,4 @@
-/* from_snapshot.c - a snapshot can lie only on what it was made on. */
+/* from_snapshot.c - a snapshot can be used only on what it was made on. */
 #include "core/worktree/from_snapshot.h"
 #include "base/err.h"
 #include "core/state/state.h"

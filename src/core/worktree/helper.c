@@ -19,7 +19,7 @@ void helper_finish(struct helper helper)
     sandbox_free(helper.box);
 }
 
-/* What the run may use, but for git's sake not less than `least`; never more than `most`. */
+/* The run's limit, but at least `least`, which git needs, and at most `most`. */
 static uint64_t bound(
         const struct helper_spec *spec, enum limit limit, uint64_t least, uint64_t most)
 {

@@ -1,8 +1,8 @@
 /*
- * helper.h - a small program of ours in a sandbox of its own, with a workspace in it.
+ * helper.h - a small program of carrel in a sandbox of its own, with a workspace in it.
  *
- * Git on what a run wrote is git under that run's configuration: it belongs into a sandbox,
- * and a fresh one, where nothing the run started can be.
+ * Git on a run's files obeys the run's configuration, so it needs a sandbox; a fresh one, in
+ * which no process of the run exists.
  */
 #pragma once
 #include "base/auto.h"

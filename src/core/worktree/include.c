@@ -1,4 +1,4 @@
-/* include.c - untracked files on their way in, and kept from coming back. */
+/* include.c - copies untracked files into a workspace, and keeps them out of the result. */
 #include "core/worktree/include.h"
 #include "base/auto.h"
 #include "base/buf.h"
@@ -29,7 +29,7 @@ static bool has_include_file(const struct repo *repo)
            lstat(path, &st) == 0;
 }
 
-/* So that git inside does not offer them. */
+/* So that git in the sandbox does not show them as untracked. */
 static int exclude_inside(const struct worktree *worktree, const struct include_list *list,
         struct carrel_error *err)
 {

@@ -1,11 +1,10 @@
 /*
- * include.h - files of the user's that git does not track and a run needs all the same, such as
- * .env: by name or not at all.
+ * include.h - untracked files of the user that a run needs, such as .env; copied only by name.
  *
- * They are the user's, often secrets, and must not come back as a result. git inside is told to
- * ignore them, but a rule of the tree may say otherwise ("!.env") and the run may remove what
- * it was told. So a list is kept beside the run's files, and nothing on it is in a snapshot
- * unless the run's own commits have it.
+ * They are often secrets and must not be part of a result. git in the sandbox is told to ignore
+ * them, but a rule of the tree may say otherwise ("!.env"), and the run may remove that
+ * setting. So a list is kept where no run can write, and nothing on it is in a snapshot unless
+ * the run's own commits have it.
  */
 #pragma once
 #include "git/repo.h"
@@ -19,7 +18,7 @@ struct worktree_request;
 int included_files(const struct worktree_request *q, struct worktree *worktree, int tree,
         struct carrel_error *err);
 
-/* The list, sorted; empty when nothing was included. `out` is fresh. */
+/* The list, sorted; empty if nothing was included. `out` is fresh. */
 int included_read(const struct worktree *worktree, struct names *out, struct carrel_error *err);
 
 /* Makes of the snapshot in the quarantine, a child of `tip`, one that has none of them. */

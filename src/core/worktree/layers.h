@@ -36,19 +36,19 @@ struct layers {
 
 /*
  * Opens sealed layers, over which nothing can be written yet. `base` and `git_base` are
- * NULL-terminated; `git_base` NULL: there is no second part. -ENOENT: a layer is gone.
+ * NULL-terminated; `git_base` NULL: there is no second part. -ENOENT: a layer is missing.
  */
 int layers_open(const char *state, const struct layer_list *list, const char *const *base,
         const char *const *git_base, struct layers **out, struct carrel_error *err);
 
-/* What is written goes to the directories of `ws`, which must outlive it. */
+/* Writes go to the directories of `ws`, which must outlive the layers. */
 void layers_use_workspace(struct layers *layers, struct workspace *ws);
 
-/* What is written goes to the directory `dir`, whose path is `space`, from now on: it has the
- * parts, and cannot be sealed. */
+/* From now on writes go to the directory `dir`, whose path is `space`: it has the parts, and
+ * cannot be sealed. */
 int layers_use_space(
         struct layers *layers, const char *space, int dir, struct carrel_error *err);
-void layers_leave_space(struct layers *layers); /* to its own directories again */
+void layers_leave_space(struct layers *layers); /* back to its own directories */
 
 /* Layers of private files: `list` (NULL: none), and a new writable layer over it. */
 int layers_make(const struct layer_list *list, const char *const *base, struct layers **out,
@@ -59,15 +59,14 @@ void layers_free(struct layers *layers); /* NULL is fine */
 DEFINE_AUTO(struct layers *, layers_free)
 
 /*
- * Seals what was written (not with layers_use_space()); the overlays are others afterwards, on
- * failure too. First the record of a workspace names the new layer, which shows nothing as long
- * as it is empty; then each pair of directories is exchanged in one step. So a crash in between
- * loses nothing and leaves nothing to repair.
+ * Seals what was written (not with layers_use_space()); this changes the overlays, even if it
+ * fails. First the record of a workspace names the new layer, which shows nothing as long as it
+ * is empty; then each pair of directories is exchanged in one step. So a crash in between loses
+ * nothing and leaves nothing to repair.
  */
 int layers_seal(struct layers *layers, struct carrel_error *err);
 
-/* A sealed copy of what was written since the last seal, while the sandbox is paused. Locked.
- */
+/* A sealed, locked copy of what was written since the last seal; the sandbox is paused. */
 int layers_copy(const struct layers *layers, struct layer *out, struct carrel_error *err);
 
 /* The sealed layers, and above them `copy` unless it is NULL. -E2BIG: too many. */

@@ -94,7 +94,7 @@ static int read_keys(const struct worktree_request *q, const struct worktree *wo
     return 0;
 }
 
-/* Whose programs it runs. Layers of images are called by what is in them. */
+/* The root whose programs it runs; layers of images are named by their content. */
 static void add_root(struct buf *text, const struct sandbox_spec *spec)
 {
     const struct sandbox_overlay *image = spec->root_overlay;
@@ -125,7 +125,7 @@ static int make_key(const struct worktree_request *q, const struct worktree *wor
     return 0;
 }
 
-/* helper.h speaks of git. */
+/* The messages of helper.h are about git; these are about the setup command. */
 static int explain_end(int code, struct carrel_error *err)
 {
     if (code == -ETIMEDOUT)
@@ -185,7 +185,7 @@ static int run_setup(const struct worktree_request *q, const struct worktree *wo
             words[0] ? ": " : " and printed nothing", words);
 }
 
-/* What cannot be read may hide a change of what is tracked below it. */
+/* An unreadable directory may hide a change of tracked files. */
 static int check_oddities(const struct changes *changes, struct carrel_error *err)
 {
     char shown[200];

@@ -13,6 +13,5 @@ struct worktree;
 int shallow_path(
         const struct worktree *worktree, char *path, size_t size, struct carrel_error *err);
 
-/* Makes it if it is not there, and fits the private git dir to it: no other refs, no parents.
- */
+/* Makes it if it is missing, and adapts the private git dir: no other refs, no parents. */
 int shallow_make(struct worktree *worktree, struct carrel_error *err);

@@ -59,7 +59,7 @@ static bool is_head(const struct repo *repo, const char *commit)
     return repo_resolve(repo, NULL, head, NULL) == 0 && strcmp(head, commit) == 0;
 }
 
-/* What the run is to work on, if it may be shown. */
+/* Opens the folder or repository of the run, if the policy allows it. */
 static int open_source(const struct worktree_request *q, struct worktree *worktree,
         char base[static OID_MAX], struct carrel_error *err)
 {
@@ -76,8 +76,8 @@ static int open_source(const struct worktree_request *q, struct worktree *worktr
     return r < 0 ? r : find_base(worktree->repo, o, base, err);
 }
 
-/* It reads the upper directory of the workspace, where nothing is written if the disk limit is
- * exact. */
+/* The monitor reads the upper directory of the workspace, where nothing is written if the disk
+ * limit is exact. */
 static int mount_monitor(
         const struct worktree_request *q, struct worktree *worktree, struct carrel_error *err)
 {
@@ -153,8 +153,8 @@ static int renew(struct workspace *ws, struct carrel_error *err)
     return r;
 }
 
-/* The cache may have lost it, when the machine stopped for one: then it is filled again, for
- * readers, too. */
+/* The cache may have lost it, for example in a power failure: then it is filled again, also for
+ * readers. */
 static int find_checkout(struct worktree *worktree, struct carrel_error *err)
 {
     const struct carrel_workspace_options options = { 0 };
@@ -241,7 +241,7 @@ int worktree_check_free(const char *task, const char *run, struct carrel_error *
     return r < 0 ? r : workspace_check_free(state, task, run, err);
 }
 
-/* What of a workspace that was just made fails takes it along. */
+/* If a step fails, the workspace that was just made is removed. */
 static int finish_fork(struct worktree *worktree, int code, struct carrel_error *err)
 {
     int r = code == 0 ? worktree_make_mounts(worktree, err) : code;
@@ -351,7 +351,7 @@ static int probe_overlay(const struct worktree_request *q, const char *state, in
     return r > 0 ? err_set(err, -ENOTSUP, "a file could not be written in an overlay") : r;
 }
 
-/* Remembered: trying costs a sandbox. */
+/* The answer is cached: a try costs a sandbox. */
 bool tree_kind_has_overlay(
         const struct worktree_request *q, const char *state, struct carrel_error *err)
 {
@@ -369,9 +369,9 @@ bool tree_kind_has_overlay(
     if (fd_read_file(dir, "overlay", known, sizeof(known)) >= 0 && strcmp(known, boot) == 0)
         return true;
     (void)snprintf(name, sizeof(name), ".probe-%d", (int)getpid());
-    (void)tree_remove(dir, name, NULL); /* of a killed process that had our number */
+    (void)tree_remove(dir, name, NULL); /* of a killed process that had the same pid */
     int r = probe_overlay(q, state, dir, name, err);
-    (void)tree_remove(dir, name, NULL); /* stays behind, empty, at worst */
+    (void)tree_remove(dir, name, NULL); /* at worst an empty directory stays */
     if (r < 0)
         return false;
     char path[PATH_MAX];

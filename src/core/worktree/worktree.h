@@ -1,8 +1,6 @@
 /*
- * worktree.h - a workspace as a sandbox sees it.
- *
- * core joins the nouns here: the repository, its pristine tree from the cache, the workspace,
- * and the mounts that show them to a program.
+ * worktree.h - a workspace as a sandbox sees it: joins the repository, its pristine tree from
+ * the cache, the workspace, and the mounts that show them to a program.
  */
 #pragma once
 #include "base/auto.h"
@@ -64,13 +62,13 @@ int worktree_open(const struct worktree_request *request, struct worktree **out,
 int worktree_open_layers(struct worktree *worktree, const struct workspace *ws,
         const struct layer_list *list, struct carrel_error *err);
 
-/* What its sandboxes see, but for the answers to git of worktree_mount_monitor(). */
+/* The mounts of its sandboxes, without that of worktree_mount_monitor(). */
 int worktree_make_mounts(struct worktree *worktree, struct carrel_error *err);
 
-/* The same again, without these answers: the layers have changed. */
+/* The same again, after the layers have changed. */
 int worktree_remount(struct worktree *worktree, struct carrel_error *err);
 
-/* Lets git ask `program` what changed, where that can tell; see monitor.h. */
+/* Lets git ask `program` what changed, if that can tell; see monitor.h. */
 int worktree_mount_monitor(
         struct worktree *worktree, const char *program, struct carrel_error *err);
 
