@@ -319,12 +319,12 @@ static void garbage(void)
     message.kind = KEEPER_PROCESSES;
     is_told(sock, &message, 6, "ps with descriptors", "done");
     message = (struct keeper_message){ .kind = KEEPER_ATTACH, .process = ~0U };
-    is_told(sock, &message, 6, "attach to nobody",
+    is_told(sock, &message, 6, "attach to no process",
             "no process 4294967295; 'carrel ps' shows them");
     message = (struct keeper_message){
         .kind = KEEPER_SIGNAL, .flags = KEEPER_ANSWER, .process = 0, .value = 9
     };
-    is_told(sock, &message, 6, "signal to nobody",
+    is_told(sock, &message, 6, "signal to no process",
             "no process 0 is running; 'carrel ps' shows them");
     message = (struct keeper_message){ .kind = KEEPER_RENEW, .lease_ms = UINT64_MAX - 1 };
     is_told(sock, &message, 6, "an endless lease",
@@ -410,7 +410,7 @@ static void requests(void)
     is_refused(sock, &message, "", program, NULL, "no such timeout");
 }
 
-/* --- those who do not talk, or do not listen --- */
+/* --- clients that send or read nothing --- */
 
 static void await_end(void)
 {

@@ -143,7 +143,7 @@ TEST(layers_that_an_image_names_stay)
     CHECK_EQ(image_sweep(state, &err), 0);
 }
 
-TEST(layers_that_somebody_holds_stay)
+TEST(layers_that_are_held_stay)
 {
     AUTO(image_free) struct image *image = NULL;
 

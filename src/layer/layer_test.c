@@ -143,7 +143,7 @@ TEST(a_layer_that_is_held_stays)
     end();
 }
 
-TEST(a_layer_that_nobody_has_is_swept)
+TEST(a_layer_without_a_holder_is_swept)
 {
     char id[LAYER_ID_SIZE];
 
@@ -189,7 +189,7 @@ static int name_none(struct store_names *names, void *context, struct carrel_err
 {
     (void)names;
     (void)context;
-    return err_set_errno(e, -EIO, "who has what");
+    return err_set_errno(e, -EIO, "names of layers");
 }
 
 TEST(what_others_name_is_kept_too)

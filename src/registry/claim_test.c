@@ -71,7 +71,7 @@ static int wait_in_vain(void *context)
     return registry_claim(&reg, &request, &entry, NULL) != -ETIMEDOUT;
 }
 
-TEST(one_who_is_killed_while_it_waits_leaves_only_what_a_sweep_removes)
+TEST(an_owner_killed_while_it_waits_leaves_only_what_a_sweep_removes)
 {
     open_registry();
     struct registry_entry *entry = claim("S-first", NULL);
@@ -125,7 +125,7 @@ static pid_t make_room_when_asked(void)
     return pid;
 }
 
-TEST(one_who_is_killed_while_it_is_admitted_leaves_only_what_a_sweep_removes)
+TEST(an_owner_killed_while_it_is_admitted_leaves_only_what_a_sweep_removes)
 {
     bool was_killed = true;
     open_registry();

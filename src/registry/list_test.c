@@ -120,7 +120,7 @@ TEST(labels_choose)
     }
 }
 
-TEST(the_dead_are_shown_to_who_asks_and_go_when_nobody_does)
+TEST(dead_entries_are_shown_on_request_and_else_removed)
 {
     const struct registry_query all = { .has_dead = true };
     const struct registry_query sandbox = { 0 };

@@ -109,7 +109,7 @@ static void wait_in_order(void)
     check_empty();
 }
 
-TEST(who_comes_first_goes_first_and_the_dead_hold_nobody_up)
+TEST(entries_are_admitted_in_order_and_dead_ones_do_not_delay_others)
 {
     open_registry();
     wait_in_order();
@@ -121,7 +121,7 @@ TEST(so_it_is_with_an_ordinary_user)
     wait_in_order();
 }
 
-TEST(one_who_was_killed_leaves_its_place)
+TEST(a_killed_owner_frees_its_slot)
 {
     open_registry();
     struct registry_entry *first = claim("S-first", NULL);
@@ -158,7 +158,7 @@ TEST(a_full_queue_is_said_at_once)
     end_waiter(a);
 }
 
-TEST(who_waited_long_enough_is_told_why_and_leaves_nothing)
+TEST(a_wait_that_times_out_says_why_and_leaves_nothing)
 {
     struct registry_request request = request_of("S-late", "site");
     struct registry_entry *entry = NULL;
@@ -174,7 +174,7 @@ TEST(who_waited_long_enough_is_told_why_and_leaves_nothing)
     check_empty();
 }
 
-TEST(who_waits_for_somebody_that_is_gone_leaves_the_queue)
+TEST(an_entry_leaves_the_queue_when_its_requester_exits)
 {
     struct registry_request request = request_of("S-late", "site");
     struct registry_entry *entry = NULL;
@@ -218,7 +218,7 @@ TEST(one_that_waits_has_its_name_already_and_no_sandbox_yet)
     CHECK_EQ(reap(pid), 0);
 }
 
-TEST(a_tighter_limit_in_the_queue_holds_nobody_up_who_has_room)
+TEST(a_tighter_limit_in_the_queue_does_not_delay_others_with_room)
 {
     struct registry_request wide = request_of("S-wide", NULL);
     struct registry_entry *entry = NULL;

@@ -169,7 +169,7 @@ TEST(a_client_talks_to_the_owner_however_long_the_path)
     CHECK_EQ(registry_connect(client, 10000, &err), -ESRCH);
 }
 
-TEST(an_owner_that_takes_nobody_is_not_waited_for_without_end)
+TEST(an_owner_that_accepts_no_client_is_not_waited_for_forever)
 {
     open_registry();
     AUTO(registry_entry_free) struct registry_entry *entry = claim("S-first", NULL);
@@ -185,7 +185,7 @@ TEST(an_owner_that_takes_nobody_is_not_waited_for_without_end)
     CHECK_EQ(registry_connect(client, 20, &err), -ETIMEDOUT);
 }
 
-TEST(a_name_of_nobody_is_in_nobodys_way)
+TEST(a_name_without_an_entry_does_not_block_a_claim)
 {
     open_registry();
     AUTO(registry_entry_free) struct registry_entry *found = NULL;
@@ -198,7 +198,7 @@ TEST(a_name_of_nobody_is_in_nobodys_way)
     check_empty();
 }
 
-TEST(whoever_inherits_the_status_keeps_it_alive)
+TEST(a_process_that_inherits_the_status_keeps_it_alive)
 {
     int go[2];
     AUTO(registry_entry_free) struct registry_entry *client = NULL;

@@ -235,7 +235,7 @@ as_another() {
     carrel ls --user nobodyatall box:
     is_one_error 125 "carrel: --user: 'nobodyatall' is not a user*"
 }
-@test "--user: as whom files are reached" { both as_another; }
+@test "--user: files are accessed as that user" { both as_another; }
 
 # ---- watch --------------------------------------------------------------------------------------
 

@@ -194,8 +194,8 @@ group_prefix() {
     printf '%s.%x-' "$device" "$inode"
 }
 
-# Groups of root's sandboxes that nobody holds: a live one has a lock on the byte of its number. Others
-# may come and go meanwhile, so the locks are read after the names; a group goes before its lock does.
+# Groups of root's sandboxes without an owner: a live one has a lock on the byte of its number. Others
+# may come and go meanwhile, so the locks are read after the names; a group is removed before its lock.
 stale() {
     local dir inode prefix dirs live
     prefix=$(group_prefix /run/carrel/lock) || return 0

@@ -16,7 +16,7 @@ workdir_rw() {
     [ "$out" = $'/workspace\nfrom-host\nagent' ]
     [ ! -e "$T/w/given" ]
     [ "$(cat "$T/w/made")" = new ]
-    # They belong to whom the directory belongs to, not to a number that nobody knows.
+    # They have the owner of the directory, not an id without a name.
     local want
     want=$(stat -c %u:%g "$T/w")
     [ "$(owner_and_mode "$T/w/made")" = "$want 644" ]
@@ -255,7 +255,7 @@ root_with_mounts() {
 @test "--root goes with --workdir and --mount" { both root_with_mounts; }
 
 hostile_root() {
-    # A root that somebody else prepared: its names lead where they should not.
+    # A root that an attacker prepared: its names lead out of it.
     tiny_root
     rm -rf "$T/root/tmp" "$T/root/home" "$T/root/etc/hostname" "$T/root/etc/hosts"
     mkdir "$T/victim"

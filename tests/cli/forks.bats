@@ -55,7 +55,7 @@ fork() { # fork ARG...: $ids
 # Layers that snapshots name.
 named() { cat "$T"/state/carrel/snapshots/*.json 2>/dev/null | grep -oE 'L-[0-9a-z]{16}' | sort -u; }
 
-# Nobody lives any more: what is on disk is what snapshots name, and no draft.
+# No sandbox is left: only layers that snapshots name are on disk, and no draft.
 only_named_left() {
     nothing_left
     [ "$(layers)" = "$(named)" ] || {
@@ -119,7 +119,7 @@ contents() {
     looks_like "$first" "$T/m1" # the first one is what it was
     from s1
     looks_like "$id" "$T/m1"
-    # Over sealed layers it all goes again: in the one that came of it, and in the first one.
+    # Over sealed layers all of it works again: in the one that came of it, and in the first one.
     in_box "$change"
     [ "$status:$err" = 0: ]
     manifest_of "$id" "$T/m2"
@@ -211,7 +211,7 @@ independent() {
     from s
     in_box 'cat f; ls . d'
     [ "$out" = $'common\n.:\nd\nf\n\nd:\nx' ]
-    # The first one goes, the others have all they had.
+    # The first one is destroyed, the others have all they had.
     carrel destroy "$first"
     carrel snapshot rm s
     [ "$status:$out:$err" = 0:: ]
@@ -221,12 +221,12 @@ independent() {
     none_alive
     [ -z "$(layers)" ]
 }
-@test "nobody sees what another one writes; the first may go" { both independent; }
+@test "forks do not see each other's writes, and outlive the first sandbox" { both independent; }
 
 no_layer() { [ -z "$(layers)" ]; }
 
-# No cleanup here: whoever is the last takes the layer along. That may be one that has answered already, or
-# was refused.
+# No cleanup here: the last sandbox removes the layer. It may be one that has answered already, or was
+# refused.
 last_takes_all() {
     local first
     create
@@ -259,7 +259,7 @@ last_takes_all() {
     [ "$status" -eq 0 ]
     until_true no_layer
 }
-@test "the last sandbox that has a layer takes it along" { both last_takes_all; }
+@test "the last sandbox that has a layer removes it" { both last_takes_all; }
 
 # ---- snapshots of snapshots ---------------------------------------------------------------------
 
@@ -491,7 +491,7 @@ stays_what_it_is() {
 }
 @test "a quiet sandbox is made again for a snapshot: id, name and files stay, /run is empty" { both stays_what_it_is; }
 
-# A process that nobody knows by a number is one, too.
+# A process without a number counts, too.
 left_behind() {
     create
     in_box 'setsid sleep 1000 >/dev/null 2>&1 & echo >/tmp/f'
@@ -510,7 +510,7 @@ still_idle() {
     until_true no_entry
     none_alive
 }
-@test "a sandbox that was made again ends when nobody uses it" { both still_idle; }
+@test "a sandbox that was made again ends when it is not used" { both still_idle; }
 
 # In the keeper's mount namespace alone the cgroups vanish: the next sandbox would not be held by them.
 held_less() {
@@ -671,7 +671,7 @@ waiting() { # waiting N: so many, and two live
     carrel list --json
     holds "len(r['queue']) == $1 and len(r['sandboxes']) == 2"
 }
-# Those that wait have nobody to tell their ids to; the one that was told of stays.
+# The ids of waiting forks cannot be delivered any more; the fork whose id was delivered stays.
 killed_in_queue() {
     local first signal
     me sh -c 'echo "sandbox: {limits: {max_concurrent: 2}}" >policy.yaml'
@@ -694,7 +694,7 @@ killed_in_queue() {
     [ "$status:$(layers)" = 0: ]
     nothing_left
 }
-@test "forks leave the queue with the one who asked for them" { both killed_in_queue; }
+@test "forks leave the queue when their requester exits" { both killed_in_queue; }
 
 at_once() {
     local i jobs=() first
@@ -888,7 +888,7 @@ half_sealed() {
     me chmod 755 "$place/gitupper"
     carrel snapshots
     [[ $out != *never* ]]
-    # It goes on, with all of it, and can be sealed later.
+    # It continues, with all of it, and can be sealed later.
     in_box 'cat a b; git log --oneline | wc -l; git status --short'
     [ "$status:$out" = $'0:one\ntwo\nnew\n2\n?? b' ]
     carrel snapshot "$id" later

@@ -426,7 +426,7 @@ at_once() {
 }
 @test "imports and removals at once do not hurt each other" { both at_once; }
 
-# Whoever would remove a layer holds it alone for a moment, and lets go of it when an image
+# A process that would remove a layer locks it exclusively for a moment, and unlocks it if an image
 # names it after all. A busy machine makes the moment long.
 held_alone() {
     sources
@@ -448,7 +448,7 @@ PY
     rm "$T/state/carrel/held"
     show again
 }
-@test "a layer that somebody holds alone for a moment is waited for" { both held_alone; }
+@test "a layer that is locked exclusively for a moment is waited for" { both held_alone; }
 
 # ---- elsewhere ---------------------------------------------------------------------------------
 

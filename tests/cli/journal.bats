@@ -302,7 +302,7 @@ written_anew() {
     [ "$status" -eq 1 ]
     [[ "$out" == *"BAD at record 3: it is not signed"* ]]
 }
-@test "a journal that was written anew is found by its signature" { both written_anew; }
+@test "a journal that was rewritten is found by its signature" { both written_anew; }
 
 records() { # records EVENT: the journal of the only run has such a record
     grep -qs "\"event\":\"$1\"" "$(runs)"/*/journal.jsonl

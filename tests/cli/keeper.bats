@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # shellcheck disable=SC2030,SC2031,SC2154  # cli.bash sets $status, $out and others
-# The keeper of a sandbox that stays, and what may be done to it: clients that do not keep to the
-# rules, what it has of whoever made it, and how it ends.
+# The keeper of a living sandbox, and what may be done to it: clients that break the protocol, what it
+# keeps of its creator, and how it ends.
 
 load cli
 load living
@@ -80,14 +80,14 @@ requests() {
 }
 @test "what cannot be is refused, though no command would ask for it" { both requests; }
 
-# More than a keeper has room for: those who came first make room for those who speak.
+# More than a keeper has room for: the oldest clients without a hello make room for those with one.
 silent() {
     with_keeper
     background exec --quiet "$id" -c 'echo ready; sleep 1000'
     until_true grep -q ready "$T/.out"
     holding silent 1000
     is_one_of_many
-    says 'r["processes"] == 1' # whoever has said a word stays
+    says 'r["processes"] == 1' # a client that said hello stays
     let_go
     kill "$pid"
     ended
@@ -99,7 +99,7 @@ is_one_of_many() {
     carrel ps "$id"
     [ "$status" -eq 0 ]
 }
-@test "a thousand clients that say nothing keep nobody away" { both silent; }
+@test "a thousand silent clients do not keep others out" { both silent; }
 
 unread() {
     with_keeper
@@ -108,7 +108,7 @@ unread() {
 }
 @test "a client that takes no answer is let go" { both unread; }
 
-# They stand, and can be used; but whoever asked for them never took their ids.
+# They are ready and can be used, but the client never received their ids.
 unread_forks() {
     local fork
     with_keeper
@@ -152,7 +152,7 @@ another_user() {
 }
 @test "a client of another user is not listened to" { only user another_user; }
 
-# ---- what it has of whoever made it --------------------------------------------------------------
+# ---- what it keeps of its creator ----------------------------------------------------------------
 
 variables() { tr '\0' '\n' <"/proc/$keeper/environ"; }
 
@@ -268,7 +268,7 @@ with open(f"/proc/{sys.argv[1]}/maps") as maps, open(f"/proc/{sys.argv[1]}/mem",
             print(memory.read(last - first).count(b"of-the-" + b"caller"))' "$init")
     [ "$(sort -u <<<"$memory")" = 0 ]
 }
-@test "init has nothing of its maker when the sandbox stands" { both forgets; }
+@test "init has nothing of its creator when the sandbox is ready" { both forgets; }
 
 # ---- the filter ----------------------------------------------------------------------------------
 

@@ -36,8 +36,8 @@ is_there() { # is_there TEXT
 runs() { is_there "\"id\":\"$1\",\"name\":$2,\"state\":\"running\""; }
 pid_of() { grep -o "\"id\":\"$1\".*" <<<"$out" | grep -o '"pid":[0-9]*' | head -n 1 | cut -d: -f2; }
 
-@test "nobody lives: nothing is said" {
-    nobody() {
+@test "without sandboxes nothing is printed" {
+    none() {
         enter
         list
         [ "$status" -eq 0 ]
@@ -47,7 +47,7 @@ pid_of() { grep -o "\"id\":\"$1\".*" <<<"$out" | grep -o '"pid":[0-9]*' | head -
         [ "$status" -eq 0 ]
         [ "$out" = '{"sandboxes":[],"queue":[]}' ]
     }
-    only user nobody
+    only user none
 }
 
 shows_the_living() {
@@ -90,7 +90,7 @@ shows_the_queue() {
     enter
     owner "S-$tag-1" ""
     until_true runs "S-$tag-1" null
-    owner "S-$tag-2" "n-$tag" 1 # there is one: it waits, whoever else lives
+    owner "S-$tag-2" "n-$tag" 1 # there is one already: it waits
     until_true is_there "\"id\":\"S-$tag-2\",\"name\":\"n-$tag\",\"waiting_ms\""
     list --label "tag=$tag"
     [ "$status" -eq 0 ]
@@ -102,7 +102,7 @@ shows_the_queue() {
     until_true gone
     exec 7>&-
 }
-@test "those who wait are shown below" { both shows_the_queue; }
+@test "waiting requests are shown below" { both shows_the_queue; }
 
 shows_the_dead() {
     enter
@@ -119,7 +119,7 @@ shows_the_dead() {
     [ -z "$out" ]
     exec 7>&-
 }
-@test "the dead are shown to who asks, and go" { only user shows_the_dead; }
+@test "dead sandboxes are shown on request, and removed" { only user shows_the_dead; }
 
 cleans_up() {
     enter
@@ -168,7 +168,7 @@ holds_the_limit() {
     list --all
     [ -z "$out" ]
 }
-@test "who finds no place waits until there is one" { only user holds_the_limit; }
+@test "a request without a free slot waits for one" { only user holds_the_limit; }
 
 refuses() {
     enter

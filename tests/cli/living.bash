@@ -115,7 +115,7 @@ nothing_left() {
     ! grep -F "$T" /proc/self/mountinfo
 }
 
-# Whatever a test left alive goes, whoever made it.
+# Destroys every sandbox that a test left, of root and of the user.
 _living_teardown() {
     local dir
     for dir in "${_cli_dirs[@]}"; do

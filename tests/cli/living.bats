@@ -127,7 +127,7 @@ create_refused() {
     carrel create --json --name box
     [ "$status" -eq 125 ]
     holds 'r["ok"] is False and "box" in r["error"]'
-    # The one that stands is none the worse, and no other came.
+    # The existing one is unchanged, and no other was made.
     carrel exec box -- true
     [ "$status" -eq 0 ]
     [ "$(find "$S" -maxdepth 1 -name 'S-*' | wc -l)" -eq 1 ]
@@ -316,7 +316,7 @@ other_user() {
     carrel exec --user 70000 "$id" -- true
     is_one_error 125 'carrel: *'
 }
-@test "exec --user: who the program is, and nobody more than that" { only root other_user; }
+@test "exec --user: the program has the ids of that user and no others" { only root other_user; }
 
 other_user_rootless() {
     create
@@ -347,7 +347,7 @@ time_of_a_program() {
 }
 @test "exec: a program's time ends its process group and nothing else" { both time_of_a_program; }
 
-# The leader goes at once, the other one does not listen.
+# The leader ends at once, the other one ignores SIGTERM.
 deaf_group() {
     new_tag
     create
@@ -463,6 +463,6 @@ typed_to_the_end() {
 @test "exec --tty: Ctrl-C goes to the program" { both on_terminal interrupt; }
 @test "exec --tty: the modes are put back after a signal" { both on_terminal restored_after_signal; }
 @test "exec --tty: the modes are put back after a timeout" { both on_terminal restored_after_timeout; }
-@test "exec --tty: when the terminal goes away, the program goes" { both on_terminal hang_up; }
+@test "exec --tty: when the terminal hangs up, the program ends" { both on_terminal hang_up; }
 @test "exec --tty: much output arrives whole" { both on_terminal much_output; }
 @test "exec: without --tty Ctrl-C is for carrel" { both on_terminal without_tty_interrupt; }

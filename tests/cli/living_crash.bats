@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # shellcheck disable=SC2030,SC2031,SC2154  # cli.bash sets $status, $out and others
-# Sandboxes that stay, and kill -9 of everybody who has to do with one: whoever makes it, its keeper,
-# its init, whoever uses it; at chosen steps and at random moments. What the dead left, the next
-# command takes away, and work in a workspace is kept. And a hundred who want the same name.
+# Living sandboxes, and kill -9 of every process that has to do with one: its creator, its keeper, its
+# init, its clients; at chosen steps and at random moments. The next command removes what they left,
+# and work in a workspace is kept. And a hundred processes that want the same name.
 #
 #   CARREL_CRASH=N|full   points for each step (10), or every one
 
@@ -26,7 +26,7 @@ kill_create() {
     echo "at $2: $status $(cat "$T/.out" "$T/.err")"
 }
 
-# Whatever the last one came to: only a sandbox that was told of stands, and the name is free.
+# However the last one ended: only a sandbox whose id was delivered exists, and the name is free.
 recovers() {
     local told
     told=$(grep -E '^S-[0-9a-z]{16}$' "$T/.out") || true
@@ -194,9 +194,9 @@ data_goes() {
     carrel list
     [ -z "$(layers)" ]
 }
-@test "what the sandbox of a killed keeper wrote goes with the next command" { both data_goes; }
+@test "the next command removes what the sandbox of a killed keeper wrote" { both data_goes; }
 
-# The machine was switched off: nothing in memory is there any more, and nobody ended.
+# The machine was switched off: nothing in memory is left, and no process ended in order.
 rebooted() {
     local next
     for next in list create; do
@@ -213,7 +213,7 @@ rebooted() {
         [ -z "$(layers)" ]
     done
 }
-@test "what sandboxes wrote before a reboot goes with the next list or create" { both rebooted; }
+@test "the next list or create removes what sandboxes wrote before a reboot" { both rebooted; }
 
 init_killed() {
     local keeper init run
@@ -235,7 +235,7 @@ init_killed() {
     [[ $out == *infrastructure* ]]
     nothing_left
 }
-@test "init is killed: the keeper says so in the journal, and goes" { both init_killed; }
+@test "init is killed: the keeper records it and exits" { both init_killed; }
 
 work_kept() {
     local keeper
@@ -278,7 +278,7 @@ clients_killed() {
         id=$(tail -n 1 "$T/told")
         me timeout --foreground -s KILL "$(printf '0.%03d' "$((ms / 4 + 1))")" "$CARREL" destroy "$id" >/dev/null 2>&1 </dev/null || true
     done
-    # Of nobody else is anything left: there is no `destroy --all` here.
+    # Nothing else is left: there is no `destroy --all` here.
     while read -r id; do
         carrel destroy "$id" # it may be gone
     done <"$T/told"
@@ -304,7 +304,7 @@ workspaces() { # workspaces N: so many
     holds "len(r['workspaces']) == $1"
 }
 
-# The sandbox stands, and its id is not out yet.
+# The sandbox is ready, and its id is not printed yet.
 untold() {
     local signal
     small_repo
@@ -323,7 +323,7 @@ untold() {
     until_true no_keeper
     nothing_left
 }
-@test "a sandbox whose id nobody got ends with the one who asked for it" { both untold; }
+@test "a sandbox whose id was not delivered ends with its requester" { both untold; }
 
 untold_forks() {
     local first args
@@ -344,7 +344,7 @@ untold_forks() {
     [ "$status:$(layers)" = 0: ]
     nothing_left
 }
-@test "forks whose ids nobody got end with the one who asked for them" { both untold_forks; }
+@test "forks whose ids were not delivered end with their requester" { both untold_forks; }
 
 # The number of a dead keeper may be another process's by now, which must not be killed.
 recycled() {
@@ -380,7 +380,7 @@ client='
 carrel=$0 n=$1 made=0 used=0
 for i in 1 2 3 4; do
     id=$("$carrel" create --name same --env WHOSE=$n 2>>err.$n) && made=$((made + 1))
-    # The one of this name, whoever made it; and by its id only ever our own.
+    # By its name the sandbox of any client; by its id only our own.
     said=$("$carrel" exec --quiet same -c "echo \$WHOSE" 2>>err.$n </dev/null) && used=$((used + 1))
     if [ -n "$id" ]; then
         said=$("$carrel" exec --quiet "$id" -c "echo \$WHOSE" 2>>err.$n </dev/null) &&
@@ -406,7 +406,7 @@ hundred() {
     [ "$(grep -l '^client' "$T"/client.* | wc -l)" -eq 100 ]
     not grep -h 'wrong sandbox' "$T"/client.*
     [ "$(cat "$T"/client.* | awk '{ made += $4; used += $6 } END { print (made > 0 && used > 0) }')" -eq 1 ]
-    # Why somebody was refused: it is somebody else's, it ended, or is about to.
+    # Reasons for a refusal: another client has the name, the sandbox has ended, or is about to.
     cat "$T"/clients/err.* | grep -vE "is named 'same'|no living sandbox|[Tt]he sandbox (has )?(just )?ended|is gone|^carrel: note: |^$" >"$T/odd" || true
     cat "$T/odd"
     [ ! -s "$T/odd" ]

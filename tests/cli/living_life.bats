@@ -47,7 +47,7 @@ detached() {
     carrel attach "$id" 99
     is_one_error 125 "carrel: no process 99; 'carrel ps' shows them"
 }
-@test "detached: output and status wait for somebody to attach" { both detached; }
+@test "detached: output and status are kept until a client attaches" { both detached; }
 
 detached_refused() {
     create --name box
@@ -68,7 +68,7 @@ live() {
     detach "$id" -c 'echo before; while [ ! -e /tmp/go ]; do sleep 0.02; done; echo after; exit 3'
     background attach "$id" "$n"
     until_true grep -q before "$T/.out"
-    # It is somebody's now.
+    # A client is attached now.
     me "$CARREL" attach "$id" "$n" >"$T/second" 2>&1 </dev/null && false
     grep -q "a client is attached to process $n" "$T/second"
     me "$CARREL" exec "$id" -- touch /tmp/go
@@ -97,7 +97,7 @@ can_attach() {
     carrel attach "$id" "$n"
     [[ $err != *"a client is attached"* ]]
 }
-@test "attach: whoever leaves leaves the program running" { both left_alone; }
+@test "attach: the program continues when the client exits" { both left_alone; }
 
 kept() {
     create
@@ -138,7 +138,7 @@ sized() {
     install -m 644 "$BATS_TEST_DIRNAME/terminal.py" "$T/terminal.py"
     me timeout -k 5 100 /usr/bin/python3 "$T/terminal.py" size_of_visitor "$CARREL" attach --quiet "$id" "$n"
 }
-@test "attach --tty: the terminal gets the size of the one who attaches" { both sized; }
+@test "attach --tty: the terminal gets the size of the client's" { both sized; }
 
 timed() {
     create --timeout 300ms
@@ -159,7 +159,7 @@ timed() {
     carrel ps --json "$id"
     holds 'len(r["processes"]) == 1 and r["processes"][0]["detached"] is True'
 }
-@test "detached: its time ends it, with nobody there" { both timed; }
+@test "detached: its timeout ends it without a client" { both timed; }
 
 many_detached() {
     local i
@@ -177,7 +177,7 @@ all_ended() {
     carrel ps --json "$id"
     [ "$(json 'r["processes"]')" = '[]' ]
 }
-@test "detached: 80 that nobody asks for do not pile up" { both many_detached; }
+@test "detached: 80 that no client fetches do not pile up" { both many_detached; }
 
 # ---- ps and signal ------------------------------------------------------------------------------
 
@@ -270,20 +270,20 @@ lease() {
     carrel journal verify "$run"
     [ "$status" -eq 0 ]
     nothing_left
-    # Paused, and with nobody there.
+    # Paused, and without a client.
     create --lease 1s
     detach "$id" -c 'trap "" TERM; sleep 1000; :' "$tag"
     carrel pause "$id"
     until_true is_over
     none_left "$tag"
     nothing_left
-    # Somebody is attached.
+    # A client is attached.
     create --lease 2s
     detach "$id" -- sleep 1000
     carrel attach "$id" "$n"
     [ "$status:$err" = "125:carrel: The sandbox ended before the program did" ]
 }
-@test "lease: when it runs out the sandbox ends, whatever goes on in it" { both lease; }
+@test "lease: when it runs out the sandbox ends, even if programs run in it" { both lease; }
 
 idle() {
     local run
@@ -300,7 +300,7 @@ idle() {
     carrel runs show "$run"
     [[ $out == *timeout* ]]
 }
-@test "idle: nobody used it" { both idle; }
+@test "idle: it was not used" { both idle; }
 
 list_says() { # list_says EXPRESSION: of the one sandbox in the list
     carrel list --json
@@ -311,7 +311,7 @@ idle_shown() {
     list_says '3590000 < r["idle_left_ms"] <= 3600000 and r["idle_ms"] == 3600000 and r["lease_ms"] is None'
     carrel list
     [[ $out == *" 59m "* ]]
-    # While a program runs it is not idle; afterwards that begins anew, with each request.
+    # While a program runs it is not idle; afterwards the idle time begins again, with each request.
     detach "$id" -- sleep 1000
     until_true list_says 'r["idle_left_ms"] is None'
     carrel list
@@ -477,13 +477,13 @@ ended_meanwhile() {
     both with_cgroup ended_meanwhile
 }
 
-# Nobody counts there: that is no zero.
+# Nothing is counted there: unknown is not zero.
 not_counted() {
     create
     carrel exec --json "$id" -c 'exit 3'
     holds 'r["usage"]["oom_kills"] is None and r["reason"] == "exited"'
 }
-@test "exec: kills that nobody counts are unknown" { both without_cgroup not_counted; }
+@test "exec: kills are unknown if nothing counts them" { both without_cgroup not_counted; }
 
 # ---- update -------------------------------------------------------------------------------------
 
@@ -779,7 +779,7 @@ unrecorded() {
     until_true is_over
     nothing_left
     create --policy policy.yaml
-    detach "$id" -c 'read x; echo ended' # ends with its input, which nobody has
+    detach "$id" -c 'read x; echo ended' # ends with its input, which has no writer
     exec_until_full
     until_true is_over
     nothing_left
@@ -939,7 +939,7 @@ full_and_idle() {
     [[ $status -eq 137 && $err == *"Disk limit of 20M reached"* ]]
     until_true no_entry
 }
-@test "a sandbox at its disk limit ends when nobody uses it" { both full_and_idle; }
+@test "a sandbox at its disk limit ends when it is not used" { both full_and_idle; }
 
 room_for_files() {
     create --disk 20M

@@ -115,7 +115,7 @@ names() {
 }
 @test "host: the interfaces are the host's, and the result does not claim otherwise" { both names; }
 
-# A process has one listener at most: init cannot be asked, and nobody else makes the socket.
+# A process has one listener at most: init cannot be asked, and no other process makes the socket.
 under_a_listener() {
     me sh -c 'cat >under.py' <<'PY'
 import ctypes, os, struct, subprocess, sys

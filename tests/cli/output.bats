@@ -58,7 +58,7 @@ to_a_file_and_both() {
 @test "both streams into one file lose nothing" { both to_a_file_and_both; }
 
 slow_reader() {
-    # Nobody reads: the program must be held, and carrel must not keep what it cannot pass on.
+    # No reader: the program must be blocked, and carrel must not buffer what it cannot pass on.
     me mkfifo pipe
     exec 8<>"$T/pipe"
     me env "$CARREL" run --quiet -- sh -c 'yes 0123456789abcdef; echo never' >"$T/pipe" 2>"$T/.err" 3>&- &
@@ -69,7 +69,7 @@ slow_reader() {
     kb=$(awk '/^VmRSS/ { print $2 }' "/proc/$pid/status")
     echo "carrel holds $kb KB"
     [ "$kb" -lt 20000 ]
-    # It goes on as soon as somebody reads, and ends when told to though nobody does.
+    # It continues as soon as the output is read, and ends on SIGTERM even if it is not.
     head -c 1000000 <&8 | tail -c 40 | grep -q 0123456789
     kill -TERM "$pid"
     until_true _is_over "${_cli_pids[-1]}"
@@ -115,7 +115,7 @@ full_disk() {
 }
 @test "a result that cannot be written is an error" { both full_disk; }
 
-# sealed FD ARG...: carrel with a file as this descriptor that nobody can write to; then $status, $err.
+# sealed FD ARG...: carrel with a file as this descriptor that cannot be written to; then $status, $err.
 sealed() {
     status=0
     me timeout -k 5 60 /usr/bin/python3 -c 'import fcntl, os, sys

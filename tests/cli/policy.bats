@@ -91,7 +91,7 @@ environment() {
     is_one_error 125 "*environment SANDBOX_TIMEOUT_SEC: 'soon' is not a number of seconds*"
     unset SANDBOX_TIMEOUT_SEC
 }
-@test "variables stand over files and under maxima" { both environment; }
+@test "variables override files, within the maxima" { both environment; }
 
 repository_tightens() {
     place

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # shellcheck disable=SC2030,SC2031,SC2154  # cli.bash sets $status, $out and others
-# Runs under a policy: who decides, and what nobody may pass.
+# Runs under a policy: which authority decides, and bounds that no run may exceed.
 
 load cli
 load repo
@@ -21,7 +21,7 @@ with_env() { # with_env NAME=VALUE... -- ARG...: carrel with these variables
     _collect "$@"
 }
 
-# ---- who decides --------------------------------------------------------------------------------
+# ---- which authority decides --------------------------------------------------------------------
 
 flags_over_environment_over_file() {
     policy p.yaml <<<'sandbox: {limits: {timeout: 7s}}'
@@ -89,7 +89,7 @@ END
 }
 @test "profiles" { both profiles; }
 
-# ---- what nobody may pass -----------------------------------------------------------------------
+# ---- bounds -------------------------------------------------------------------------------------
 
 # The system's policy, for a case: a mount namespace with an /etc/carrel of its own.
 with_system_policy() { # with_system_policy TEXT ARG...
@@ -202,7 +202,7 @@ the_repository_only_tightens() {
     policy carrel.yaml <<<'sandbox: {limits: {timeout: 3s}}'
     carrel run --json -- true
     [ "$(field 'o["limits"]["timeout_ms"]')" = 3000 ]
-    # Whoever names the file vouches for it.
+    # A caller that names the file trusts it.
     policy carrel.yaml <<<'sandbox: {type: process}'
     carrel run --json --policy carrel.yaml -- true
     [ "$(field 'o["runtime"]')" = process ]
@@ -291,7 +291,7 @@ END
 }
 @test "mounts and variables are those that the policy allows" { both mounts_and_variables; }
 
-# A workspace shows all of what it is a view of, whoever writes where.
+# A workspace shows all of its repository or folder, wherever writes go.
 workspaces_are_shown_paths() {
     new_repo
     g worktree add -q ../linked

@@ -38,7 +38,7 @@ health_of_one() {
     carrel health
     [[ "$out" == *"root: run as root to see"* ]]
 }
-@test "a user is told who can see the other column" { only user health_of_one; }
+@test "a user is told that root can see the other column" { only user health_of_one; }
 
 broken() {
     # A user namespace in which no other may be made: for this user the machine is broken.

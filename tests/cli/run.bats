@@ -188,7 +188,7 @@ ids_as_root() {
     carrel run --user 12:34 -c 'id -u; id -G'
     [ "$out" = $'12\n34' ]
 }
-@test "as root, --user is whoever is asked for" { only root ids_as_root; }
+@test "as root, --user is the user that was asked for" { only root ids_as_root; }
 
 ids_as_user() {
     carrel run -c 'id -u; whoami'

@@ -130,7 +130,7 @@ stop_and_go() {
 is_stopped() { [[ "$(cat "/proc/$1/stat")" == *") T "* ]]; }
 @test "carrel can be stopped and go on" { both stop_and_go; }
 
-# Nobody is left who could say what the program used, but for the kernel, where it counts that.
+# init cannot report what the program used; only the kernel can, if it counts that.
 hung_init() {
     ready_run --output r.json -c \
         'i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done; echo ready; sleep 1000; :'
@@ -161,7 +161,7 @@ on_terminal() {
 @test "--tty: Ctrl-C and Ctrl-\\ go to the program" { both on_terminal interrupt; }
 @test "--tty: the modes are put back after a signal" { both on_terminal restored_after_signal; }
 @test "--tty: the modes are put back after a timeout" { both on_terminal restored_after_timeout; }
-@test "--tty: when the terminal goes away, carrel and the sandbox go" { both on_terminal hang_up; }
+@test "--tty: when the terminal hangs up, carrel and the sandbox end" { both on_terminal hang_up; }
 @test "--tty: much output arrives whole" { both on_terminal much_output; }
 @test "--tty: works when carrel itself has no terminal" { both on_terminal piped_terminal; }
 @test "without --tty Ctrl-C ends the sandbox, and the modes are never touched" {

@@ -20,7 +20,7 @@ setup() {
     usermod --add-subuids 700000000-700065535 --add-subgids 700000000-700065535 "$name"
 }
 
-# Who sees newuidmap here sees it there, and in $FIRST what stands in for it.
+# A process that finds newuidmap here finds it there, and in $FIRST its replacement.
 FIRST=
 eval "living_$(declare -f me)"
 me() { living_me env PATH="${FIRST:+$FIRST:}$PATH" "$@"; }
@@ -84,7 +84,7 @@ others() {
     [ "$out" = x ]
     carrel destroy "$id"
     [ "$status" -eq 0 ]
-    # What other ids own goes like everything else.
+    # What other ids own is removed like everything else.
     [ -n "$(find "$T/state" ! -user "$(me id -u)" -print -quit)" ] || [ "$(id -u)" -ne 0 ]
     carrel snapshot rm s1
     carrel cleanup

@@ -44,7 +44,7 @@ class Terminal:
             return False
         try:
             more = os.read(self.master, 65536)
-        except OSError:  # EIO: everybody has left
+        except OSError:  # EIO: the last user has closed it
             return False
         self.screen += more
         return bool(more)

@@ -388,7 +388,7 @@ hidden_characters() { # zero-width, direction, byte order mark, a tag
         done
     done
 }
-@test "characters that nobody sees are shown in names and messages" { both hidden_characters; }
+@test "invisible characters are shown in names and messages" { both hidden_characters; }
 
 terminals() {
     new_repo
@@ -775,7 +775,7 @@ resumes() {
     is_one_error 125 "carrel: *nothing*"
     host_is_untouched
 }
-@test "resume goes on where the run ended" { both resumes; }
+@test "resume continues where the run ended" { both resumes; }
 
 shells() {
     new_repo

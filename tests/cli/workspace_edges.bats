@@ -177,7 +177,7 @@ cache_gone() {
     [ "$out" = $'int\nnew\nD  gone.txt\n?? new.txt' ]
     changed r1 $'M. a.txt\n.D gone.txt\n.A new.txt'
 }
-@test "resume makes the tree anew when the cache has lost it" { both cache_gone; }
+@test "resume makes the tree again when the cache has lost it" { both cache_gone; }
 
 folder_without_overlay() {
     me mkdir plain
@@ -340,7 +340,7 @@ refused_harvest() {
 }
 @test "when a result is refused, no older one passes for it" { both refused_harvest; }
 
-# The second look at a finished run fails: the first result went with it, and a third look mends it.
+# The second harvest of a finished run fails and loses the first result; a third one restores it.
 refused_look() {
     local file
     new_repo
@@ -416,8 +416,8 @@ looked_at() {
 is_later_than() { [ "$(date +%s)" -gt "$1" ]; }
 @test "a look at committed work does not make it uncommitted" { both looked_at; }
 
-# Filters and the monitor of a run may run at the harvest. What they do to the files later than that is nothing
-# that anybody takes.
+# Filters and the monitor of a run may run at the harvest. What they do to the files later than that is
+# not part of the result.
 seen_is_taken() {
     local seen look
     new_repo
@@ -466,7 +466,7 @@ others_commits() {
     [ "$(g show task-t-run-r1:mine.txt)" = $'mine\nsecond\nmore' ]
     [ "$(g rev-parse keep)" = "$theirs" ]
 }
-@test "commits that somebody else put on the branch are not thrown away" { both others_commits; }
+@test "commits of others on the branch are not overwritten" { both others_commits; }
 
 committed_again() { # the same files, but in a commit of the run's own
     new_repo
@@ -565,7 +565,7 @@ unread() {
     [ "$(state_of twice)" = interrupted ]
     changed twice $'.A big\n.A one'
 }
-@test "a result that would pass --disk is kept and not read, until somebody asks" { both unread; }
+@test "a result that would pass --disk is kept and not read, until it is asked for" { both unread; }
 
 # Hard links: 40000 names of nearly 4 KB each, in a few megabytes.
 long_names() {
@@ -633,7 +633,7 @@ words() {
     [ "$(g log -1 --format=%s task-t-run-r3)" = "left over" ]
     in_repo workspace list
     [[ "$out" == *"r3 "*" committed "* ]]
-    # not where somebody has it already
+    # not if another branch has it already
     in_repo workspace merge r3
     in_repo workspace commit r3 -m "other words"
     is_one_error 125 "carrel: commit run 'r3': *another branch has it*"
@@ -753,7 +753,7 @@ repositories_inside() {
         done
     done
 }
-@test "repositories inside are left out, whoever looks" { both repositories_inside; }
+@test "repositories inside are left out, by carrel and by git" { both repositories_inside; }
 
 complaint() {
     new_repo

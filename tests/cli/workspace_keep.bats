@@ -7,7 +7,7 @@ load repo
 
 # ---- commits that are no part of the result -----------------------------------------------------
 
-is_kept() { # is_kept RUN N: N commits that nobody else has keep it
+is_kept() { # is_kept RUN N: N commits that exist nowhere else keep it
     in_repo workspace show "$1" --json
     holds "r['other_commits'] == $2"
     in_repo workspace discard "$1"
@@ -183,7 +183,7 @@ collected() {
 
 checkouts() { me sh -c 'ls state/carrel/checkouts/*' | grep -cE '^[0-9a-f]{40}$'; }
 
-age() { # age PATH...: below the state directory, as if nobody had used it for a month
+age() { # age PATH...: below the state directory, as if it had not been used for a month
     for path; do
         me find "state/carrel/$path" -exec touch -h -d '31 days ago' {} +
     done
@@ -266,7 +266,7 @@ full_journal() {
     in_repo journal verify
     [ "$status" -eq 0 ]
 }
-@test "a full journal stops a run, not who takes or discards its work" { both full_journal; }
+@test "a full journal stops a run, but not commit, apply or discard of its work" { both full_journal; }
 
 # ---- a repository that cannot be written -------------------------------------------------------
 
@@ -286,7 +286,7 @@ read_only() {
 }
 @test "discard in a repository that cannot be written says what is left to do" { only user read_only; }
 
-# ---- a base that is gone ------------------------------------------------------------------------
+# ---- a missing base ------------------------------------------------------------------------------
 
 base_kept() {
     new_repo
@@ -407,7 +407,7 @@ old_caches() {
     carrel run --workdir plain --cow --run r3 -- cat p
     [ "$out" = q ]
 }
-@test "what setups, cuts and folders left goes when it is old and no workspace needs it" {
+@test "old setups, shallow commits and folders that no workspace needs are removed" {
     both old_caches
 }
 

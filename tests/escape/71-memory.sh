@@ -2,7 +2,7 @@
 # Without carrel it stops at a harmless amount.
 kinds=(heap shared tmpfs memfd pipes sockets tcp netlink)
 size() { if [ "$1" = pipes ]; then echo 48; else echo 96; fi; } # the kernel stops a user's pipes at 64
-fair() { if [ "$1" = netlink ]; then echo 1; else echo 4; fi; }   # what anybody may have
+fair() { if [ "$1" = netlink ]; then echo 1; else echo 4; fi; }   # what every program may have
 
 prepare() {
     options=(--memory 32M --disk 32M)

@@ -144,8 +144,8 @@ race() {
         race $((rounds - 1))
         return
     fi
-    grep -qx MINE "$T"/race.* || echo "OTHER race nobody ever used one"
-    grep -qx FORKED "$T"/race.* || echo "OTHER race nobody ever used a fork"
+    grep -qx MINE "$T"/race.* || echo "OTHER race no client ever used one"
+    grep -qx FORKED "$T"/race.* || echo "OTHER race no client ever used a fork"
     # Each ended what it created.
     left=$(ask list --label "race=$shared-race" --json | grep -o '"id":"[^"]*' | cut -d'"' -f4)
     [ -z "$left" ] || echo "SUCCEEDED race some are left: $left"

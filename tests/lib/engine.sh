@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2034  # who sources it reads the reason
+# shellcheck shell=bash disable=SC2034  # the sourcing script reads the reason
 # engine.sh - a private Docker engine. To be sourced, by bats or bash.
 #
 #   engine_start DIR   starts one that keeps everything below DIR, without a network; DOCKER_HOST

@@ -166,7 +166,7 @@ class Soak:
         client.wait()
 
     def clean(self, rng, _):
-        """In the middle of everything: it takes nothing of the living, and fails for nobody's sake."""
+        """While all else runs: it removes nothing that is in use, and never fails."""
         self.carrel("cleanup", may_fail=False)
 
     def seal(self, rng, box):
@@ -342,7 +342,7 @@ def wait_for(check, seconds=20):
 
 
 def adopt(work, run):
-    """Does the work in a child, and is the parent of everybody below who loses his own."""
+    """Does the work in a child, and becomes the parent of orphaned descendants."""
     libc = ctypes.CDLL(None)
     set_child_subreaper, set_pdeathsig = 36, 1
     libc.prctl(set_child_subreaper, 1)

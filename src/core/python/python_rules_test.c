@@ -68,7 +68,7 @@ TEST(the_default_warns_of_the_list_that_is_built_in)
     CHECK(strstr(text, "],\"allow\":null}"));
 }
 
-TEST(a_flag_stands_above_the_policy_and_trust_above_all)
+TEST(a_flag_overrides_the_policy_and_trust_overrides_both)
 {
     struct carrel_python_options o = CARREL_PYTHON_OPTIONS_INIT;
     static const char policy[] = "python: {imports: {mode: block}}\n";

@@ -66,7 +66,7 @@ TEST(the_status_line_says_how_it_ended)
     CHECK_STR(text(r, 1000), "status: infrastructure: no such thing\n");
 }
 
-TEST(a_result_stands_before_the_output)
+TEST(a_result_comes_before_the_output)
 {
     struct carrel_run_result *r = make("printed\n", "");
     buf_add_str(&r->guest.value, "{\"a\":1}");
