@@ -47,6 +47,21 @@ void signals_unblock(const sigset_t *before)
  * Arguments and environment are between the first argument and the name of the executable,
  * where exec put them; what a caller has moved elsewhere is not overwritten.
  */
+int process_drop_groups(void)
+{
+    return (int)syscall(SYS_setgroups, 0, NULL);
+}
+
+int process_set_gid(gid_t gid)
+{
+    return (int)syscall(SYS_setresgid, gid, gid, gid);
+}
+
+int process_set_uid(uid_t uid)
+{
+    return (int)syscall(SYS_setresuid, uid, uid, uid);
+}
+
 int title_set(const char *name)
 {
     char *first = program_invocation_name;

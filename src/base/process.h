@@ -1,6 +1,7 @@
 /* process.h - signal settings around clone and exec, and the command line that others see. */
 #pragma once
 #include <signal.h>
+#include <sys/types.h>
 
 /*
  * Sets every signal to its default action, including the C library's internal ones and those
@@ -14,6 +15,15 @@ void signals_reset(void);
  */
 void signals_block(sigset_t *before);
 void signals_unblock(const sigset_t *before);
+
+/*
+ * The real, effective and saved ids of this thread, and its supplementary groups. The functions
+ * of the C library change those of every thread that they know of; in a child that is a copy of
+ * a process with many threads they wait for threads that do not exist. -1 with errno.
+ */
+int process_drop_groups(void);
+int process_set_gid(gid_t gid);
+int process_set_uid(uid_t uid);
 
 /*
  * The title is the command line that other users see. Both functions set it to `name` and

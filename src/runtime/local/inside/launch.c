@@ -1,11 +1,11 @@
 /* launch.c - what a program must not inherit from init. */
 #include "runtime/local/inside/launch.h"
 #include "base/auto.h"
+#include "base/process.h"
 #include "runtime/local/inside/caps.h"
 #include "runtime/local/inside/seccomp.h"
 #include "runtime/local/plan.h"
 #include <errno.h>
-#include <grp.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,8 +13,8 @@ static int become_program_user(const struct launch *launch)
 {
     if (!launch->plan->has_range)
         return 0; /* init is that user already, and may not call setgroups */
-    if (setgroups(0, NULL) < 0 || setresgid(launch->gid, launch->gid, launch->gid) < 0 ||
-            setresuid(launch->uid, launch->uid, launch->uid) < 0)
+    if (process_drop_groups() < 0 || process_set_gid(launch->gid) < 0 ||
+            process_set_uid(launch->uid) < 0)
         return -errno;
     return 0;
 }

@@ -16,7 +16,6 @@
 #include "runtime/local/wire.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <linux/capability.h>
 #include <sched.h>
 #include <string.h>
@@ -104,11 +103,11 @@ static int become_init_user(struct setup *setup, struct carrel_error *err)
 {
     const struct plan *plan = setup->plan;
 
-    if (plan->has_range && setgroups(0, NULL) < 0)
+    if (plan->has_range && process_drop_groups() < 0)
         return err_set_errno(err, -errno, "drop supplementary groups");
-    if (setresgid(plan->init_gid, plan->init_gid, plan->init_gid) < 0)
+    if (process_set_gid(plan->init_gid) < 0)
         return err_set_errno(err, -errno, "set gid %u", (unsigned)plan->init_gid);
-    if (setresuid(plan->init_uid, plan->init_uid, plan->init_uid) < 0)
+    if (process_set_uid(plan->init_uid) < 0)
         return err_set_errno(err, -errno, "set uid %u", (unsigned)plan->init_uid);
     return 0;
 }
