@@ -35,9 +35,11 @@ struct carrel_sandbox; /* a handle */
 
 /*
  * Makes one and opens it. It stays when the handle is freed and when the calling process ends.
- * Its keeper begins as a copy of the caller (fork), which keeps none of the caller's
- * descriptors. Errors as those of carrel_run(); -EEXIST: the name is taken, -EAGAIN and
- * -ETIMEDOUT: the policy's number of sandboxes is reached.
+ * Its keeper is the program carrel, executed afresh: it has nothing of the caller's memory and
+ * descriptors, and the caller may have threads. It is found beside the library, in the bin
+ * directory of its prefix, or in PATH; the variable CARREL_PROGRAM names another. Errors as
+ * those of carrel_run(); -EEXIST: the name is taken, -EAGAIN and -ETIMEDOUT: the policy's
+ * number of sandboxes is reached.
  */
 CARREL_PUBLIC int carrel_sandbox_create(const struct carrel_sandbox_options *options,
         struct carrel_sandbox **out, struct carrel_error *err);

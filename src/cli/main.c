@@ -77,7 +77,8 @@ static const struct {
     { "help", cmd_help, MACHINE, "print this text, or explain a command: help COMMAND" },
     { "version", cmd_version, MACHINE, "print the version" },
 
-    { "probe", cmd_probe, MACHINE, NULL }, /* part of `test` */
+    { "keeper", cmd_keeper, SANDBOXES, NULL }, /* part of `create` and `fork` */
+    { "probe", cmd_probe, MACHINE, NULL },     /* part of `test` */
 };
 
 static int cmd_version(int argc, char **argv)

@@ -93,6 +93,16 @@ const char *environment_get(const char *const *environment, const char *name)
     return NULL;
 }
 
+bool environment_is_read(const char *variable)
+{
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        size_t len = strlen(rows[i].name);
+        if (strncmp(variable, rows[i].name, len) == 0 && variable[len] == '=')
+            return true;
+    }
+    return false;
+}
+
 static int take(struct policy *policy, size_t row, const char *text, struct carrel_error *err)
 {
     struct policy_value value;

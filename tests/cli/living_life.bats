@@ -993,7 +993,7 @@ little_memory() {
     init=$(init_of "$keeper")
     gave_back() {
         ! grep -q '\[stack\]' "/proc/$init/maps" && [ "$(anonymous_kb "$init")" -lt 100 ] &&
-            [ "$(anonymous_kb "$keeper")" -lt 120 ]
+            [ "$(anonymous_kb "$keeper")" -lt 130 ]
     }
     until_true gave_back
     in_box 'echo again' && [ "$out" = again ]

@@ -3,17 +3,14 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/json.h"
-#include "base/trim.h"
 #include "cli/args/sandbox_args.h"
 #include "cli/commands.h"
 #include "cli/print/report.h"
 #include "cli/program.h"
 #include "core/client/client.h"
-#include <errno.h>
+#include "core/keeper/launch.h"
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const struct option_row rows[] = {
     { "name", "NAME", "a name to use instead of the id; unique", .take = sandbox_take_name },
@@ -55,36 +52,27 @@ static int print_id(const struct sandbox_args *args, const char *id)
     return report_print_json(&text, 0);
 }
 
-/* Not on the stack, which the keeper keeps in memory. NULL: unknown. */
-static NO_INLINE char *find_own_program(void)
-{
-    char path[PATH_MAX];
-    const char *own = own_program(path, sizeof(path));
-
-    return own ? strdup(own) : NULL;
-}
-
 static int create(struct sandbox_args *args)
 {
     struct carrel_error err = { 0 };
     char id[REGISTRY_WORD_MAX + 1];
     char note[CLIENT_NOTE_MAX];
-    AUTO(free) char *own = find_own_program();
+    char own[PATH_MAX];
 
-    args->run.workspace.options.program = own;
-    const struct client_request request = {
-        .options = &args->run.options,
+    args->run.workspace.options.program = own_program(own, sizeof(own));
+    const struct carrel_sandbox_options options = {
+        .size = sizeof(options),
+        .run = &args->run.options,
         .name = args->name,
         .labels = (const char *const *)args->labels,
         .from = args->from,
-        .note = note,
-        .lease_ms = args->has_lease ? args->lease_ms : CLIENT_LEASE_MS,
+        .lease_ms = !args->has_lease ? 0
+                    : args->lease_ms ? args->lease_ms
+                                     : CARREL_NEVER,
         .idle_ms = args->idle_ms,
-        .is_apart = true, /* see copy_words() */
     };
     AUTO(fd_close) int receipt = -1;
-    int r = client_create(&request, id, &receipt, &err);
-    args->run.workspace.options.program = NULL; /* freed with this function */
+    int r = client_create(&options, KEEPER_OWN_PROGRAM, note, id, &receipt, &err);
     int status = r < 0 ? report_fail(args->run.is_json, &err) : print_id(args, id);
     if (status == 0) {
         client_received(fd_steal(&receipt));
@@ -93,51 +81,15 @@ static int create(struct sandbox_args *args)
     return status;
 }
 
-/*
- * The keeper needs the options as long as the sandbox lives, and values of variables may be
- * secrets. Every process can read the argv of exec, so it is copied and then overwritten.
- */
-static int copy_words(int argc, char **argv, char ***out, struct carrel_error *err)
+int cmd_create(int argc, char **argv)
 {
-    char **words = calloc((size_t)argc + 1, sizeof(*words)); /* never freed */
-    bool is_short = !words;
-
-    for (int i = 0; !is_short && i < argc; i++) {
-        words[i] = strdup(argv[i]);
-        is_short = !words[i];
-    }
-    if (is_short)
-        return err_set_errno(err, -ENOMEM, "words");
-    *out = words;
-    return 0;
-}
-
-struct words {
-    int n;
-    char **list;
-};
-
-static int create_from_words(void *arg)
-{
-    const struct words *given = arg;
     struct carrel_error err = { 0 };
     struct sandbox_args args = { 0 };
-    char **words = given->list;
 
-    int r = copy_words(given->n, given->list, &words, &err);
-    if (r == 0)
-        r = sandbox_args_parse(&args, &command, given->n, words, &err);
+    int r = sandbox_args_parse(&args, &command, argc, argv, &err);
     int status = r < 0   ? report_fail(args.run.is_json, &err)
                  : r > 0 ? report_finish(0)
                          : create(&args);
     sandbox_args_finish(&args);
     return status;
-}
-
-/* The keeper runs on a stack of its own and releases that of exec. */
-int cmd_create(int argc, char **argv)
-{
-    struct words given = { argc, argv };
-
-    return trim_call(create_from_words, &given);
 }

@@ -9,6 +9,7 @@
 #pragma once
 #include "base/auto.h"
 #include "base/buf.h"
+#include "core/keeper/wire.h"
 #include "registry/registry.h"
 #include "runtime/runtime.h"
 #include <carrel/sandbox.h>
@@ -30,33 +31,21 @@ DEFINE_AUTO(struct carrel_sandbox *, carrel_sandbox_free)
 /* Opens the sandbox `word` for file operations only. */
 int client_file_access(const char *word, struct file_access *access, struct carrel_error *err);
 
-/* What a new sandbox is to be. */
-struct client_request {
-    const struct carrel_run_options *options; /* argv and streams are ignored */
-    const char *name;                         /* NULL: none */
-    const char *const *labels;                /* "K=V", NULL-terminated; NULL: none */
-    const char *from;                         /* a snapshot to start with; NULL: none */
-    char *note;                               /* CLIENT_NOTE_MAX bytes for the limits that are
-                                                 only enforced in part; NULL: not wanted */
-    uint64_t lease_ms;                        /* 0: none */
-    uint64_t idle_ms;                         /* 0: none */
-    /* Nothing above points into argv or environ, which the keeper overwrites. */
-    bool is_apart;
-};
-
 #define CLIENT_NOTE_MAX 256
-#define CLIENT_LEASE_MS (60U * 60 * 1000) /* the default */
+#define CLIENT_LEASE_MS KEEPER_LEASE_MS
 
 /*
  * Creates a sandbox with a keeper of its own that outlives this call. On return the sandbox is
  * ready and can be found by `id`. Waits while the policy's number of sandboxes is reached.
+ * `program` is carrel's own executable, NULL in a program that uses the library. `note`, of
+ * CLIENT_NOTE_MAX bytes, is for the limits that are only enforced in part; NULL: not wanted.
  *
  * The caller owns *receipt. The sandbox stays once client_received() gets it; if it is closed
  * without that, also by the caller's death, the id was not delivered and the keeper destroys
  * the sandbox.
  */
-int client_create(const struct client_request *request, char id[static REGISTRY_WORD_MAX + 1],
-        int *receipt, struct carrel_error *err);
+int client_create(const struct carrel_sandbox_options *options, const char *program, char *note,
+        char id[static REGISTRY_WORD_MAX + 1], int *receipt, struct carrel_error *err);
 
 /* Confirms that the id was delivered. Closes `receipt`. */
 void client_received(int receipt);

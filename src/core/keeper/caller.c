@@ -11,6 +11,7 @@
 #include "base/trim.h"
 #include "core/keeper/keeper.h"
 #include "core/run/run.h"
+#include "policy/environment.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -30,7 +31,7 @@ static bool is_needed(const struct session *session, const char *variable)
         "XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME" };
     size_t len = strcspn(variable, "=");
 
-    if (session->options->workspace ||
+    if (session->options->workspace || environment_is_read(variable) ||
             (session->request->policy && permit_passes(session->request->policy, variable)))
         return true;
     for (size_t i = 0; i < ARRAY_LEN(own); i++)
@@ -60,19 +61,6 @@ static int thin_environment(const struct session *session, struct carrel_error *
     return 0;
 }
 
-static int leave_streams(struct carrel_error *err)
-{
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-    if (null < 0)
-        return err_set_errno(err, -errno, "open '/dev/null'");
-    for (int fd = 0; fd <= 2; fd++)
-        (void)dup2(null, fd);
-    if (null > 2)
-        fd_close(null);
-    return 0;
-}
-
 static int take_signals(struct keeper *keeper, struct carrel_error *err)
 {
     sigset_t set;
@@ -88,17 +76,13 @@ static int take_signals(struct keeper *keeper, struct carrel_error *err)
     return keeper->signal_fd < 0 ? err_set_errno(err, -errno, "signalfd") : 0;
 }
 
-/* The argv of a program that uses the library is its own, and options may point into it. */
+/* Variables may be secrets, and the memory of exec is readable for the user's processes. */
 static int leave_words(const struct keeper *keeper, struct carrel_error *err)
 {
-    static const char name[] = "carrel-keeper";
-
-    if (!keeper->is_apart)
-        return prctl(PR_SET_NAME, name) < 0 ? err_set_errno(err, -errno, "name the keeper") : 0;
     int r = thin_environment(&keeper->session, err);
     if (r < 0)
         return r;
-    r = title_move(name);
+    r = title_move("carrel-keeper");
     if (r < 0)
         return err_set_errno(err, r, "name the keeper");
     trim_leave_stack();
@@ -107,10 +91,8 @@ static int leave_words(const struct keeper *keeper, struct carrel_error *err)
 
 int keeper_leave_caller(struct keeper *keeper, struct carrel_error *err)
 {
-    int r = leave_streams(err);
+    int r = leave_words(keeper, err);
 
-    if (r == 0)
-        r = leave_words(keeper, err);
     if (r < 0)
         return r;
     (void)chdir("/");

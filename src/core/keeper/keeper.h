@@ -81,7 +81,7 @@ struct keeper {
     uint64_t idle_ms;              /* 0: none */
     uint64_t lease_end_ns;         /* CLOCK_BOOTTIME; 0: none */
     struct sandbox_limits changed; /* since it was made; 0: not */
-    bool is_apart; /* options do not point into argv and environ, which it overwrites */
+    char *cwd; /* where it was asked for, for the requests of forks; NULL: unknown */
     char created[CLOCK_STAMP];
     uint64_t created_ns; /* CLOCK_BOOTTIME, as the lease */
     bool is_paused;

@@ -58,7 +58,8 @@ int keeper_receive_ready(int report, struct keeper_ready *ready, int *receipt)
     ready->id[sizeof(ready->id) - 1] = '\0';
     ready->error.message[sizeof(ready->error.message) - 1] = '\0';
     ready->note[sizeof(ready->note) - 1] = '\0';
-    if (ready->error.code <= 0 && (ready->error.code == 0) == (n == 1))
+    bool has_receipt = ready->error.code == 0 && !ready->is_progress;
+    if (ready->error.code <= 0 && has_receipt == (n == 1))
         return 0;
     fd_close(fd_steal(receipt));
     return -EPROTO;

@@ -39,7 +39,8 @@ enum keeper_kind {
 };
 
 #define KEEPER_MAX_FDS 6
-#define KEEPER_NO_TIME UINT64_MAX /* RENEW: no lease, no idle time any more */
+#define KEEPER_LEASE_MS (60U * 60 * 1000) /* the default */
+#define KEEPER_NO_TIME UINT64_MAX         /* RENEW: no lease, no idle time any more */
 
 /*
  * Both sides send it first: a keeper continues when carrel is replaced by another version. The
@@ -107,7 +108,9 @@ struct keeper_message {
  */
 struct keeper_ready {
     char id[NAME_ID_MAX + 1];
-    struct carrel_error error;  /* code 0: it is ready */
+    struct carrel_error error; /* code 0: it is ready */
+    bool is_progress; /* neither: this much of the work is done, and a report follows */
+    uint64_t done, total;
     char note[RESULT_NOTE_MAX]; /* limits that are only partially enforced */
 };
 #define KEEPER_READY_ROOM 2048 /* of a socket, for each */

@@ -1,0 +1,29 @@
+/*
+ * launch.h - starts a keeper: carrel executed afresh, with a request.
+ *
+ * The process that asks may have threads, memory and descriptors of its own; a keeper has none
+ * of them. It gets the request in a file in memory, a socket for its report, and the locks of
+ * the layers that it begins with.
+ */
+#pragma once
+#include <stddef.h>
+
+struct buf;
+struct carrel_error;
+
+/* The descriptors that `carrel keeper` begins with, besides the three streams. */
+enum { KEEPER_REQUEST_FD = 3, KEEPER_REPORT_FD, KEEPER_FIRST_LOCK };
+
+#define KEEPER_OWN_PROGRAM "/proc/self/exe" /* for a process that is carrel itself */
+
+struct keeper_launch {
+    const char *program;       /* of carrel; NULL: the one that belongs to this library */
+    const char *cwd;           /* where to run it; NULL: where the caller is */
+    const struct buf *request; /* see request.h */
+    int report;                /* gets struct keeper_ready */
+    const int *locks;          /* KEEPER_FIRST_LOCK and so on; -1 is left out */
+    size_t n_locks;
+};
+
+/* -ENOENT: the program of a library was not found; the message says where it was looked for. */
+int keeper_launch(const struct keeper_launch *launch, struct carrel_error *err);
