@@ -84,6 +84,17 @@ static size_t find_slot(struct keeper *keeper)
     return i;
 }
 
+static int on_client(struct loop_io *io, uint32_t events, struct carrel_error *err)
+{
+    const struct keeper_source *source = container_of(io, struct keeper_source, io);
+
+    (void)events;
+    (void)err;
+    if (source->keeper->end == KEEPER_GOES_ON) /* else the sandbox may be gone */
+        keeper_serve(source->keeper, source->slot);
+    return 0;
+}
+
 void keeper_accept(struct keeper *keeper)
 {
     AUTO(fd_close)
@@ -102,10 +113,16 @@ void keeper_accept(struct keeper *keeper)
         refuse(sock);
         return;
     }
+    struct keeper_source *source = keeper_source_new(keeper, i, 0, on_client);
+    if (!source || loop_io_watch(&source->io, sock, EPOLLIN, NULL) < 0) {
+        keeper_source_free(source);
+        return;
+    }
     keeper->n_clients = i == keeper->n_clients ? i + 1 : keeper->n_clients;
     keeper->clients[i] = (struct keeper_client){
         .number = ++keeper->n_came,
         .sock = fd_steal(&sock),
+        .source = source,
         .events = -1,
     };
     keeper->is_changed = true;
@@ -195,6 +212,7 @@ void keeper_drop_client(struct keeper *keeper, size_t client)
     remember_holder(keeper, c);
     if (keeper->destroyer == (int)client)
         keeper->destroyer = -1;
+    keeper_source_free(c->source);
     fd_close(c->sock);
     fd_close(c->events);
     *c = (struct keeper_client){ .sock = -1, .events = -1 };

@@ -7,7 +7,6 @@
 #include "core/keeper/keeper.h"
 #include "core/keeper/wire.h"
 #include <errno.h>
-#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -24,6 +23,7 @@ void keeper_drain(struct keeper_process *p, int stream)
         if (n < 0 && errno == EAGAIN)
             return;
         if (n <= 0) { /* EIO: the last of a terminal's users is gone */
+            keeper_source_free(ptr_steal(&p->sources[stream]));
             fd_close(fd_steal(fd));
             return;
         }
@@ -105,36 +105,42 @@ int keeper_attach(struct keeper *keeper, size_t client, const struct keeper_mess
     return 0;
 }
 
-size_t keeper_watch_streams(struct keeper *keeper, struct pollfd *watch, size_t max)
+static bool is_kept(const struct keeper_process *p)
 {
-    size_t n = 0;
-
-    for (size_t i = 0; i < keeper->n_processes && n + 2 <= max; i++) {
-        const struct keeper_process *p = &keeper->processes[i];
-        if (!p->number || !p->is_detached || p->client >= 0)
-            continue;
-        if (p->streams.stdout_fd >= 0)
-            watch[n++] = (struct pollfd){ .fd = p->streams.stdout_fd, .events = POLLIN };
-        if (p->streams.stderr_fd >= 0)
-            watch[n++] = (struct pollfd){ .fd = p->streams.stderr_fd, .events = POLLIN };
-    }
-    return n;
+    return p->number && p->is_detached && p->client < 0;
 }
 
-void keeper_take_output(struct keeper *keeper, const struct pollfd *watch, size_t n)
+/* A client may have attached to it in the same turn. */
+static int on_output(struct loop_io *io, uint32_t events, struct carrel_error *err)
 {
-    size_t at = 0;
+    const struct keeper_source *source = container_of(io, struct keeper_source, io);
+    struct keeper_process *p = &source->keeper->processes[source->slot];
 
-    /* The same walk as above: nothing was started or ended in between. */
-    for (size_t i = 0; i < keeper->n_processes && at < n; i++) {
-        struct keeper_process *p = &keeper->processes[i];
-        if (!p->number || !p->is_detached || p->client >= 0)
+    (void)events;
+    (void)err;
+    if (is_kept(p))
+        keeper_drain(p, source->stream);
+    return 0;
+}
+
+int keeper_watch_streams(struct keeper *keeper, struct carrel_error *err)
+{
+    for (size_t i = 0; i < 2 * keeper->n_processes; i++) {
+        const int stream = i % 2;
+        struct keeper_process *p = &keeper->processes[i / 2];
+        struct keeper_source **source = &p->sources[stream];
+        int fd = stream == 0 ? p->streams.stdout_fd : p->streams.stderr_fd;
+        if (!is_kept(p) || fd < 0) {
+            keeper_source_free(ptr_steal(source));
             continue;
-        int out = p->streams.stdout_fd;
-        int errors = p->streams.stderr_fd;
-        if (out >= 0 && at < n && watch[at++].revents)
-            keeper_drain(p, 0);
-        if (errors >= 0 && at < n && watch[at++].revents)
-            keeper_drain(p, 1);
+        }
+        if (!*source)
+            *source = keeper_source_new(keeper, i / 2, stream, on_output);
+        if (!*source)
+            return err_set_errno(err, -ENOMEM, "keeper");
+        int r = loop_io_watch(&(*source)->io, fd, EPOLLIN, err);
+        if (r < 0)
+            return r;
     }
+    return 0;
 }

@@ -15,8 +15,8 @@
 #include <errno.h>
 #include <limits.h>
 #include <malloc.h>
-#include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -26,7 +26,6 @@
 #define OVERDUE_MS 1000 /* that init may take to end an expired sandbox */
 #define CLIENTS_MS 100  /* between two looks at what clients alone may write */
 #define PUBLISH_MS 20   /* between two updates of the registry */
-#define FIRST_CLIENT 4  /* in the poll list, behind the four fixed descriptors */
 
 uint64_t keeper_idle_since(const struct keeper *keeper)
 {
@@ -97,6 +96,7 @@ static void on_receipt(struct keeper *keeper)
         return;
     if (n <= 0)
         keeper->end = KEEPER_UNCLAIMED;
+    loop_io_stop(&keeper->on_receipt);
     fd_close(fd_steal(&keeper->receipt));
 }
 
@@ -145,68 +145,111 @@ static bool is_overdue(const struct keeper *keeper)
            clock_boot_ns() >= keeper->lease_end_ns + OVERDUE_MS * NS_PER_MS;
 }
 
-/* The poll list: it grows with clients and processes. */
-static struct pollfd *make_room(struct keeper *keeper)
+struct keeper_source *keeper_source_new(
+        struct keeper *keeper, size_t slot, int stream, loop_io_call *call)
 {
-    size_t n = FIRST_CLIENT + keeper->n_clients + 2 * keeper->n_processes;
+    struct keeper_source *source = calloc(1, sizeof(*source));
 
-    if (n > keeper->watch_room) {
-        struct pollfd *more = reallocarray(keeper->watch, n, sizeof(*more));
-        if (!more)
-            return NULL;
-        keeper->watch = more;
-        keeper->watch_room = n;
-    }
-    return keeper->watch;
+    if (!source)
+        return NULL;
+    *source = (struct keeper_source){ .keeper = keeper, .slot = slot, .stream = stream };
+    loop_io_init(&source->io, &keeper->loop, call);
+    return source;
 }
 
-static int turn(struct keeper *keeper, struct carrel_error *err)
+void keeper_source_free(struct keeper_source *source)
+{
+    if (source)
+        loop_io_stop(&source->io);
+    free(source);
+}
+
+static int on_box(struct loop_io *io, uint32_t events, struct carrel_error *err)
+{
+    struct keeper *keeper = container_of(io, struct keeper, on_box);
+
+    (void)events;
+    return keeper->end == KEEPER_GOES_ON ? keeper_take_event(keeper, err) : 0;
+}
+
+static int on_signal_fd(struct loop_io *io, uint32_t events, struct carrel_error *err)
+{
+    (void)events;
+    (void)err;
+    on_signal(container_of(io, struct keeper, on_signal));
+    return 0;
+}
+
+static int on_receipt_end(struct loop_io *io, uint32_t events, struct carrel_error *err)
+{
+    (void)events;
+    (void)err;
+    on_receipt(container_of(io, struct keeper, on_receipt));
+    return 0;
+}
+
+static int on_listen(struct loop_io *io, uint32_t events, struct carrel_error *err)
+{
+    struct keeper *keeper = container_of(io, struct keeper, on_listen);
+
+    (void)events;
+    (void)err;
+    if (keeper->end == KEEPER_GOES_ON)
+        keeper_accept(keeper);
+    return 0;
+}
+
+/* turn() looks at what is due. */
+static int on_wake(struct loop_timer *timer, struct carrel_error *err)
+{
+    (void)timer;
+    (void)err;
+    return 0;
+}
+
+static int begin_loop(struct keeper *keeper, struct carrel_error *err)
+{
+    int r = loop_init(&keeper->loop, err);
+
+    loop_io_init(&keeper->on_listen, &keeper->loop, on_listen);
+    loop_io_init(&keeper->on_box, &keeper->loop, on_box);
+    loop_io_init(&keeper->on_signal, &keeper->loop, on_signal_fd);
+    loop_io_init(&keeper->on_receipt, &keeper->loop, on_receipt_end);
+    loop_timer_init(&keeper->wake, &keeper->loop, on_wake);
+    if (r == 0)
+        r = loop_io_watch(&keeper->on_signal, keeper->signal_fd, EPOLLIN, err);
+    return r < 0 ? r : loop_io_watch(&keeper->on_receipt, keeper->receipt, EPOLLIN, err);
+}
+
+static int wait_for_events(struct keeper *keeper, struct carrel_error *err)
 {
     bool has_backlog = keeper_report(keeper);
-    size_t n_clients = keeper->n_clients;
-    struct pollfd *watch = make_room(keeper);
-
-    if (!watch)
-        return err_set_errno(err, -ENOMEM, "keeper");
     bool accepts = clock_ns() >= keeper->next_accept_ns;
-    watch[0] =
-            (struct pollfd){ .fd = accepts ? keeper->entry->listen_fd : -1, .events = POLLIN };
-    watch[1] = (struct pollfd){ .fd = keeper->session.box->event_fd, .events = POLLIN };
-    watch[2] = (struct pollfd){ .fd = keeper->signal_fd, .events = POLLIN };
-    watch[3] = (struct pollfd){ .fd = keeper->receipt, .events = POLLIN };
-    for (size_t i = 0; i < n_clients; i++)
-        watch[FIRST_CLIENT + i] =
-                (struct pollfd){ .fd = keeper->clients[i].sock, .events = POLLIN };
-    struct pollfd *streams = &watch[FIRST_CLIENT + n_clients];
-    size_t n_streams = keeper_watch_streams(keeper, streams, 2 * keeper->n_processes);
     uint64_t wake_ns = earlier(keeper_next_deadline(keeper), keeper->session.disk.next_ns);
+
     if (has_backlog)
         wake_ns = earlier(wake_ns, clock_ns() + 10 * NS_PER_MS);
     if (keeper->is_changed)
         wake_ns = earlier(wake_ns, keeper->next_publish_ns);
     if (!accepts)
         wake_ns = earlier(wake_ns, keeper->next_accept_ns);
-    wake_ns = earlier(earlier(wake_ns, overdue_ns(keeper)), keeper->rest_ns);
+    loop_timer_set(
+            &keeper->wake, earlier(earlier(wake_ns, overdue_ns(keeper)), keeper->rest_ns));
+    int r = keeper_watch_streams(keeper, err);
+    if (r == 0)
+        r = loop_io_watch(
+                &keeper->on_listen, accepts ? keeper->entry->listen_fd : -1, EPOLLIN, err);
+    if (r == 0) /* it is another one after the sandbox was made again */
+        r = loop_io_watch(&keeper->on_box, keeper->session.box->event_fd, EPOLLIN, err);
+    return r < 0 ? r : loop_turn(&keeper->loop, err);
+}
 
-    int n = clock_poll(watch, FIRST_CLIENT + n_clients + n_streams, wake_ns);
-    int code = -errno;
-    if (n < 0)
-        return code == -EINTR ? 0 : err_set_errno(err, code, "poll");
-    keeper_take_output(keeper, streams, n_streams);
-    int r = watch[1].revents ? keeper_take_event(keeper, err) : 0;
-    if (r < 0)
-        return r;
-    if (watch[2].revents)
-        on_signal(keeper);
-    if (watch[3].revents)
-        on_receipt(keeper);
-    for (size_t i = 0; i < n_clients && keeper->end == KEEPER_GOES_ON; i++)
-        if (watch[FIRST_CLIENT + i].revents)
-            keeper_serve(keeper, i);
-    if (keeper->end != KEEPER_GOES_ON)
-        return 0; /* the sandbox may be gone */
-    if (watch[0].revents)
-        keeper_accept(keeper);
+static int turn(struct keeper *keeper, struct carrel_error *err)
+{
+    int r = wait_for_events(keeper, err);
+
+    if (r < 0 || keeper->end != KEEPER_GOES_ON)
+        return r; /* the sandbox may be gone */
     if (is_overdue(keeper))
         keeper->end = KEEPER_LEASE;
     keeper_enforce(keeper);
@@ -225,7 +268,7 @@ static int turn(struct keeper *keeper, struct carrel_error *err)
 
 static int live(struct keeper *keeper, struct carrel_error *err)
 {
-    int r = 0;
+    int r = begin_loop(keeper, err);
 
     while (r == 0 && keeper->end == KEEPER_GOES_ON)
         r = turn(keeper, err);

@@ -8,11 +8,11 @@
  */
 #pragma once
 #include "base/clock.h"
+#include "base/loop.h"
 #include "core/result/capture.h"
 #include "core/run/session.h"
 #include "core/worktree/layers.h"
 #include "runtime/runtime.h"
-#include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -28,11 +28,20 @@ struct registry_entry;
 #define KEEPER_MAX_HOLDERS 64         /* disconnected clients that have files */
 #define KEEPER_KEPT_BYTES (64U << 10) /* of each stream of a detached process */
 
+/* What the loop watches for a slot of the lists below, which move when they grow. */
+struct keeper_source {
+    struct loop_io io;
+    struct keeper *keeper;
+    size_t slot;
+    int stream; /* of a process: 0 stdout, 1 stderr */
+};
+
 struct keeper_client {
     uint64_t number; /* in the order of connections */
     int sock;        /* -1: free */
-    int events;      /* where ends are reported; -1: it has not said hello */
-    bool has_file;   /* it may have a descriptor of a file of the sandbox */
+    struct keeper_source *source;
+    int events;    /* where ends are reported; -1: it has not said hello */
+    bool has_file; /* it may have a descriptor of a file of the sandbox */
 };
 
 struct keeper_process {
@@ -55,6 +64,7 @@ struct keeper_process {
     uint64_t oom_kills; /* since then; USAGE_UNKNOWN until it has ended */
     uint64_t pids_refused;
     struct process streams; /* of a detached process */
+    struct keeper_source *sources[2];
     struct capture kept[2];
     char *program;
 };
@@ -102,8 +112,9 @@ struct keeper {
     int holders[KEEPER_MAX_HOLDERS]; /* pidfds */
     size_t n_holders;
     bool is_held; /* by processes that cannot be watched: for good */
-    struct pollfd *watch;
-    size_t watch_room;
+    struct loop loop;
+    struct loop_io on_listen, on_box, on_signal, on_receipt;
+    struct loop_timer wake;
     struct keeper_process *processes;
     size_t n_processes; /* slots ever used */
     size_t process_room;
@@ -175,9 +186,8 @@ int keeper_attach(struct keeper *keeper, size_t client, const struct keeper_mess
 /* Keeps the output of a process to which no client is attached: 0 stdout, 1 stderr. */
 void keeper_drain(struct keeper_process *process, int stream);
 
-/* Adds the streams to poll; returns how many. */
-size_t keeper_watch_streams(struct keeper *keeper, struct pollfd *watch, size_t max);
-void keeper_take_output(struct keeper *keeper, const struct pollfd *watch, size_t n);
+/* Watches the output of processes to which no client is attached, and no other. -ENOMEM. */
+int keeper_watch_streams(struct keeper *keeper, struct carrel_error *err);
 
 /* --- seal.c --- */
 
@@ -238,6 +248,11 @@ int keeper_publish_record(const struct keeper *keeper, struct carrel_error *err)
 
 /* CLOCK_BOOTTIME; 0: something runs in it, or it has no idle timeout. */
 uint64_t keeper_idle_since(const struct keeper *keeper);
+
+/* A source of the slot that calls `call`; NULL: out of memory. */
+struct keeper_source *keeper_source_new(
+        struct keeper *keeper, size_t slot, int stream, loop_io_call *call);
+void keeper_source_free(struct keeper_source *source); /* NULL is fine */
 
 /* Handles an event of the sandbox, if there is one. */
 int keeper_take_event(struct keeper *keeper, struct carrel_error *err);

@@ -30,6 +30,8 @@
 
 void keeper_process_free(struct keeper_process *process)
 {
+    keeper_source_free(process->sources[0]);
+    keeper_source_free(process->sources[1]);
     process_close(process->streams);
     capture_finish(&process->kept[0]);
     capture_finish(&process->kept[1]);

@@ -17,6 +17,7 @@
 #include "registry/registry.h"
 #include "workspace/renew.h"
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -154,6 +155,7 @@ static int seal_and_remake(struct keeper *keeper, struct carrel_error *err)
     struct sandbox_usage usage = USAGE_INIT;
     bool is_sealed = false;
 
+    loop_io_stop(&keeper->on_box); /* its descriptor is closed with the old sandbox */
     int r = sandbox_stop(keeper->session.box, &usage, err);
     if (r < 0) { /* a process hangs in the kernel: no second sandbox beside it */
         keeper->end = KEEPER_LOST;
