@@ -83,19 +83,31 @@ static int merge_part(const struct recipe *recipe, size_t part, const struct lay
     return merge_trees(trees.fds, trees.n, trees.below, to, aside, recipe->how, err);
 }
 
+/* The directory for hard links is removed first: a process that was killed leaves it. */
+static int fill_part(const struct recipe *recipe, size_t part, const struct layer *out,
+        struct carrel_error *err)
+{
+    int r = tree_remove(out->dir, ASIDE, err);
+
+    if (r < 0)
+        return r;
+    if (mkdirat(out->dir, ASIDE, 0700) < 0)
+        return err_set_errno(err, -errno, "create '%s/" ASIDE "'", out->path);
+    AUTO(fd_close) int aside = openat(out->dir, ASIDE, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    r = aside < 0 ? err_set_errno(err, -errno, "open '%s/" ASIDE "'", out->path)
+                  : merge_part(recipe, part, out, aside, err);
+    if (r == 0)
+        return tree_remove(out->dir, ASIDE, err);
+    (void)tree_remove(out->dir, ASIDE, NULL); /* the first failure is the one to report */
+    return r;
+}
+
 static int fill(const struct recipe *recipe, const struct layer *out, struct carrel_error *err)
 {
     int r = 0;
 
-    for (size_t i = 0; r == 0 && i < ARRAY_LEN(parts); i++) {
-        if (mkdirat(out->dir, ASIDE, 0700) < 0)
-            return err_set_errno(err, -errno, "create '%s/" ASIDE "'", out->path);
-        AUTO(fd_close) int aside = openat(out->dir, ASIDE, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        r = aside < 0 ? err_set_errno(err, -errno, "open '%s/" ASIDE "'", out->path)
-                      : merge_part(recipe, i, out, aside, err);
-        if (r == 0)
-            r = tree_remove(out->dir, ASIDE, err);
-    }
+    for (size_t i = 0; r == 0 && i < ARRAY_LEN(parts); i++)
+        r = fill_part(recipe, i, out, err);
     return r;
 }
 

@@ -235,6 +235,8 @@ static int bring_back(int image, int dir, struct carrel_error *err)
         r = layer_copy_parts(tree, dir, err);
     if (r == 0 && syncfs(dir) < 0) /* before the only other copy is removed */
         r = err_set_errno(err, -errno, "write to the disk");
+    if (r < 0)
+        (void)layer_remove_parts(dir, NULL); /* half a copy only takes room; else replaced */
     return r;
 }
 
@@ -262,7 +264,10 @@ int disk_image_recover(int dir, struct carrel_error *err)
     AUTO(fd_close) int image = mount_file(dir, IMAGE, err);
     if (image < 0)
         return err_wrap(err, image, "mount the disk image of a run that was killed");
-    return disk_image_end(dir, err);
+    int r = disk_image_end(dir, err);
+    if (r < 0)
+        store_unmount(dir);
+    return r;
 }
 
 bool disk_image_is_full(int image)

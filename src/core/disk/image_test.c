@@ -125,6 +125,43 @@ TEST(an_end_that_was_interrupted_is_repeated)
     tear_down();
 }
 
+TEST(an_end_that_was_killed_between_two_files_is_repeated)
+{
+    BEGIN(image);
+    write_file(image, "tree/upper/made", "2");
+    fd_close(fd_steal(&image));
+    CHECK(mkdirat(dir, "links", 0700) == 0);
+    write_file(dir, "links/17", "2");
+    write_file(dir, "upper/made", "half");
+    CHECK_EQ(disk_image_recover(dir, &err), 0);
+    check_file(dir, "upper/made", "2");
+    CHECK(faccessat(dir, "links", F_OK, 0) < 0);
+    tear_down();
+}
+
+static bool is_mounted(void)
+{
+    struct statx stx;
+
+    return statx(dir, "disk", AT_SYMLINK_NOFOLLOW, 0, &stx) == 0 &&
+           (stx.stx_attributes & STATX_ATTR_MOUNT_ROOT);
+}
+
+TEST(an_end_that_fails_leaves_the_image_for_the_next_one)
+{
+    BEGIN(image);
+    write_file(image, "tree/upper/made", "2");
+    CHECK(renameat(image, "tree", image, "away") == 0);
+    CHECK(disk_image_recover(dir, &err) < 0);
+    CHECK(!is_mounted());
+    CHECK(faccessat(dir, "disk.img", F_OK, 0) == 0);
+    CHECK(renameat(image, "away", image, "tree") == 0);
+    CHECK_EQ(disk_image_recover(dir, &err), 0);
+    check_file(dir, "upper/made", "2");
+    CHECK(faccessat(dir, "links", F_OK, 0) < 0);
+    tear_down();
+}
+
 TEST(an_image_that_was_not_filled_is_not_believed)
 {
     set_up();
