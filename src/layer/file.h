@@ -22,7 +22,8 @@ int file_copy(int from, const char *name, const struct stat *st, int to);
 /* The same for what is neither a regular file nor a directory. */
 int file_copy_special(int from, const char *name, const struct stat *st, int to);
 
-/* Attributes that programs set, but none that an overlay keeps for itself. */
+/* Attributes that programs set, but none that an overlay keeps for itself, and none that the
+ * file system of `to` has no room for. */
 int file_copy_attributes(int from, int to);
 
 /* Owner, mode and times, after all else. */

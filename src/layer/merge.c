@@ -268,6 +268,9 @@ static int enter(struct walk *walk, const char *name)
         return fail(walk, r, name);
     fd_close(walk->to);
     walk->to = made;
+    /* The mark first: attributes that a program chose may take all the room there is. */
+    if (frame->is_opaque && fsetxattr(made, OPAQUE, "y", 1, 0) < 0)
+        return fail(walk, -errno, name);
     if (frame->is_shut)
         return 0;
     r = file_copy_attributes(topmost(walk, frame), made);
@@ -311,11 +314,8 @@ static int leave_trees(struct walk *walk, const struct frame *frame)
 static int leave(struct walk *walk)
 {
     struct frame *frame = walk->at;
-    int r = frame->is_opaque && fsetxattr(walk->to, OPAQUE, "y", 1, 0) < 0 ? -errno : 0;
+    int r = leave_trees(walk, frame);
 
-    int up = leave_trees(walk, frame);
-    if (r == 0)
-        r = up;
     if (r == 0)
         r = go_up(&walk->to, file_finish, &frame->top, NULL);
     walk->at = frame->above;

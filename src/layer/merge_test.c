@@ -374,6 +374,36 @@ TEST(a_copy_has_all_that_an_overlay_reads)
     end();
 }
 
+/* From a tmpfs, which holds 64 KB, mostly to an ext4, which holds 4. */
+TEST(an_attribute_that_does_not_fit_is_left_out)
+{
+    static const char large[20000];
+    char from[] = "/dev/shm/merge-test-XXXXXX";
+    char value[8];
+
+    begin();
+    if (!mkdtemp(from))
+        SKIP("no tmpfs at /dev/shm");
+    AUTO(fd_close) int source = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    AUTO(fd_close) int shm = open("/dev/shm", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    CHECK(mkdirat(source, "upper", 0755) == 0 && mkdirat(source, "upper/dir", 0755) == 0);
+    AUTO(fd_close) int dir = openat(source, "upper/dir", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fsetxattr(dir, "user.large", large, sizeof(large), 0) < 0) {
+        CHECK_EQ(tree_remove(shm, from + strlen("/dev/shm/"), &err), 0);
+        end();
+        SKIP("no large attributes on the file system of /dev/shm");
+    }
+    CHECK_EQ(fsetxattr(dir, "user.filler", large, 3900, 0), 0);
+    CHECK_EQ(fsetxattr(dir, "user.small", "v", 1, 0), 0);
+    CHECK_EQ(fsetxattr(dir, "user.overlay.opaque", "y", 1, 0), 0);
+    if (layer_copy_parts(source, layers[0].dir, &err) < 0)
+        test_fail(__FILE__, __LINE__, "%s", err.message);
+    CHECK_EQ(getxattr(in(&layers[0], "dir"), "user.small", value, 8), 1);
+    CHECK_EQ(getxattr(in(&layers[0], "dir"), "user.overlay.opaque", value, 8), 1);
+    CHECK_EQ(tree_remove(shm, from + strlen("/dev/shm/"), &err), 0);
+    end();
+}
+
 TEST(files_with_several_names_have_them_in_a_copy)
 {
     struct stat a;
