@@ -205,16 +205,30 @@ int store_publish(const struct store *store, struct store_draft *draft, const ch
     return err_set_errno(err, -errno, "create '%s/%s'", store->path, name);
 }
 
+bool store_has_disk(int dir)
+{
+    return faccessat(dir, STORE_DISK, F_OK, AT_SYMLINK_NOFOLLOW) == 0 ||
+           faccessat(dir, STORE_DISK_DRAFT, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static bool is_mount(int dir)
+{
+    struct statx stx;
+
+    return statx(dir, STORE_DISK, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, 0, &stx) == 0 &&
+           (stx.stx_attributes & STATX_ATTR_MOUNT_ROOT);
+}
+
 void store_unmount(int dir)
 {
     char path[64];
-    struct statx stx;
 
-    if (statx(dir, STORE_DISK, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, 0, &stx) < 0 ||
-            !(stx.stx_attributes & STATX_ATTR_MOUNT_ROOT))
-        return;
     (void)snprintf(path, sizeof(path), "/proc/self/fd/%d/" STORE_DISK, dir);
-    (void)umount2(path, UMOUNT_NOFOLLOW | MNT_DETACH); /* else it is found when it is removed */
+    while (is_mount(dir) && umount2(path, UMOUNT_NOFOLLOW | MNT_DETACH) == 0)
+        ;
+    /* What cannot be unmounted or removed is found when the entry is removed. */
+    (void)unlinkat(dir, STORE_DISK, AT_REMOVEDIR);
+    (void)unlinkat(dir, STORE_DISK_DRAFT, 0);
 }
 
 void store_drop(const struct store *store, struct store_draft *draft)

@@ -2,7 +2,8 @@
  * store.h - a directory whose entries appear whole and disappear whole.
  *
  *   TOP/NAME        an entry: a directory. NAME is one component, or GROUP/NAME
- *   TOP/NAME/disk   where a file system of its own is mounted, if it needs one
+ *   TOP/NAME/disk   where a file system of its own is mounted, if it needs one; from a draft
+ *                   disk.new on
  *   TOP/.tmp/ID     a draft, not an entry yet; or a retired entry, being removed
  *   TOP/.claims     byte locks, see store_claim()
  *
@@ -92,11 +93,14 @@ int store_lock(const struct store *store, int operation, struct carrel_error *er
 /* --- removing --- */
 
 /*
- * Unmounts DIR/disk, if it is a mount, for a process that holds the entry `dir`: a process that
- * was killed leaves it mounted. Everything that removes an entry does this first.
+ * Unmounts DIR/disk, as often as something is mounted there, and removes it and a draft of its
+ * image, for a process that holds the entry `dir`: a process that was killed leaves them.
+ * Everything that removes an entry does this first.
  */
 #define STORE_DISK "disk"
+#define STORE_DISK_DRAFT "disk.new"
 void store_unmount(int dir);
+bool store_has_disk(int dir); /* whether that has something to do */
 
 /*
  * Removes an entry that the caller holds by `dir`, which stays open. -EBUSY: another process

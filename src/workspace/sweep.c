@@ -5,7 +5,8 @@
  *   in .tmp, lock free                      removed, with its refs
  *   workspace with `creating`, lock free    removed, with its refs
  *   runs/<run> that is not open             unmounted, removed if empty
- *   workspace, lock free                    kept: it may hold work; its disk is unmounted
+ *   workspace, lock free                    kept: it may hold work; its disk is unmounted, and
+ *                                           removed if it was only being made
  *
  * One thing that cannot be done does not keep the others from being done; the first failure is
  * what is returned at the end.
@@ -85,8 +86,10 @@ static int undo_half_made(struct workspace **ws, void *context)
     struct sweep *sweep = context;
     struct carrel_error why = { 0 };
 
-    if (is_mount((*ws)->dir, STORE_DISK) && workspace_take_lock(*ws, NULL) == 0)
+    if (store_has_disk((*ws)->dir) && workspace_take_lock(*ws, NULL) == 0) {
         store_unmount((*ws)->dir);
+        sweep->n += !store_has_disk((*ws)->dir);
+    }
     if ((*ws)->phase != WORKSPACE_CREATING || workspace_take_lock(*ws, NULL) < 0)
         return 0;
     if ((*ws)->phase == WORKSPACE_CREATING && tree_is_empty((*ws)->dir, "upper"))

@@ -474,3 +474,28 @@ TEST(a_mount_that_no_workspace_has_open_goes_and_one_that_is_open_stays)
     CHECK_EQ(umount2(path, 0), 0); /* it was still there */
     fixture_finish(&fx);
 }
+
+TEST(a_disk_that_was_being_made_goes_and_the_workspace_stays)
+{
+    struct fixture fx;
+    char path[256];
+
+    if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
+        SKIP("no user namespace may be made here");
+    fixture_init(&fx);
+    AUTO(workspace_free) struct workspace *ws = fixture_create(&fx, "T", "R");
+    fixture_write(&fx, "state/workspaces/T/R/disk.new", "half");
+    (void)snprintf(path, sizeof(path), "%s/workspaces/T/R/disk", fx.state);
+    CHECK_EQ(mkdir(path, 0700), 0);
+    for (int i = 0; i < 2; i++) /* of two killed processes */
+        CHECK_EQ(mount("none", path, "tmpfs", 0, NULL), 0);
+    CHECK_EQ(workspace_sweep(fx.state, &fx.err), 0); /* it is in use */
+    CHECK(fixture_has(&fx, "state/workspaces/T/R/disk.new"));
+    workspace_free(ptr_steal(&ws));
+    CHECK_EQ(workspace_sweep(fx.state, &fx.err), 1);
+    CHECK(!fixture_has(&fx, "state/workspaces/T/R/disk"));
+    CHECK(!fixture_has(&fx, "state/workspaces/T/R/disk.new"));
+    CHECK(fixture_has(&fx, "state/workspaces/T/R/meta"));
+    CHECK_EQ(workspace_sweep(fx.state, &fx.err), 0);
+    fixture_finish(&fx);
+}

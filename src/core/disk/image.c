@@ -20,7 +20,6 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#define DRAFT "disk.new"
 #define IMAGE "disk.img"
 #define MKFS_MS 60000U
 #define LOOP_TRIES 64
@@ -75,12 +74,12 @@ static int format(int file, struct carrel_error *err)
 
 static int make_file(int dir, uint64_t bytes, struct carrel_error *err)
 {
-    (void)unlinkat(dir, DRAFT, 0); /* of a killed process */
     AUTO(fd_close)
-    int file = openat(dir, DRAFT, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int file = openat(
+            dir, STORE_DISK_DRAFT, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 
     if (file < 0 || ftruncate(file, (off_t)bytes) < 0)
-        return err_set_errno(err, -errno, "create '" DRAFT "'");
+        return err_set_errno(err, -errno, "create '" STORE_DISK_DRAFT "'");
     return format(file, err);
 }
 
@@ -201,25 +200,23 @@ static int begin(int dir, uint64_t bytes, struct carrel_error *err)
     int r = make_file(dir, bytes, err);
     if (r < 0)
         return r;
-    AUTO(fd_close) int image = mount_file(dir, DRAFT, err);
+    AUTO(fd_close) int image = mount_file(dir, STORE_DISK_DRAFT, err);
     if (image < 0)
         return image;
     r = fill(image, dir, err);
     if (r < 0)
         return r;
-    if (renameat(dir, DRAFT, dir, IMAGE) < 0)
+    if (renameat(dir, STORE_DISK_DRAFT, dir, IMAGE) < 0)
         return err_set_errno(err, -errno, "name a disk image");
     return fd_steal(&image);
 }
 
 int disk_image_begin(int dir, uint64_t bytes, struct carrel_error *err)
 {
+    store_unmount(dir); /* of a killed process */
     int r = begin(dir, bytes, err);
-
-    if (r < 0) {
+    if (r < 0)
         store_unmount(dir);
-        (void)unlinkat(dir, DRAFT, 0); /* else the next one replaces it */
-    }
     return r;
 }
 
@@ -250,7 +247,6 @@ int disk_image_end(int dir, struct carrel_error *err)
     if (r < 0)
         return err_wrap(err, r, "take files out of a disk image");
     store_unmount(dir);
-    (void)unlinkat(dir, STORE_DISK, AT_REMOVEDIR); /* removed with the rest */
     if (unlinkat(dir, IMAGE, 0) < 0)
         return err_set_errno(err, -errno, "remove '" IMAGE "'");
     return 0;
@@ -258,9 +254,9 @@ int disk_image_end(int dir, struct carrel_error *err)
 
 int disk_image_recover(int dir, struct carrel_error *err)
 {
+    store_unmount(dir);
     if (faccessat(dir, IMAGE, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
         return errno == ENOENT ? 0 : err_set_errno(err, -errno, "look for '" IMAGE "'");
-    store_unmount(dir);
     AUTO(fd_close) int image = mount_file(dir, IMAGE, err);
     if (image < 0)
         return err_wrap(err, image, "mount the disk image of a run that was killed");

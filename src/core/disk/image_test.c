@@ -171,6 +171,40 @@ TEST(an_image_that_was_not_filled_is_not_believed)
     tear_down();
 }
 
+/* As a process leaves it that is killed while it copies files into the image. */
+static void make_draft(int image)
+{
+    fd_close(image);
+    CHECK(renameat(dir, "disk.img", dir, "disk.new") == 0);
+    CHECK(is_mounted());
+}
+
+TEST(an_image_that_was_being_filled_is_removed)
+{
+    BEGIN(image);
+    write_file(image, "tree/upper/made", "2");
+    make_draft(fd_steal(&image));
+    CHECK_EQ(disk_image_recover(dir, &err), 0);
+    CHECK(faccessat(dir, "disk", F_OK, 0) < 0);
+    CHECK(faccessat(dir, "disk.new", F_OK, 0) < 0);
+    CHECK(faccessat(dir, "upper/made", F_OK, 0) < 0);
+    check_file(dir, "upper/given", "1");
+    tear_down();
+}
+
+TEST(an_image_that_was_being_filled_is_replaced)
+{
+    BEGIN(image);
+    make_draft(fd_steal(&image));
+    image = disk_image_begin(dir, LIMIT, &err);
+    CHECK(image >= 0);
+    write_file(image, "tree/upper/made", "2");
+    CHECK_EQ(disk_image_end(dir, &err), 0);
+    check_file(dir, "upper/made", "2");
+    CHECK(faccessat(dir, "disk", F_OK, 0) < 0); /* nothing is mounted under it */
+    tear_down();
+}
+
 TEST(a_limit_that_no_file_system_fits_in_is_refused)
 {
     set_up();
