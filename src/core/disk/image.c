@@ -5,8 +5,10 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/store.h"
+#include "base/str.h"
 #include "git/program.h"
 #include "layer/layer.h"
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -18,6 +20,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #define IMAGE "disk.img"
@@ -25,6 +28,8 @@
 #define LOOP_TRIES 64
 #define FULL_PART                                                                              \
     32 /* a write that does not fit leaves some room: the last part counts as full */
+
+#define LEAST_BYTES (UINT64_C(2) << 20) /* of which mkfs.ext4 makes a file system of use */
 
 static const char needs[] = "an exact disk limit (--require disk) needs";
 
@@ -40,16 +45,53 @@ static const char *find_mkfs(void)
     return NULL;
 }
 
-/* Its tables are part of the size: a program can write about 96 % of it. */
-static int format(int file, struct carrel_error *err)
+int disk_image_check(uint64_t bytes, struct carrel_error *err)
+{
+    char size[32];
+    char least[32];
+
+    if (geteuid() != 0)
+        return err_set(err, -ENOTSUP,
+                "%s root, for files on the host's file systems; an ordinary user has one that "
+                "is enforced by polling, without --require disk, or runs in memory, without a "
+                "workspace",
+                needs);
+    if (bytes < LEAST_BYTES)
+        return err_set(err, -EINVAL,
+                "--disk %s is too small for a file system, which --require disk makes; "
+                "expected at least %s",
+                str_size(bytes, size), str_size(LEAST_BYTES, least));
+    if (!find_mkfs())
+        return err_set(
+                err, -ENOTSUP, "%s mkfs.ext4: apt install e2fsprogs, or the like", needs);
+    AUTO(fd_close) int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
+    return control < 0 ? err_set(err, -ENOTSUP, "%s loop devices; open '/dev/loop-control': %s",
+                                 needs, strerrordesc_np(errno))
+                       : 0;
+}
+
+/* The first line of what mkfs.ext4 says, without the name of the file, which is ours. */
+static int refuse(uint64_t bytes, const char *text, struct carrel_error *err)
+{
+    char size[32];
+    const char *after = strstr(text, ": ");
+    const char *said = after && text[0] == '/' ? after + 2 : text;
+
+    return err_set(err, -ENOTSUP, "make a file system for --disk %s: mkfs.ext4 says '%.*s'",
+            str_size(bytes, size), (int)strcspn(said, "\n"), said);
+}
+
+/*
+ * Its tables are part of the size: a program can write about 96 % of it. Nothing may give back
+ * blocks of the file, which are reserved: nodiscard.
+ */
+static int format(int file, uint64_t bytes, struct carrel_error *err)
 {
     AUTO(buf_finish) struct buf complaints = BUF_INIT(400);
     char path[64];
     const char *mkfs = find_mkfs();
 
-    if (!mkfs)
-        return err_set(
-                err, -ENOTSUP, "%s mkfs.ext4: apt install e2fsprogs, or the like", needs);
+    assert(mkfs); /* disk_image_check() */
     (void)snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)getpid(), file);
     const char *const argv[] = { "mkfs.ext4", "-q", "-F", "-b", "4096", "-i", "8192", "-m", "0",
         "-O", "^has_journal,^resize_inode", "-E", "nodiscard,lazy_itable_init=1", path, NULL };
@@ -66,10 +108,35 @@ static int format(int file, struct carrel_error *err)
         .timeout_ms = MKFS_MS,
     };
     int r = program_run_to_end(&program, err);
-    if (r > 0)
-        return err_set(err, -ENOTSUP, "%s a larger --disk; mkfs.ext4: %.*s", needs,
-                (int)complaints.len, complaints.data ? complaints.data : "");
-    return r;
+    return r > 0 ? refuse(bytes, complaints.data ? complaints.data : "", err) : r;
+}
+
+/*
+ * Writes into a file with holes fail when the host's disk is full, and the program that wrote
+ * does not learn of it: the image has said yes already. So all blocks are reserved. The free
+ * space is compared first, since fallocate() would fill the host's disk before it fails.
+ */
+static int reserve(int file, uint64_t bytes, struct carrel_error *err)
+{
+    char size[32];
+    char room[32];
+    struct statfs now;
+
+    if (fstatfs(file, &now) < 0)
+        return err_set_errno(err, -errno, "look at the free space for --disk");
+    const uint64_t free_bytes = (uint64_t)now.f_bavail * (uint64_t)now.f_bsize;
+    int r = free_bytes < bytes ? -ENOSPC : fallocate(file, 0, 0, (off_t)bytes) < 0 ? -errno : 0;
+    if (r == -ENOSPC)
+        return err_set(err, r,
+                "--disk %s does not fit: --require disk reserves it, and the file system of "
+                "the state directory has %s free",
+                str_size(bytes, size), str_size(free_bytes >> 20 << 20, room));
+    if (r == -EOPNOTSUPP)
+        return err_set(err, -ENOTSUP,
+                "%s a file system that can reserve space (fallocate), such as ext4, xfs or "
+                "btrfs; that of the state directory (type 0x%lx) cannot",
+                needs, (unsigned long)now.f_type);
+    return r < 0 ? err_set_errno(err, r, "reserve %s for --disk", str_size(bytes, size)) : 0;
 }
 
 static int make_file(int dir, uint64_t bytes, struct carrel_error *err)
@@ -78,9 +145,10 @@ static int make_file(int dir, uint64_t bytes, struct carrel_error *err)
     int file = openat(
             dir, STORE_DISK_DRAFT, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 
-    if (file < 0 || ftruncate(file, (off_t)bytes) < 0)
+    if (file < 0)
         return err_set_errno(err, -errno, "create '" STORE_DISK_DRAFT "'");
-    return format(file, err);
+    int r = reserve(file, bytes, err);
+    return r < 0 ? r : format(file, bytes, err);
 }
 
 /* --- mounting --- */
@@ -106,7 +174,7 @@ static int find_loop(int file, char device[static 32])
         if (faccessat(dirfd(dir), entry, F_OK, 0) < 0) /* it has no file */
             continue;
         (void)snprintf(device, 32, "/dev/%.16s", name);
-        AUTO(fd_close) int loop = open(device, O_RDWR | O_CLOEXEC);
+        AUTO(fd_close) int loop = open(device, O_RDONLY | O_CLOEXEC); /* it stays while open */
         if (loop >= 0 && ioctl(loop, LOOP_GET_STATUS64, &info) == 0 &&
                 info.lo_device == st.st_dev && info.lo_inode == st.st_ino)
             return fd_steal(&loop);
@@ -158,10 +226,13 @@ static int mount_file(int dir, const char *name, struct carrel_error *err)
     if (mkdirat(dir, STORE_DISK, 0700) < 0 && errno != EEXIST)
         return err_set_errno(err, -errno, "create '" STORE_DISK "'");
     (void)snprintf(path, sizeof(path), "/proc/self/fd/%d/" STORE_DISK, dir);
-    if (mount(device, path, "ext4", MS_NOSUID | MS_NODEV | MS_NOATIME, NULL) < 0)
+    /* noinit_itable: tables that are zeroed later would be given back to the host's disk. */
+    if (mount(device, path, "ext4", MS_NOSUID | MS_NODEV | MS_NOATIME, "noinit_itable") < 0)
         return err_set(err, -ENOTSUP, "%s the right to mount ext4, which root has: %s", needs,
                 strerrordesc_np(errno));
-    (void)mount(NULL, path, NULL, MS_PRIVATE, NULL); /* other namespaces need not have it */
+    /* What is mounted below it stays in this namespace. The image itself is also in those that
+     * share mounts with this one, until it is unmounted here. */
+    (void)mount(NULL, path, NULL, MS_PRIVATE, NULL);
     int image = openat(dir, STORE_DISK, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     return image < 0 ? err_set_errno(err, -errno, "open '" STORE_DISK "'") : image;
 }
@@ -190,14 +261,11 @@ static int fill(int image, int dir, struct carrel_error *err)
 
 static int begin(int dir, uint64_t bytes, struct carrel_error *err)
 {
-    if (geteuid() != 0)
-        return err_set(err, -ENOTSUP,
-                "%s root, for files on the host's file systems; an ordinary user has one that "
-                "is "
-                "enforced by polling, without --require disk, or runs in memory, without a "
-                "workspace",
-                needs);
-    int r = make_file(dir, bytes, err);
+    char size[32];
+    int r = disk_image_check(bytes, err);
+
+    if (r == 0)
+        r = make_file(dir, bytes, err);
     if (r < 0)
         return r;
     AUTO(fd_close) int image = mount_file(dir, STORE_DISK_DRAFT, err);
@@ -205,7 +273,8 @@ static int begin(int dir, uint64_t bytes, struct carrel_error *err)
         return image;
     r = fill(image, dir, err);
     if (r < 0)
-        return r;
+        return err_wrap(
+                err, r, "put the files of the workspace into --disk %s", str_size(bytes, size));
     if (renameat(dir, STORE_DISK_DRAFT, dir, IMAGE) < 0)
         return err_set_errno(err, -errno, "name a disk image");
     return fd_steal(&image);

@@ -1,7 +1,7 @@
 /*
  * image.h - an exact disk limit: a file system of fixed size, in a file.
  *
- *   DIR/disk.new    ext4, sparse, being filled with the parts of DIR
+ *   DIR/disk.new    ext4, all blocks reserved, being filled with the parts of DIR
  *   DIR/disk.img    the same: the parts are here now, and what DIR has of them is old
  *   DIR/disk/       where it is mounted
  *
@@ -25,9 +25,16 @@ struct carrel_error;
 #define DISK_IMAGE_FILES "files"
 
 /*
+ * Whether images of that size can be made here, as far as it can be known before there is a
+ * directory: root, the program and the devices. -ENOTSUP, with what is missing and how to get
+ * it; -EINVAL: too small.
+ */
+int disk_image_check(uint64_t bytes, struct carrel_error *err);
+
+/*
  * Makes an image for `bytes` in the directory `dir`, mounts it and copies the parts of `dir`
  * into DISK_IMAGE_TREE; DISK_IMAGE_FILES is empty. Returns a descriptor of the root directory
- * of the image. -ENOTSUP, with what is missing and how to get it.
+ * of the image. As disk_image_check(); -ENOSPC: the host's disk has no room for it.
  */
 int disk_image_begin(int dir, uint64_t bytes, struct carrel_error *err);
 

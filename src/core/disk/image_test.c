@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define LIMIT (UINT64_C(8) << 20)
@@ -205,16 +206,55 @@ TEST(an_image_that_was_being_filled_is_replaced)
     tear_down();
 }
 
+static void check_refused(uint64_t bytes, int code, const char *text)
+{
+    CHECK_EQ(disk_image_begin(dir, bytes, &err), code);
+    CHECK(strstr(err.message, text));
+    CHECK(!strchr(err.message, '\n') && !strstr(err.message, "/proc"));
+    CHECK(faccessat(dir, "disk.new", F_OK, 0) < 0);
+}
+
 TEST(a_limit_that_no_file_system_fits_in_is_refused)
 {
+    struct statvfs now;
+
     set_up();
+    CHECK_EQ(fstatvfs(dir, &now), 0);
     if (geteuid() != 0) {
-        CHECK_EQ(disk_image_begin(dir, LIMIT, &err), -ENOTSUP);
-        CHECK(strstr(err.message, "root"));
-    } else {
-        CHECK_EQ(disk_image_begin(dir, 4096, &err), -ENOTSUP);
-        CHECK(strstr(err.message, "--require disk"));
+        check_refused(LIMIT, -ENOTSUP, "root");
+    } else if (disk_image_check(LIMIT, NULL) == 0) {
+        check_refused(64 << 10, -EINVAL, "--disk 64K is too small for a file system");
+        CHECK(strstr(err.message, "at least 2M"));
+        check_refused(((uint64_t)now.f_bavail * now.f_frsize >> 20 << 20) + (UINT64_C(1) << 30),
+                -ENOSPC, " does not fit");
+        CHECK(strstr(err.message, "--disk ") && strstr(err.message, " free"));
     }
-    CHECK(faccessat(dir, "disk.new", F_OK, 0) < 0);
+    tear_down();
+}
+
+TEST(the_least_limit_has_room_for_files)
+{
+    set_up();
+    AUTO(fd_close) int image = disk_image_begin(dir, UINT64_C(2) << 20, &err);
+    if (image < 0) {
+        tear_down();
+        SKIP("%s", err.message);
+    }
+    write_file(image, "tree/upper/made", "2");
+    CHECK(!disk_image_is_full(image));
+    CHECK_EQ(disk_image_end(dir, &err), 0);
+    check_file(dir, "upper/made", "2");
+    tear_down();
+}
+
+/* Else what a program writes is lost when the host's disk is full. */
+TEST(the_blocks_of_an_image_are_reserved)
+{
+    struct stat st;
+    BEGIN(image);
+
+    CHECK_EQ(fstatat(dir, "disk.img", &st, AT_SYMLINK_NOFOLLOW), 0);
+    CHECK_EQ(st.st_size, LIMIT);
+    CHECK((uint64_t)st.st_blocks * 512 >= LIMIT);
     tear_down();
 }
