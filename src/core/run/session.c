@@ -84,6 +84,21 @@ static int use_image_dir(const struct session *session, struct layers *layers, c
     return layers_use_space(layers, space, dir, err);
 }
 
+/* Whether there can be an image: asked before a workspace is made and a setup command runs. */
+static int check_disk(
+        const struct session *session, const struct spec *spec, struct carrel_error *err)
+{
+    const struct carrel_workspace_options *o = session->options->workspace;
+
+    if (!disk_must_be_exact(&spec->box) || (!o && !session->layers))
+        return 0;
+    if (o && o->tree == CARREL_TREE_COPY)
+        return err_set(err, -ENOTSUP,
+                "an exact disk limit (--require disk) needs a workspace that is an overlay, "
+                "and --tree copy makes none");
+    return disk_image_check(spec->box.limits.value[LIMIT_DISK], err);
+}
+
 /* One image for all that the sandbox writes on disk. That of a workspace belongs to it, and
  * outlives the session. */
 static int use_disk_image(
@@ -97,8 +112,7 @@ static int use_disk_image(
     if (ws && ws->mode != WORKSPACE_OVERLAY)
         return err_set(err, -ENOTSUP,
                 "an exact disk limit (--require disk) needs a workspace that is an overlay, "
-                "and "
-                "this one is a %s",
+                "and this one is a %s",
                 workspace_mode_name(ws->mode));
     session->image = disk_image_begin(dir, spec->box.limits.value[LIMIT_DISK], err);
     if (session->image < 0)
@@ -200,6 +214,8 @@ static int create(struct session *session, struct carrel_error *err)
         r = use_image(session, &spec, err);
     if (r == 0 && session->layers)
         use_layers(session, &spec);
+    if (r == 0)
+        r = check_disk(session, &spec, err);
     if (r == 0 && session->options->workspace)
         r = open_worktree(session, &spec, err);
     if (r == 0)
