@@ -148,6 +148,8 @@ static int renew(struct workspace *ws, struct carrel_error *err)
         return err_set(err, -EBUSY,
                 "workspace '%s' is open on the host; close it first: carrel workspace close %s",
                 ws->run, ws->run);
+    if (r == 0) /* before a lock that git left is removed: it may be in the image */
+        r = disk_image_recover(ws->dir, err);
     if (r == 0)
         r = workspace_renew(ws, err);
     return r;
