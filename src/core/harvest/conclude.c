@@ -89,6 +89,33 @@ static int harvest_within(struct worktree *worktree, struct runtime *runtime, ui
     return r < 0 && !is_kept_unread(r) ? harvest_wrap(worktree->ws, r, err) : r;
 }
 
+static struct outcome *outcome_of(const struct workspace *ws)
+{
+    struct outcome *outcome = calloc(1, sizeof(*outcome));
+
+    if (!outcome)
+        return NULL;
+    outcome->tree = workspace_mode_name(ws->mode);
+    outcome->path = strdup(ws->path);
+    (void)snprintf(outcome->task, sizeof(outcome->task), "%s", ws->task);
+    (void)snprintf(outcome->branch, sizeof(outcome->branch), "%s", ws->branch);
+    (void)snprintf(outcome->base, sizeof(outcome->base), "%s", ws->base);
+    return outcome;
+}
+
+int conclude_unread(const struct worktree *worktree, const struct carrel_error *why,
+        struct outcome **out, struct carrel_error *err)
+{
+    struct outcome *outcome = outcome_of(worktree->ws);
+
+    if (!outcome)
+        return err_set_errno(err, -ENOMEM, "outcome");
+    outcome->unread = *why;
+    outcome->state = "kept";
+    *out = outcome;
+    return 0;
+}
+
 int conclude(struct worktree *worktree, struct runtime *runtime,
         enum carrel_outcome_action action, const char *seal,
         const struct conclude_bounds *bounds, struct outcome **out, struct carrel_error *err)
@@ -98,14 +125,9 @@ int conclude(struct worktree *worktree, struct runtime *runtime,
     uint64_t used;
     uint64_t inodes;
 
-    AUTO(outcome_free) struct outcome *outcome = calloc(1, sizeof(*outcome));
+    AUTO(outcome_free) struct outcome *outcome = outcome_of(ws);
     if (!outcome)
         return err_set_errno(err, -ENOMEM, "outcome");
-    outcome->tree = workspace_mode_name(ws->mode);
-    outcome->path = strdup(ws->path);
-    (void)snprintf(outcome->task, sizeof(outcome->task), "%s", ws->task);
-    (void)snprintf(outcome->branch, sizeof(outcome->branch), "%s", ws->branch);
-    (void)snprintf(outcome->base, sizeof(outcome->base), "%s", ws->base);
 
     /* New work directories first: git may have to run on them in a sandbox. */
     int r = workspace_renew(ws, err);

@@ -24,3 +24,7 @@ struct conclude_bounds {
 int conclude(struct worktree *worktree, struct runtime *runtime,
         enum carrel_outcome_action action, const char *seal,
         const struct conclude_bounds *bounds, struct outcome **out, struct carrel_error *err);
+
+/* The same for a workspace whose files cannot be reached now: it is kept as it is. */
+int conclude_unread(const struct worktree *worktree, const struct carrel_error *why,
+        struct outcome **out, struct carrel_error *err);

@@ -323,28 +323,46 @@ int session_make(struct session *session, struct carrel_error *err)
     return r;
 }
 
+/* Files that do not fit on the host's disk stay in the image. That is no failure of the run. */
+static int end_image(struct session *session, struct carrel_error *why)
+{
+    int r = disk_image_end(session->worktree->ws->dir, why);
+
+    drop_image(session);
+    return r < 0 ? err_wrap(why, r, "its files are still in the disk image") : 0;
+}
+
+static int conclude_worktree(
+        struct session *session, enum carrel_outcome_action action, struct carrel_error *err)
+{
+    struct carrel_run_result *result = session->result;
+    const struct conclude_bounds bounds = { result->limits, result->timeout_ms,
+        session->permit.may_commit };
+
+    /* A commit names the seal of all records before it. */
+    int r = action == CARREL_COMMIT
+                    ? recorder_seal(&session->recorder, reason_name(result->reason), err)
+                    : 0;
+    return r < 0 ? r
+                 : conclude(session->worktree, session->runtime, action, session->recorder.seal,
+                           &bounds, &result->outcome, err);
+}
+
 int session_end_worktree(struct session *session, struct carrel_error *err)
 {
     struct carrel_run_result *result = session->result;
     const struct carrel_workspace_options *o = session->options->workspace;
+    struct carrel_error why = { 0 };
     if (!session->worktree)
         return 0;
     bool is_success = result_is_ok(result);
     enum carrel_outcome_action action = is_success ? o->on_success : o->on_failure;
 
-    int r = session->image >= 0 ? disk_image_end(session->worktree->ws->dir, err) : 0;
-    if (r < 0)
-        return r;
-    drop_image(session);
-    /* A commit names the seal of all records before it. */
-    r = action == CARREL_COMMIT
-                ? recorder_seal(&session->recorder, reason_name(result->reason), err)
-                : 0;
-    const struct conclude_bounds bounds = { result->limits, result->timeout_ms,
-        session->permit.may_commit };
-    if (r == 0)
-        r = conclude(session->worktree, session->runtime, action, session->recorder.seal,
-                &bounds, &result->outcome, err);
+    if (action == CARREL_DISCARD)
+        drop_image(session); /* what is discarded need not be copied out of it */
+    int r = session->image >= 0 && end_image(session, &why) < 0
+                    ? conclude_unread(session->worktree, &why, &result->outcome, err)
+                    : conclude_worktree(session, action, err);
     if (r < 0)
         return r;
     outcome_write_text(result->outcome, result->run, &result->summary);
