@@ -567,6 +567,23 @@ unread() {
 }
 @test "a result that would pass --disk is kept and not read, until it is asked for" { both unread; }
 
+# Files of 200 GB that take no space: they are refused by their sizes, and nothing reads them.
+sparse() {
+    new_repo
+    local fill='i=0; while [ $i -lt 200 ]; do truncate -s 1000M f$i || exit; i=$((i + 1)); done' how
+    for how in plain attributes; do
+        in_repo run --workspace --run "$how" -c "$fill"
+        [ "$status" -eq 0 ]
+        [[ "$err" == *"workspace $how: kept, not read: its changes have 209715200000 bytes, and with as many of git objects it would pass --disk"* ]]
+        in_repo workspace discard --force "$how"
+        [ "$status" -eq 0 ]
+        me sh -c 'echo "*.txt text" >>repo/.gitattributes' # from now on git converts line ends
+        g add .gitattributes
+        g commit -qm attributes
+    done
+}
+@test "sparse files are refused by their sizes" { both sparse; }
+
 # Hard links: 40000 names of nearly 4 KB each, in a few megabytes.
 long_names() {
     new_repo

@@ -90,9 +90,23 @@ static void close_changes(struct harvest_job *job)
         (void)tree_remove(job->worktree->ws->dir, FLAT, NULL); /* else the next one does */
 }
 
+/*
+ * How many bytes are read to find line ends that git would convert. Where a filter converts, or
+ * nothing does, they make no difference. More than the run may have are refused without being
+ * read, see commit_outside().
+ */
+static uint64_t bytes_to_scan(const struct harvest_job *job)
+{
+    const struct checkout *checkout = job->worktree->checkout;
+
+    return checkout->has_line_ends && !checkout->has_filters && !job->worktree->ws->is_folder
+                   ? job->bounds->max_bytes
+                   : 0;
+}
+
 static int walk(struct harvest_job *job, struct carrel_error *err)
 {
-    const struct upper_limits limits = UPPER_LIMITS_INIT;
+    struct upper_limits limits = UPPER_LIMITS_INIT;
     const struct checkout *checkout = job->worktree->checkout;
     AUTO(names_finish) struct names added = NAMES_INIT;
     AUTO(names_finish) struct names included = NAMES_INIT;
@@ -121,6 +135,7 @@ static int walk(struct harvest_job *job, struct carrel_error *err)
         .n_gitlinks = n_gitlinks,
         .has_no_rules = job->worktree->ws->is_folder,
     };
+    limits.max_cr_bytes = bytes_to_scan(job);
     return upper_walk(job->upper, &base, &limits, &job->changes, err);
 }
 

@@ -217,13 +217,14 @@ static int check_change(
 /* A layer lies over trees of other commits too: it may add, not change. */
 static int check_layer(const struct worktree *worktree, int space, struct carrel_error *err)
 {
-    const struct upper_limits limits = UPPER_LIMITS_INIT;
+    struct upper_limits limits = UPPER_LIMITS_INIT;
     const struct upper_base base = { .lower = (const char *const *)worktree->checkout->lower,
         .exclude = "",
         .has_no_rules = true };
     struct changes changes = { 0 };
     struct lower lower = { .n = 0 };
 
+    limits.max_cr_bytes = 0; /* no content is asked for */
     AUTO(fd_close) int upper = openat(space, "upper", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int r = upper < 0 ? err_set_errno(err, -errno, "open the setup layer")
                       : upper_walk(upper, &base, &limits, &changes, err);

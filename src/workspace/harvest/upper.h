@@ -47,8 +47,8 @@ struct changes {
     size_t n;
     struct oddity *oddities;
     size_t n_oddities;
-    uint64_t bytes;      /* of the content of all items */
-    bool has_cr;         /* some changed regular file holds a CR byte */
+    uint64_t bytes; /* of the content of all items */
+    bool has_cr;    /* some changed regular file, as far as they were searched, holds a CR */
     bool has_attributes; /* a .gitattributes or .gitmodules is among the changes, or an ignored
                             .gitattributes lies where git would obey it */
 };
@@ -64,13 +64,15 @@ void changes_finish(struct changes *changes);
 struct upper_limits {
     uint64_t max_changes;    /* -E2BIG above it; oddities count */
     uint64_t max_bytes;      /* -EFBIG */
+    uint64_t max_cr_bytes;   /* no search for CR bytes if the changes have more; 0: never */
     uint64_t max_path_bytes; /* -EFBIG; directories that were not visited yet count */
     unsigned max_depth;      /* -ELOOP, also for a path that is longer than PATH_MAX */
 };
 #define UPPER_LIMITS_INIT                                                                      \
     {                                                                                          \
         .max_changes = 2000000, .max_bytes = UINT64_C(1) << 40,                                \
-        .max_path_bytes = PATHS_MAX_BYTES, .max_depth = 1000                                   \
+        .max_cr_bytes = UINT64_C(1) << 40, .max_path_bytes = PATHS_MAX_BYTES,                  \
+        .max_depth = 1000                                                                      \
     }
 
 /*

@@ -380,6 +380,27 @@ TEST(limits_hold)
     drop_place(&place);
 }
 
+/* A hole costs the run nothing, and reading it takes time. */
+TEST(no_more_bytes_than_allowed_are_searched_for_line_ends)
+{
+    struct place place;
+    struct upper_limits limits = UPPER_LIMITS_INIT;
+
+    make_place(&place);
+    put(&place, "upper/file", "\r");
+    limits.max_cr_bytes = 1;
+    CHECK_EQ(upper_walk(place.upper, &place.base, &limits, &changes, &err), 0);
+    CHECK(changes.has_cr);
+    changes_finish(&changes);
+    AUTO(fd_close) int fd = openat(place.upper, "file", O_WRONLY | O_CLOEXEC);
+    CHECK_EQ(ftruncate(fd, 1000), 0);
+    limits.max_cr_bytes = 999;
+    CHECK_EQ(upper_walk(place.upper, &place.base, &limits, &changes, &err), 0);
+    CHECK(!changes.has_cr);
+    CHECK_EQ(changes.bytes, 1000);
+    drop_place(&place);
+}
+
 /* Hard links: a hundred names of 2 KB each cost the run next to nothing. */
 TEST(the_paths_together_are_limited_and_so_are_directories_that_wait)
 {
