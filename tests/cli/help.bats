@@ -9,10 +9,10 @@ listed() {
     awk '/^[A-Z].*:$/ { group++ } /^  [a-z]/ { print $1, group }' <<<"$out"
 }
 
-# declared: the commands of the table: their functions, without the hidden one and with the two
+# declared: the commands of the table: their functions, without the hidden ones and with the two
 # that main.c has itself.
 declared() {
-    sed -n 's/^int cmd_\([a-z]*\)(.*/\1/p' "$BATS_TEST_DIRNAME/../../src/cli/commands.h" | grep -vx probe
+    sed -n 's/^int cmd_\([a-z]*\)(.*/\1/p' "$BATS_TEST_DIRNAME/../../src/cli/commands.h" | grep -vxE "keeper|probe"
     printf '%s\n' help version
 }
 

@@ -8,26 +8,26 @@ top=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
 
 # The library and the program, where the present identity can read them.
 install_here() {
-    mkdir -p "$T/lib" "$T/bin"
-    install -m 755 "$top/build/carrel" "$T/bin/carrel"
-    cp "$top"/build/libcarrel.so* "$T/lib/" 2>/dev/null || true # also the .p directory
-    chmod -R a+rX "$T/lib" "$T/bin"
+    me mkdir -p "$T/usr/lib" "$T/usr/bin"
+    install -m 755 "$top/build/carrel" "$T/usr/bin/carrel"
+    cp "$top"/build/libcarrel.so* "$T/usr/lib/" 2>/dev/null || true # also the .p directory
+    chmod -R a+rX "$T/usr/lib" "$T/usr/bin"
 }
 
 from_python() {
     install_here
-    me timeout 60 /usr/bin/python3 "$top/tests/cli/library_create.py" "$T/lib/libcarrel.so.0"
+    me timeout 60 /usr/bin/python3 "$top/tests/cli/library_create.py" "$T/usr/lib/libcarrel.so.0"
 }
 @test "a python with 50 threads creates a sandbox, whose keeper has nothing of it" { both from_python; }
 
 no_program() {
     install_here
-    rm "$T/bin/carrel"
-    run me env PATH=/usr/bin:/bin timeout 60 /usr/bin/python3 "$top/tests/cli/library_create.py" "$T/lib/libcarrel.so.0"
+    rm "$T/usr/bin/carrel"
+    run me env PATH=/usr/bin:/bin timeout 60 /usr/bin/python3 "$top/tests/cli/library_create.py" "$T/usr/lib/libcarrel.so.0"
     [ "$status" -ne 0 ]
     [[ "$output" == *"set CARREL_PROGRAM to its path"* ]]
     run me env PATH=/usr/bin:/bin CARREL_PROGRAM=/no/such/carrel timeout 60 \
-        /usr/bin/python3 "$top/tests/cli/library_create.py" "$T/lib/libcarrel.so.0"
+        /usr/bin/python3 "$top/tests/cli/library_create.py" "$T/usr/lib/libcarrel.so.0"
     [[ "$output" == *"CARREL_PROGRAM is '/no/such/carrel', which is no program"* ]]
 }
 @test "a library without its program says where it was looked for" { both no_program; }
@@ -37,13 +37,13 @@ build_threads() {
     command -v clang >/dev/null || skip "clang is not installed"
     install_here
     clang "$@" -g -O1 -std=gnu17 -I"$top/include" -o "$T/threads" "$top/tests/library_threads.c" \
-        -L"$T/lib" -l:libcarrel.so.0 -lpthread
+        -L"$T/usr/lib" -l:libcarrel.so.0 -lpthread
     chmod 755 "$T/threads"
 }
 
 # use_threads THREADS RUNS SANDBOXES
 use_threads() {
-    run me env LD_LIBRARY_PATH="$T/lib" TSAN_OPTIONS=exitcode=66 timeout -k 5 120 "$T/threads" "$@"
+    run me env LD_LIBRARY_PATH="$T/usr/lib" TSAN_OPTIONS=exitcode=66 timeout -k 5 120 "$T/threads" "$@"
     echo "$output"
     [ "$status" -eq 0 ]
     [ "$output" = "0 failures" ]
