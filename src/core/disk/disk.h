@@ -9,12 +9,12 @@
  * counted.
  */
 #pragma once
+#include "runtime/runtime.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct carrel_error;
-struct sandbox_spec;
 
 #define DISK_DIRS 3
 
@@ -41,7 +41,10 @@ struct disk {
     }
 
 /* Whether an exact limit is demanded: polling is none. */
-bool disk_must_be_exact(const struct sandbox_spec *spec);
+static inline bool disk_must_be_exact(const struct sandbox_spec *spec)
+{
+    return (spec->require & PROTECT_BIT(PROTECT_DISK)) != 0;
+}
 
 /* Limits what is below `dir`, together with the directories that were added before. */
 int disk_add(struct disk *disk, int dir, uint64_t max_bytes, struct carrel_error *err);

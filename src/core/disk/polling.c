@@ -2,7 +2,6 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "core/disk/disk.h"
-#include "runtime/runtime.h"
 #include "workspace/harvest/upper.h"
 #include <errno.h>
 #include <sys/statvfs.h>
@@ -17,11 +16,6 @@
 static uint64_t minus(uint64_t a, uint64_t b)
 {
     return a > b ? a - b : 0;
-}
-
-bool disk_must_be_exact(const struct sandbox_spec *spec)
-{
-    return (spec->require & PROTECT_BIT(PROTECT_DISK)) != 0;
 }
 
 static int look(struct disk *disk)

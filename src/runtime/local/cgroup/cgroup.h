@@ -8,6 +8,7 @@
 #pragma once
 #include "base/auto.h"
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -86,3 +87,20 @@ void cgroup_each(const struct cgroup_parent *where,
  */
 void cgroup_each_lost(const struct cgroup_parent *where,
         bool (*visit)(void *target, const char *name), void *target);
+
+/*
+ * One group of a hierarchy: a directory `name` below `parent`. The name may contain a slash:
+ * names here are ours, never a program's.
+ */
+
+/* Lists its processes, not those of groups below. Returns how many; -E2BIG: more than `max`. */
+int group_list(int parent, const char *name, pid_t *pids, size_t max, struct carrel_error *err);
+
+/* Calls `visit` with the name of each group in `parent`, which is closed, until it is false. */
+void group_each(int parent, bool (*visit)(void *target, const char *name), void *target);
+
+/* Removes it; waits if it is busy for a moment. A missing group is fine. */
+int group_remove(int parent, const char *name);
+
+/* Kills what is in it, which has no owner any more, and removes it. */
+int group_sweep(int parent, const char *name);

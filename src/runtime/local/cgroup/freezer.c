@@ -4,7 +4,6 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "runtime/local/cgroup/cgroup.h"
-#include "runtime/local/cgroup/group.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
