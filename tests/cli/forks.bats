@@ -900,3 +900,21 @@ half_sealed() {
     [[ $out == *+two* && $out == *+new* ]]
 }
 @test "a workspace that can be sealed only in part hides nothing" { both half_sealed; }
+
+# A keeper leaves the directory in which it was asked for; relative paths still mean what they did.
+relative_paths() {
+    me mkdir -p wd
+    me sh -c 'echo mine >wd/file'
+    create --workdir wd --mount ./wd:/data
+    carrel snapshot "$id" relative
+    [ "$status" -eq 0 ]
+    carrel exec "$id" -c 'cat file /data/file; ls /workspace | wc -l'
+    [ "$out" = $'mine\nmine\n1' ]
+    carrel fork "$id"
+    local fork=$out
+    carrel exec "$fork" -c 'cat file /data/file'
+    [ "$out" = $'mine\nmine' ]
+    carrel snapshot rm relative
+    carrel destroy "$id" "$fork"
+}
+@test "relative mounts are the same ones after a snapshot and in a fork" { both relative_paths; }

@@ -22,6 +22,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #define MAX_FORKS 1024
 #define MAX_LOCKS (2 * LAYER_MAX_CHAIN + 2)
@@ -117,12 +118,14 @@ static int spawn_all(struct keeper *keeper, const struct keeper_message *request
 
     if (request->value < 1 || request->value > MAX_FORKS)
         return err_set(err, -EINVAL, "1 to %d forks at a time", MAX_FORKS);
+    if (!keeper->cwd || access(keeper->cwd, X_OK) < 0)
+        return err_set(err, -ENOENT,
+                "the directory in which the sandbox was created%s%s is gone, so the policy of "
+                "a "
+                "fork cannot be read; 'carrel snapshot' it and 'carrel create --from' that",
+                keeper->cwd ? ", " : "", keeper->cwd ? keeper->cwd : "");
     int r = keeper_seal(keeper, &sealed, err);
     *has_copy = sealed.files_copy.dir >= 0 || sealed.worktree_copy.dir >= 0;
-    if (r == 0 && !keeper->cwd)
-        r = err_set(err, -ENOENT,
-                "the directory in which the sandbox was created is gone, so its policy cannot "
-                "be read again");
     if (r == 0)
         r = recorder_note(&keeper->session.recorder, "sandbox_forked", NULL, err);
     if (r < 0)
