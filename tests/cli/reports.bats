@@ -13,6 +13,16 @@ health_text() {
 }
 @test "health has a row for every protection and ends with 0 where a run works" { both health_text; }
 
+health_of_users() {
+    have_user 2>/dev/null || skip "$NO_USER_REASON"
+    carrel health
+    local text=$out
+    _enter user
+    carrel run -- true
+    [ "$status" -ne 0 ] || [[ $text != *"rootless: cannot create a sandbox"* ]]
+}
+@test "root's health says that an ordinary user can, where one can" { only root health_of_users; }
+
 health_agrees_with_run() {
     carrel health --json
     [ "$status" -eq 0 ]

@@ -42,6 +42,7 @@ static void try_run(struct health_view *view)
 
     options.argv = argv;
     options.timeout_ms = RUN_TIMEOUT_MS;
+    options.journal = CARREL_JOURNAL_OFF; /* an ordinary user below has no directory for one */
     if (carrel_run(&options, &result, &view->error) < 0)
         return;
     view->is_able = carrel_run_result_status(result) == 0;
