@@ -11,23 +11,25 @@ install_here() {
     me mkdir -p "$T/usr/lib" "$T/usr/bin"
     install -m 755 "$top/build/carrel" "$T/usr/bin/carrel"
     cp "$top"/build/libcarrel.so* "$T/usr/lib/" 2>/dev/null || true # also the .p directory
-    chmod -R a+rX "$T/usr/lib" "$T/usr/bin"
+    cp "$top/tests/cli/library_create.py" "$T/usr/create.py"
+    chmod -R a+rX "$T/usr"
 }
 
 from_python() {
     install_here
-    me timeout 60 /usr/bin/python3 "$top/tests/cli/library_create.py" "$T/usr/lib/libcarrel.so.0"
+    me timeout 60 /usr/bin/python3 "$T/usr/create.py" "$T/usr/lib/libcarrel.so.0"
 }
 @test "a python with 50 threads creates a sandbox, whose keeper has nothing of it" { both from_python; }
 
 no_program() {
     install_here
     rm "$T/usr/bin/carrel"
-    run me env PATH=/usr/bin:/bin timeout 60 /usr/bin/python3 "$top/tests/cli/library_create.py" "$T/usr/lib/libcarrel.so.0"
+    run me env PATH=/usr/bin:/bin timeout 60 /usr/bin/python3 "$T/usr/create.py" "$T/usr/lib/libcarrel.so.0"
+    echo "$output"
     [ "$status" -ne 0 ]
     [[ "$output" == *"set CARREL_PROGRAM to its path"* ]]
     run me env PATH=/usr/bin:/bin CARREL_PROGRAM=/no/such/carrel timeout 60 \
-        /usr/bin/python3 "$top/tests/cli/library_create.py" "$T/usr/lib/libcarrel.so.0"
+        /usr/bin/python3 "$T/usr/create.py" "$T/usr/lib/libcarrel.so.0"
     [[ "$output" == *"CARREL_PROGRAM is '/no/such/carrel', which is no program"* ]]
 }
 @test "a library without its program says where it was looked for" { both no_program; }
