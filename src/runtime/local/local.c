@@ -12,10 +12,10 @@
 #include "runtime/local/cgroup/freezer.h"
 #include "runtime/local/health.h"
 #include "runtime/local/host.h"
-#include "runtime/local/inside/lease.h"
 #include "runtime/local/inside/sys.h"
 #include "runtime/local/plan.h"
 #include "runtime/local/skeleton.h"
+#include "runtime/serving/lease.h"
 #include "runtime/streams.h"
 #include <assert.h>
 #include <errno.h>

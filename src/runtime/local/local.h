@@ -2,9 +2,9 @@
 #pragma once
 #include "runtime/local/cgroup/cgroup.h"
 #include "runtime/local/slot.h"
-#include "runtime/local/wire.h"
 #include "runtime/runtime.h"
 #include "runtime/streams.h"
+#include "runtime/wire.h"
 
 struct plan;
 

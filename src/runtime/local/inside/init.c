@@ -16,14 +16,14 @@
 #include "runtime/local/inside/act_as.h"
 #include "runtime/local/inside/init_files.h"
 #include "runtime/local/inside/launch.h"
-#include "runtime/local/inside/lease.h"
-#include "runtime/local/inside/netlink.h"
 #include "runtime/local/inside/setup.h"
 #include "runtime/local/inside/sys.h"
 #include "runtime/local/plan.h"
-#include "runtime/local/wire.h"
 #include "runtime/programs.h"
 #include "runtime/runtime.h"
+#include "runtime/serving/lease.h"
+#include "runtime/serving/netlink.h"
+#include "runtime/wire.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

@@ -1,6 +1,6 @@
 /* init_files.h - carries out file requests of the host, in init. */
 #pragma once
-#include "runtime/local/wire.h"
+#include "runtime/wire.h"
 
 struct plan;
 

@@ -2,9 +2,9 @@
 #include "runtime/local/inside/launch.h"
 #include "base/auto.h"
 #include "base/process.h"
-#include "runtime/local/inside/caps.h"
-#include "runtime/local/inside/seccomp.h"
 #include "runtime/local/plan.h"
+#include "runtime/serving/caps.h"
+#include "runtime/serving/seccomp.h"
 #include <errno.h>
 #include <sys/stat.h>
 #include <unistd.h>

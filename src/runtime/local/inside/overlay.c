@@ -15,10 +15,10 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "runtime/local/inside/caps.h"
 #include "runtime/local/inside/mounts.h"
 #include "runtime/local/inside/sys.h"
 #include "runtime/local/plan.h"
+#include "runtime/serving/caps.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -9,11 +9,11 @@
 #include "base/fd.h"
 #include "base/process.h"
 #include "runtime/local/inside/apply.h"
-#include "runtime/local/inside/caps.h"
-#include "runtime/local/inside/landlock.h"
-#include "runtime/local/inside/seccomp.h"
 #include "runtime/local/plan.h"
-#include "runtime/local/wire.h"
+#include "runtime/serving/caps.h"
+#include "runtime/serving/landlock.h"
+#include "runtime/serving/seccomp.h"
+#include "runtime/wire.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>

@@ -5,8 +5,8 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "harness.h"
-#include "runtime/local/inside/seccomp.h"
-#include "runtime/local/inside/seccomp_rules.h"
+#include "runtime/serving/seccomp.h"
+#include "runtime/serving/seccomp_rules.h"
 #include <linux/audit.h>
 #include <linux/fs.h>
 #include <pthread.h>

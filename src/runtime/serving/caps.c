@@ -1,5 +1,5 @@
 /* caps.c - capability sets by raw system calls: no library, no allocation. */
-#include "runtime/local/inside/caps.h"
+#include "runtime/serving/caps.h"
 #include "base/err.h"
 #include <errno.h>
 #include <linux/capability.h>

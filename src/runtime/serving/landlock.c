@@ -1,5 +1,5 @@
 /* landlock.c - the ruleset. */
-#include "runtime/local/inside/landlock.h"
+#include "runtime/serving/landlock.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* netlink.c - counts, creates and hands over sockets, in init, which alone is allowed to. */
-#include "runtime/local/inside/netlink.h"
+#include "runtime/serving/netlink.h"
 #include "base/auto.h"
 #include "base/fd.h"
-#include "runtime/local/inside/seccomp_rules.h"
+#include "runtime/serving/seccomp_rules.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/seccomp.h>

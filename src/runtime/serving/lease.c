@@ -1,5 +1,5 @@
 /* lease.c - see lease.h. Runs in init: allocates nothing. */
-#include "runtime/local/inside/lease.h"
+#include "runtime/serving/lease.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include <errno.h>

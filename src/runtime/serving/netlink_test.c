@@ -2,9 +2,9 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "harness.h"
-#include "runtime/local/inside/netlink.h"
-#include "runtime/local/inside/seccomp.h"
-#include "runtime/local/inside/seccomp_rules.h"
+#include "runtime/serving/netlink.h"
+#include "runtime/serving/seccomp.h"
+#include "runtime/serving/seccomp_rules.h"
 #include <ifaddrs.h>
 #include <poll.h>
 #include <sched.h>

@@ -1,5 +1,5 @@
 /* wire.c - typed messages over packets. */
-#include "runtime/local/wire.h"
+#include "runtime/wire.h"
 #include "base/fd.h"
 #include "base/packet.h"
 #include <errno.h>

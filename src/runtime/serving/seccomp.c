@@ -1,9 +1,9 @@
 /* seccomp.c - loads the filter that seccomp_gen prepared at build time, and its second part. */
-#include "runtime/local/inside/seccomp.h"
+#include "runtime/serving/seccomp.h"
 #include "base/auto.h"
 #include "base/err.h"
-#include "runtime/local/inside/seccomp_program.h"
-#include "runtime/local/inside/seccomp_rules.h"
+#include "runtime/serving/seccomp_program.h"
+#include "runtime/serving/seccomp_rules.h"
 #include <errno.h>
 #include <linux/seccomp.h>
 #include <stddef.h>

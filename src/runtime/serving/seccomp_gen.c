@@ -14,7 +14,7 @@
  * a jump exists before the jump. The position of an instruction also counts from the end.
  */
 #include "base/auto.h"
-#include "runtime/local/inside/seccomp_rules.h"
+#include "runtime/serving/seccomp_rules.h"
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
