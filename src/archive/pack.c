@@ -1,9 +1,9 @@
 /* pack.c - walks a tree and writes entries. */
 #include "archive/pack.h"
-#include "archive/tar.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "files/tar.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

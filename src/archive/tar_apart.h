@@ -5,7 +5,7 @@
  * entries on in a form that is simple enough to be checked again here.
  */
 #pragma once
-#include "archive/tar.h"
+#include "archive/tar_reader.h"
 
 struct carrel_error;
 struct tar_apart;

@@ -5,8 +5,8 @@
  * set. If it cannot (there is no locale here), it warns and returns the bytes unchanged. These
  * are what we want, so a warning about an entry is not a failure.
  */
+#include "archive/tar_reader.h"
 #include "archive/stream.h"
-#include "archive/tar.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/str.h"

@@ -8,7 +8,7 @@
  * in its directory, in the form of an overlay mounted with `userxattr`. No link is followed.
  */
 #pragma once
-#include "archive/tar.h"
+#include "archive/tar_reader.h"
 
 struct carrel_error;
 

@@ -115,7 +115,7 @@ struct image_imported {
 
 /*
  * All or nothing: on success the image is complete and its digests are verified, else nothing
- * has changed. (In the program only: see archive/tar.h.)
+ * has changed. (In the program only: see archive/tar_reader.h.)
  */
 int image_import(const char *state, const struct image_import *what, struct image_imported *out,
         struct carrel_error *err);

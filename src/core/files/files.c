@@ -4,7 +4,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/str.h"
-#include "core/files/files_data.h"
+#include "files/data.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

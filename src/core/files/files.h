@@ -10,24 +10,10 @@
 #pragma once
 #include "base/buf.h"
 #include "core/files/file_access.h"
+#include "files/walk.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* Limits of a tree; 0 means the value here. Beyond it: -EFBIG. */
-struct files_limits {
-    uint64_t entries; /* 1 Mi */
-    uint64_t bytes;   /* 256 GiB of data; holes count only if they are written */
-};
-#define FILES_MAX_ENTRIES (UINT64_C(1) << 20)
-#define FILES_MAX_BYTES (UINT64_C(1) << 38)
-#define FILES_MAX_DEPTH 200 /* each costs descriptors */
-
-struct files_count {
-    uint64_t files, directories, links, bytes;
-    uint64_t skipped; /* neither file, directory nor link; and virtual files of the kernel */
-    uint64_t stray_links; /* would leave the tree: skipped if the target is the host */
-};
 
 /* One end of a copy. */
 struct files_end {

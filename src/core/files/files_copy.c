@@ -5,7 +5,7 @@
 #include "base/str.h"
 #include "core/files/files.h"
 #include "core/files/files_sink.h"
-#include "core/files/files_walk.h"
+#include "files/walk.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -1,10 +1,10 @@
 /* files_export.c - writes a tree of a sandbox as a tar. */
-#include "archive/tar.h"
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "core/files/files_tar.h"
-#include "core/files/files_walk.h"
+#include "files/tar.h"
+#include "files/walk.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>

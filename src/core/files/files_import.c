@@ -10,9 +10,9 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/str.h"
-#include "core/files/files_data.h"
 #include "core/files/files_sink.h"
 #include "core/files/files_tar.h"
+#include "files/data.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

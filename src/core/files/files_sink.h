@@ -1,6 +1,7 @@
 /* files_sink.h - the target of a copied tree: a directory of the host, or one in a sandbox. */
 #pragma once
-#include "core/files/files_walk.h"
+#include "core/files/files.h"
+#include "files/walk.h"
 
 /* Everything is created below `top`, which the caller keeps. */
 struct tree_sink {

@@ -1,6 +1,6 @@
 /*
  * files_tar.h - files of a sandbox as a tar, in both directions. In the program only: see
- * archive/tar.h.
+ * archive/tar_reader.h.
  */
 #pragma once
 #include "core/files/files.h"

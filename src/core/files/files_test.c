@@ -2,10 +2,10 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "core/files/files.h"
-#include "core/files/files_data.h"
-#include "core/files/files_walk.h"
 #include "core/files/files_watch.h"
 #include "file_box.h"
+#include "files/data.h"
+#include "files/walk.h"
 #include "harness.h"
 #include <errno.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
-/* files_data.c - copies bytes between descriptors. */
-#include "core/files/files_data.h"
+/* data.c - copies bytes between descriptors. */
+#include "files/data.h"
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/fd.h"

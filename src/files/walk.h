@@ -1,14 +1,30 @@
 /*
- * files_walk.h - passes the content of a directory to a sink, entry by entry.
+ * walk.h - passes the content of a directory to a sink, entry by entry.
  *
  * The directory is a descriptor; its content may change meanwhile. One name is opened at a
  * time, no link is followed, and types are checked on the descriptor.
  */
 #pragma once
-#include "core/files/files.h"
-#include "core/files/files_data.h"
+#include "files/data.h"
 #include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <sys/stat.h>
+
+/* Limits of a tree; 0 means the value here. Beyond it: -EFBIG. */
+struct files_limits {
+    uint64_t entries; /* 1 Mi */
+    uint64_t bytes;   /* 256 GiB of data; holes count only if they are written */
+};
+#define FILES_MAX_ENTRIES (UINT64_C(1) << 20)
+#define FILES_MAX_BYTES (UINT64_C(1) << 38)
+#define FILES_MAX_DEPTH 200 /* each costs descriptors */
+
+struct files_count {
+    uint64_t files, directories, links, bytes;
+    uint64_t skipped; /* neither file, directory nor link; and virtual files of the kernel */
+    uint64_t stray_links; /* would leave the tree: skipped if the target is the host */
+};
 
 struct sink;
 

@@ -1,4 +1,4 @@
-/* files_data.h - copies the bytes of files between descriptors, never held in memory whole. */
+/* data.h - copies the bytes of files between descriptors, never held in memory whole. */
 #pragma once
 #include <stdint.h>
 

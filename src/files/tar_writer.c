@@ -2,10 +2,10 @@
  * tar_writer.c - POSIX tar (ustar), with pax records where a name, a target or a size does not
  * fit. Names are bytes: no character set is assumed.
  */
-#include "archive/tar.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "files/tar.h"
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>

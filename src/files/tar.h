@@ -1,13 +1,10 @@
 /*
- * tar.h - tar archives, read and written one entry at a time.
+ * tar.h - plain tar archives: what is in them, checked names, and the writer.
  *
  * An attacker may have chosen names, sizes and order of the entries. So a reader checks what it
  * returns: every entry is of a known kind and has a name that can be used below a directory. A
  * reader cannot know what exists at that name: open the path to it with RESOLVE_BENEATH |
- * RESOLVE_NO_SYMLINKS, as archive/unpack.c does.
- *
- * Reading needs libarchive, which the program links and libcarrel.so does not. Writing is our
- * own, because libarchive's writer would link all of libarchive.
+ * RESOLVE_NO_SYMLINKS.
  */
 #pragma once
 #include "base/auto.h"
@@ -47,44 +44,12 @@ struct tar_limits {
     }
 #define TAR_PATH_MAX 4095
 
-/* The compression of a tar. */
-enum tar_packing { TAR_PLAIN, TAR_GZIP, TAR_ZSTD, TAR_XZ, TAR_ANY /* whichever it is */ };
-
-/* "plain", "gzip", "zstd", "xz" from the first bytes of a file; six tell all of them apart. */
-enum tar_packing tar_packing_of(const void *head, size_t len);
-const char *tar_packing_name(enum tar_packing packing);
-
 /*
  * Normalises a name from an archive into `out`: "./a//b/" -> "a/b", "./" -> ".". Refuses an
  * absolute one, "..", one that is empty, too long or too deep. Pure. -EINVAL, -ENAMETOOLONG.
  */
 int tar_clean_path(const char *path, unsigned max_depth, char out[static TAR_PATH_MAX + 1],
         struct carrel_error *err);
-
-struct tar_reader;
-
-/*
- * Reads from `fd`, which the caller keeps; a pipe is fine. TAR_PLAIN or TAR_ANY. `limits` NULL:
- * TAR_LIMITS.
- */
-int tar_reader_open(int fd, enum tar_packing packing, const struct tar_limits *limits,
-        struct tar_reader **out, struct carrel_error *err);
-
-/*
- * Returns 1 and the next entry, or 0 at the end. Its strings are valid until the next call.
- * Unread data of the previous entry is skipped. -EBADMSG: the archive is corrupt.
- */
-int tar_reader_next(struct tar_reader *reader, struct tar_entry *out, struct carrel_error *err);
-
-/* The next bytes of the entry's file; holes are zeroes. 0: its end. */
-ssize_t tar_reader_read(
-        struct tar_reader *reader, void *data, size_t size, struct carrel_error *err);
-
-/* Copies all of the entry's file into `fd`, an empty seekable file: holes stay holes. */
-int tar_reader_copy(struct tar_reader *reader, int fd, struct carrel_error *err);
-
-void tar_reader_free(struct tar_reader *reader); /* NULL is fine */
-DEFINE_AUTO(struct tar_reader *, tar_reader_free)
 
 struct tar_writer;
 

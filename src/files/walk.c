@@ -1,5 +1,5 @@
-/* files_walk.c - walks a directory tree that may change concurrently. */
-#include "core/files/files_walk.h"
+/* walk.c - walks a directory tree that may change concurrently. */
+#include "files/walk.h"
 #include "base/auto.h"
 #include "base/dir.h"
 #include "base/err.h"

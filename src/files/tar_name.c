@@ -1,7 +1,7 @@
 /* tar_name.c - checks names from archives. */
-#include "archive/tar.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "files/tar.h"
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
@@ -48,35 +48,4 @@ int tar_clean_path(const char *path, unsigned max_depth, char out[static TAR_PAT
         out[len++] = '.';
     out[len] = '\0';
     return 0;
-}
-
-static const struct {
-    enum tar_packing packing;
-    const char *name;
-    const char *magic;
-    size_t len;
-} packings[] = {
-    { TAR_PLAIN, "plain", "", 0 },
-    { TAR_GZIP, "gzip", "\x1f\x8b", 2 },
-    { TAR_ZSTD, "zstd", "\x28\xb5\x2f\xfd", 4 },
-    { TAR_XZ, "xz",
-            "\xfd"
-            "7zXZ\0",
-            6 },
-};
-
-enum tar_packing tar_packing_of(const void *head, size_t len)
-{
-    for (size_t i = 1; i < ARRAY_LEN(packings); i++)
-        if (len >= packings[i].len && memcmp(head, packings[i].magic, packings[i].len) == 0)
-            return packings[i].packing;
-    return TAR_PLAIN;
-}
-
-const char *tar_packing_name(enum tar_packing packing)
-{
-    for (size_t i = 0; i < ARRAY_LEN(packings); i++)
-        if (packings[i].packing == packing)
-            return packings[i].name;
-    return "any";
 }

@@ -1,4 +1,4 @@
-#include "archive/tar.h"
+#include "archive/tar_reader.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "harness.h"
