@@ -9,7 +9,7 @@
 #include "cli/args/subcommands.h"
 #include "cli/commands.h"
 #include "cli/print/report.h"
-#include "core/host/pull.h"
+#include "core/image/pull.h"
 #include "core/state/state.h"
 #include <errno.h>
 #include <inttypes.h>

@@ -5,7 +5,7 @@
  * runs as the user would run it. What it leaves is an OCI layout like any other: nothing in it
  * is believed before its digests have been compared.
  */
-#include "core/host/pull.h"
+#include "core/image/pull.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"

@@ -1,4 +1,5 @@
-/* pull.h - images from registries, through skopeo. In the program only: see archive/tar.h. */
+/* pull.h - images from registries, through skopeo. In the program only: see
+ * archive/tar_reader.h. */
 #pragma once
 #include "image/image.h"
 
