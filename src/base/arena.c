@@ -40,6 +40,11 @@ char *arena_copy(struct arena *arena, const void *bytes, size_t len)
     return copy && len > 0 ? memcpy(copy, bytes, len) : copy;
 }
 
+void *arena_list(struct arena *arena, size_t n)
+{
+    return arena_alloc(arena, (n + 1) * sizeof(void *));
+}
+
 void arena_finish(struct arena arena)
 {
     while (arena.chunk) {

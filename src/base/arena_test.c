@@ -33,6 +33,14 @@ TEST(a_large_piece_fits_too)
     CHECK(!arena_alloc(&arena, SIZE_MAX - 4));
 }
 
+TEST(a_list_is_empty_and_has_room_for_its_end)
+{
+    AUTO(arena_finish) struct arena arena = { 0 };
+    const char **list = arena_list(&arena, 2);
+
+    CHECK(list && !list[0] && !list[1] && !list[2]);
+}
+
 TEST(a_copy_ends_with_nul)
 {
     AUTO(arena_finish) struct arena arena = { 0 };

@@ -1,6 +1,7 @@
 /* buf.c - growing text. */
 #include "base/buf.h"
 #include "base/err.h"
+#include <carrel/public.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -75,6 +76,21 @@ void buf_clear(struct buf *buf)
     buf->is_short = false;
     if (buf->data)
         buf->data[0] = '\0';
+}
+
+int buf_take(struct buf *buf, char **out, struct carrel_error *err)
+{
+    buf_add(buf, "", 0); /* so that there is a text */
+    if (buf->is_short || !buf->data)
+        return err_set_errno(err, -ENOMEM, "the answer");
+    *out = ptr_steal(&buf->data);
+    *buf = BUF_INIT(buf->max);
+    return 0;
+}
+
+void carrel_free(char *text)
+{
+    free(text);
 }
 
 void names_finish(struct names names)

@@ -27,9 +27,12 @@ void buf_add_str(struct buf *buf, const char *text);
 void buf_addf(struct buf *buf, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_clear(struct buf *buf);
 
-/* --- a list of paths as git gives it: NUL-terminated, one after the other --- */
-
 struct carrel_error;
+
+/* Gives the text to a caller of the library, who frees it with carrel_free(). */
+int buf_take(struct buf *buf, char **out, struct carrel_error *err);
+
+/* --- a list of paths as git gives it: NUL-terminated, one after the other --- */
 
 struct names {
     struct buf text; /* the caller fills it */

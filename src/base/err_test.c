@@ -135,3 +135,72 @@ TEST(errno_itself_is_left_alone)
     err_wrap(&err, -ENOENT, "y %s", "z");
     CHECK_EQ(errno, EMLINK);
 }
+
+TEST(an_error_says_where_its_cause_lies)
+{
+    struct carrel_error err = { 0 };
+
+    err_set(&err, -EINVAL, "no such option");
+    CHECK_EQ(err.origin, CARREL_FROM_CALLER);
+    CHECK_STR(err.reason, "invalid");
+    err_set_errno(&err, -EINVAL, "mount");
+    CHECK_EQ(err.origin, CARREL_FROM_CARREL);
+    err_set(&err, -EACCES, "cannot be executed");
+    CHECK_STR(err.reason, "denied");
+    CHECK_EQ(err_from(&err, -EACCES, CARREL_FROM_PROGRAM), -EACCES);
+    CHECK_STR(err.reason, "not_executable");
+    CHECK_EQ(err_wrap(&err, -EACCES, "start"), -EACCES);
+    CHECK_EQ(err.origin, CARREL_FROM_PROGRAM);
+    CHECK_STR(err.reason, "not_executable");
+    err_set(&err, -EPERM, "more than the maximum");
+    (void)err_from(&err, -EPERM, CARREL_FROM_POLICY);
+    CHECK_STR(err.reason, "forbidden");
+    CHECK_EQ(err_from(NULL, -EPERM, CARREL_FROM_POLICY), -EPERM);
+    CHECK_STR(carrel_origin_name(CARREL_FROM_POLICY), "policy");
+}
+
+TEST(what_another_process_says_may_be_any_bytes)
+{
+    struct carrel_error told;
+    struct carrel_error err = { 0 };
+
+    memset(&told, 'x', sizeof(told));
+    CHECK_EQ(err_take(&err, &told), -EIO); /* no code of the kernel's is like this */
+    CHECK_EQ(err.origin, CARREL_FROM_CARREL);
+    CHECK_STR(err.reason, "failed");
+    CHECK_EQ(strlen(err.message), LONGEST);
+    (void)err_set(&told, -EPERM, "no");
+    (void)err_from(&told, -EPERM, CARREL_FROM_POLICY);
+    CHECK_EQ(err_take(&err, &told), -EPERM);
+    CHECK_EQ(err.origin, CARREL_FROM_POLICY);
+    CHECK_STR(err.reason, "forbidden");
+    CHECK_STR(err.message, "no");
+}
+
+TEST(a_name_that_is_missing_is_the_callers)
+{
+    struct carrel_error err = { 0 };
+
+    CHECK_EQ(err_from_name(&err, err_set_errno(&err, -ENOENT, "open 'x'")), -ENOENT);
+    CHECK_EQ(err.origin, CARREL_FROM_CALLER);
+    CHECK_EQ(err_from_name(&err, err_set_errno(&err, -EIO, "open 'x'")), -EIO);
+    CHECK_EQ(err.origin, CARREL_FROM_CARREL);
+    (void)err_set(&err, -ENOENT, "not in the sandbox");
+    (void)err_from(&err, -ENOENT, CARREL_FROM_PROGRAM);
+    CHECK_EQ(err_from_name(&err, -ENOENT), -ENOENT);
+    CHECK_EQ(err.origin, CARREL_FROM_PROGRAM);
+}
+
+TEST(every_reason_is_in_the_list)
+{
+    struct carrel_error err = { 0 };
+
+    for (int code = -1; code > -200; code--)
+        for (int origin = CARREL_FROM_CARREL; origin <= CARREL_FROM_PROGRAM; origin++) {
+            const char *const *known = carrel_error_reasons();
+            (void)err_from(&err, code, (enum carrel_origin)origin);
+            while (*known && strcmp(*known, err.reason) != 0)
+                known++;
+            CHECK(*known);
+        }
+}
