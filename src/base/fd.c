@@ -7,9 +7,11 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -45,6 +47,44 @@ int fd_write_all(int fd, const void *data, size_t len)
         len -= (size_t)n;
     }
     return 0;
+}
+
+int fd_send_all(int fd, const void *data, size_t len)
+{
+    const char *at = data;
+
+    while (len > 0) {
+        ssize_t n = send(fd, at, len, MSG_NOSIGNAL);
+        if (n < 0 && errno == ENOTSOCK)
+            return fd_write_all(fd, at, len);
+        if (n < 0 && errno != EINTR)
+            return -errno;
+        if (n > 0) {
+            at += n;
+            len -= (size_t)n;
+        }
+    }
+    return 0;
+}
+
+ssize_t fd_write_no_signal(int fd, const void *data, size_t len)
+{
+    const struct timespec at_once = { 0 };
+    sigset_t pipe;
+    sigset_t before;
+    sigset_t pending;
+
+    (void)sigemptyset(&pipe);
+    (void)sigaddset(&pipe, SIGPIPE);
+    if (sigpending(&pending) < 0 || pthread_sigmask(SIG_BLOCK, &pipe, &before) != 0)
+        return -1;
+    ssize_t n = write(fd, data, len);
+    int code = errno;
+    if (n < 0 && code == EPIPE && sigismember(&pending, SIGPIPE) == 0)
+        (void)sigtimedwait(&pipe, NULL, &at_once); /* ours; none if it is ignored */
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = code;
+    return n;
 }
 
 ssize_t fd_read_all(int fd, void *data, size_t max)
@@ -158,24 +198,19 @@ static int open_parent(const char *path, const char **name)
     return fd < 0 ? -errno : fd;
 }
 
-int fd_replace_file(
-        const char *path, const void *data, size_t len, mode_t mode, struct carrel_error *err)
+int fd_replace_at(int dir, const char *name, const void *data, size_t len, mode_t mode)
 {
     char tmp[NAME_MAX + 1];
-    const char *name;
-    AUTO(fd_close) int dir = open_parent(path, &name);
-    if (dir < 0)
-        return err_set_errno(err, dir, "write '%s': its directory", path);
+
     /*
      * The pid alone is not unique: it is reused, and a killed writer may have left such a file.
      */
     if (snprintf(tmp, sizeof(tmp), ".%.200s.%d.%" PRIx64, name, (int)getpid(), clock_ns()) < 0)
-        return err_set_errno(err, -EINVAL, "write '%s'", path);
-
+        return -EINVAL;
     AUTO(fd_close)
     int fd = openat(dir, tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
     if (fd < 0)
-        return err_set_errno(err, -errno, "write '%s'", path);
+        return -errno;
 
     int r = fd_write_all(fd, data, len);
     if (r == 0 && fsync(fd) < 0)
@@ -183,14 +218,23 @@ int fd_replace_file(
     if (r == 0 && renameat(dir, tmp, dir, name) < 0)
         r = -errno;
     if (r < 0) {
-        (void)unlinkat(dir, tmp, 0); /* half-written; the error below is what matters */
-        return err_set_errno(err, r, "write '%s'", path);
+        (void)unlinkat(dir, tmp, 0); /* half-written; the error is what matters */
+        return r;
     }
 
     AUTO(fd_close) int sync = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (sync < 0 || fsync(sync) < 0)
-        return err_set_errno(err, -errno, "sync the directory of '%s'", path);
-    return 0;
+    return sync < 0 || fsync(sync) < 0 ? -errno : 0;
+}
+
+int fd_replace_file(
+        const char *path, const void *data, size_t len, mode_t mode, struct carrel_error *err)
+{
+    const char *name;
+    AUTO(fd_close) int dir = open_parent(path, &name);
+    if (dir < 0)
+        return err_set_errno(err, dir, "write '%s': its directory", path);
+    int r = fd_replace_at(dir, name, data, len, mode);
+    return r < 0 ? err_set_errno(err, r, "write '%s'", path) : 0;
 }
 
 void fd_close_all_but(const int *keep, size_t n)

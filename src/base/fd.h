@@ -16,6 +16,15 @@ int fd_steal(int *fd);
  * does. */
 int fd_write_all(int fd, const void *data, size_t len);
 
+/* The same, and without a signal if it is a socket whose other end is closed (-EPIPE). */
+int fd_send_all(int fd, const void *data, size_t len);
+
+/*
+ * As write(2), but a pipe that nothing reads is only an error (EPIPE): the caller of a library
+ * may have left SIGPIPE as it was.
+ */
+ssize_t fd_write_no_signal(int fd, const void *data, size_t len);
+
 /* Reads until `max` or end of file. Returns the number of bytes or a negative errno. */
 ssize_t fd_read_all(int fd, void *data, size_t max);
 
@@ -59,3 +68,6 @@ void fd_close_all_but(const int *keep, size_t n);
  */
 int fd_replace_file(
         const char *path, const void *data, size_t len, mode_t mode, struct carrel_error *err);
+
+/* The same for `name` in the directory `dir`; negative errno on failure. */
+int fd_replace_at(int dir, const char *name, const void *data, size_t len, mode_t mode);

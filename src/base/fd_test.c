@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -148,6 +149,21 @@ TEST(reading_stops_at_the_maximum)
     CHECK_EQ(fd_read_all(ends[0], data, sizeof(data)), 2);
     CHECK_EQ(fd_read_all(ends[0], data, sizeof(data)), 0);
     close(ends[0]);
+}
+
+TEST(a_socket_that_is_closed_at_its_other_end_raises_no_signal)
+{
+    int ends[2];
+    char text[8];
+
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    CHECK_EQ(fd_send_all(ends[0], "abc", 3), 0);
+    CHECK_EQ(read(ends[1], text, sizeof(text)), 3);
+    fd_close(ends[1]);
+    CHECK_EQ(fd_send_all(ends[0], "abc", 3), -EPIPE);
+    CHECK_EQ(pipe2(ends, O_CLOEXEC), 0);
+    CHECK_EQ(fd_send_all(ends[1], "abc", 3), 0);
+    CHECK_EQ(read(ends[0], text, sizeof(text)), 3);
 }
 
 TEST(a_failing_read_or_write_gives_its_errno)
@@ -397,4 +413,20 @@ TEST(a_whole_file_is_added_to_text_and_a_missing_one_adds_nothing)
     CHECK_EQ(fd_add_file(AT_FDCWD, path, &text, &err), -EFBIG);
     CHECK_EQ(unlink(path), 0);
     CHECK_EQ(fd_add_file(AT_FDCWD, path, &text, &err), 0);
+}
+
+TEST(a_pipe_that_nothing_reads_is_an_error_without_a_signal)
+{
+    int ends[2];
+    sigset_t pending;
+
+    CHECK(signal(SIGPIPE, SIG_DFL) != SIG_ERR);
+    CHECK_EQ(pipe2(ends, O_CLOEXEC), 0);
+    CHECK_EQ(fd_write_no_signal(ends[1], "ab", 2), 2);
+    CHECK_EQ(close(ends[0]), 0);
+    CHECK_EQ(fd_write_no_signal(ends[1], "c", 1), -1);
+    CHECK_EQ(errno, EPIPE);
+    CHECK_EQ(sigpending(&pending), 0);
+    CHECK_EQ(sigismember(&pending, SIGPIPE), 0);
+    CHECK_EQ(close(ends[1]), 0);
 }

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -72,11 +73,23 @@ void loop_io_stop(struct loop_io *io)
     io->events = 0;
 }
 
+/* epoll says EPERM of what has no wait queue: a file, a directory, some devices. Of a pipe, a
+ * socket or a pidfd EPERM is a refusal, and a source that claims to be ready would block. */
+static bool is_always_ready(int fd)
+{
+    struct stat st;
+
+    return fstat(fd, &st) == 0 && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) ||
+            S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode));
+}
+
 static int add(struct loop_io *io, int fd, struct epoll_event *event)
 {
     if (epoll_ctl(io->loop->epoll, EPOLL_CTL_ADD, fd, event) == 0)
         return 0;
-    if (errno == EPERM) { /* a regular file or a directory: always ready */
+    if (errno == EPERM) {
+        if (!is_always_ready(fd))
+            return -EPERM;
         io->next = io->loop->always;
         io->loop->always = io;
         io->is_always = true;
