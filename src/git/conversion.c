@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/sha256.h"
+#include "git/gitdir.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -70,13 +71,9 @@ void conversion_of_attributes(const char *text, size_t len, struct conversion *o
  * An attributes file outside of commits. A missing one asks for nothing; one that is too large
  * or unreadable is treated as if it asked for every conversion.
  */
-static void take_file(const char *path, struct sha256 *sha, struct conversion *out)
+static void take_open_file(int fd, const char *path, struct sha256 *sha, struct conversion *out)
 {
     AUTO(free) char *text = malloc(ATTRIBUTES_MAX);
-    AUTO(fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
-        return;
-
     ssize_t len = fd < 0 || !text ? -1 : fd_read_all(fd, text, ATTRIBUTES_MAX);
     if (len < 0 || (size_t)len == ATTRIBUTES_MAX) {
         out->has_filters = out->has_line_ends = true;
@@ -85,6 +82,25 @@ static void take_file(const char *path, struct sha256 *sha, struct conversion *o
     conversion_of_attributes(text, (size_t)len, out);
     sha256_add(sha, path, strlen(path) + 1);
     sha256_add(sha, text, (size_t)len);
+}
+
+static void take_file(const char *path, struct sha256 *sha, struct conversion *out)
+{
+    AUTO(fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+
+    if (fd >= 0 || (errno != ENOENT && errno != ENOTDIR))
+        take_open_file(fd, path, sha, out);
+}
+
+/* The repository's own, which a run may have put there. */
+static void take_own_file(const struct repo *repo, struct sha256 *sha, struct conversion *out)
+{
+    char path[2 * PATH_MAX];
+    AUTO(fd_close) int fd = gitdir_open_file_in(repo->common_dir, "info/attributes");
+
+    (void)snprintf(path, sizeof(path), "%s/info/attributes", repo->common_dir);
+    if (fd != -ENOENT && fd != -ENOTDIR)
+        take_open_file(fd, path, sha, out);
 }
 
 /* "core.autocrlf\nvalue": git prints the name in lower case; a name alone means true. */
@@ -165,9 +181,7 @@ int conversion_of_settings(
         return err_wrap(err, r, "read the configuration of '%s'", repo->common_dir);
     if (path[0])
         take_file(path, &sha, &found);
-    if (snprintf(path, sizeof(path), "%s/info/attributes", repo->common_dir) <
-            (int)sizeof(path))
-        take_file(path, &sha, &found);
+    take_own_file(repo, &sha, &found);
     take_file("/etc/gitattributes", &sha, &found);
     sha256_finish_hex(&sha, found.digest);
     *out = found;

@@ -10,6 +10,18 @@ struct carrel_error;
 /* Opens a directory for lookups. Negative errno without a message. */
 int gitdir_open(int at, const char *path);
 
+/* Opens the directory of which `path` is the canonical path, for reading: -ELOOP if a component
+ * has become a link. Negative errno without a message. */
+int gitdir_reopen(const char *path);
+
+/*
+ * Opens a regular file for reading: below `dir`, or in the directory of which `dir` is the
+ * canonical path. No component is a link (-ELOOP), a FIFO or a device never blocks (-EINVAL).
+ * Negative errno without a message.
+ */
+int gitdir_open_file(int dir, const char *name);
+int gitdir_open_file_in(const char *dir, const char *name);
+
 /*
  * The path of an open directory according to the kernel: absolute, without links. Replaces
  * *out, which the caller owns.
@@ -21,6 +33,9 @@ int gitdir_path(int fd, char **out, struct carrel_error *err);
  * message: it is often not an error.
  */
 int gitdir_load(int dir, const char *name, size_t max, struct buf *out);
+
+/* Adds such a file to `out`, which has its maximum. */
+int gitdir_load_from(const char *dir, const char *name, struct buf *out);
 
 /*
  * Reads a small file that holds one path, without the newline. Negative errno as above;
@@ -35,12 +50,23 @@ int gitdir_load_path(int dir, const char *name, char path[static PATH_MAX]);
  */
 bool gitdir_is_one(int fd, int *common);
 
+/*
+ * Refuses a git dir in which a name that carrel or git uses is a link, or something that is
+ * neither file nor directory where one of these is expected. A run may have had it writable.
+ */
+int gitdir_check(int dir, struct carrel_error *err);
+
 /* --- all object directories of a repository --- */
 
 /*
  * Canonical paths of the object directory below `common` (an open git dir), first, and of its
  * direct and indirect alternates; NULL at the end. A missing alternate is skipped, as git does.
+ * One that is not the "objects" of a git dir with the owner of `common` is -EPERM: the list may
+ * be a run's work, and what is in it is shown to the next run.
  * On success the caller owns *out.
  */
 int alternates_list(int common, char ***out, struct carrel_error *err);
 void alternates_free(char **paths);
+
+/* The same check for a canonical path that was on such a list earlier. `common`: a git dir. */
+int alternates_check(const char *path, const char *common, struct carrel_error *err);

@@ -26,7 +26,7 @@ DEFINE_AUTO(DIR *, dir_close)
 
 static int open_dir(int at, const char *name)
 {
-    int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
     return fd < 0 ? -errno : fd;
 }

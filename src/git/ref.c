@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "git/format/packed.h"
+#include "git/gitdir.h"
 #include "git/name.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -88,12 +89,14 @@ static int read_loose(const struct repo *repo, const char *name, char oid[static
     char path[PATH_MAX + REF_NAME_MAX + 2], text[REF_NAME_MAX + 64];
 
     (void)snprintf(path, sizeof(path), "%s/%s", home_of(repo, name), name);
-    ssize_t n = fd_read_file(AT_FDCWD, path, text, sizeof(text));
+    AUTO(fd_close) int fd = gitdir_open_file_in(home_of(repo, name), name);
+    ssize_t n = fd < 0 ? fd : fd_read_all(fd, text, sizeof(text) - 1);
     if (n == -ENOENT || n == -ENOTDIR || n == -EISDIR)
         return -ENOENT;
     if (n < 0)
         return err_set_errno(err, (int)n, "read '%s'", path);
 
+    text[n] = '\0';
     while (n > 0 && (text[n - 1] == '\n' || text[n - 1] == ' '))
         text[--n] = '\0';
     if (strncmp(text, "ref:", 4) == 0) {
@@ -310,6 +313,24 @@ bool ref_others_have(const struct repo *repo, const char *name, const char *oid)
             return true;
     }
     return false;
+}
+
+int ref_users_have(const struct repo *repo, const char *oid, struct carrel_error *err)
+{
+    AUTO(buf_finish) struct buf answer = BUF_INIT(CONTAINS_MAX);
+    struct git git = repo_git(repo);
+    struct git_io io = GIT_IO_INIT;
+    char head[OID_MAX];
+
+    if (ref_read(repo, "HEAD", head, NULL) == 0 && strcmp(head, oid) == 0)
+        return 1;
+    io.output = &answer;
+    io.timeout_ms = CONTAINS_TIMEOUT_MS;
+    int r = git_expect(&git,
+            GIT_ARGS("rev-list", "--max-count=1", oid, "--not",
+                    "--exclude=refs/heads/task-*-run-*", "--all"),
+            &io, err);
+    return r < 0 ? r : answer.len == 0;
 }
 
 bool ref_is_checked_out(const struct repo *repo, const char *name)

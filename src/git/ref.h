@@ -37,6 +37,13 @@ int ref_delete(
 /* Whether another ref than `name` leads to the commit. False when that cannot be found out. */
 bool ref_others_have(const struct repo *repo, const char *name, const char *oid);
 
+/*
+ * Whether the commit `oid` is in the history of a reference that no run made: 1 or 0. HEAD
+ * counts as the user's, on whatever branch it is: what is checked out was checked out by the
+ * user's own git.
+ */
+int ref_users_have(const struct repo *repo, const char *oid, struct carrel_error *err);
+
 /* Whether some work tree of the repository has the branch checked out; true when in doubt. */
 bool ref_is_checked_out(const struct repo *repo, const char *name);
 

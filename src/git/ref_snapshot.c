@@ -88,7 +88,7 @@ DEFINE_AUTO(DIR *, closedir_if)
 static int walk(const struct repo *repo, struct loose *loose, int parent, const char *last,
         const char *name, unsigned depth, struct carrel_error *err)
 {
-    int fd = openat(parent, last, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = openat(parent, last, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) /* gone meanwhile, or never there */
         return errno == ENOENT || errno == ENOTDIR
                        ? 0

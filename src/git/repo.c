@@ -46,8 +46,12 @@ static int out_of_memory(struct carrel_error *err)
 
 static int use_git_dir(struct repo *repo, int git_dir, int common, struct carrel_error *err)
 {
-    int r = gitdir_path(git_dir, &repo->git_dir, err);
+    int r = gitdir_check(git_dir, err);
 
+    if (r == 0)
+        r = gitdir_check(common, err);
+    if (r == 0)
+        r = gitdir_path(git_dir, &repo->git_dir, err);
     return r < 0 ? r : gitdir_path(common, &repo->common_dir, err);
 }
 
@@ -72,21 +76,53 @@ static int follow_git_file(struct repo *repo, int dir, struct carrel_error *err)
     return use_git_dir(repo, git_dir, common, err);
 }
 
+/*
+ * What `.git` is: S_IFDIR, S_IFREG, or 0 if there is none. One that may have been tampered with
+ * is not passed over: the search would go on to another repository.
+ */
+static int kind_of_dot_git(int dir, mode_t *kind, struct carrel_error *err)
+{
+    AUTO(free) char *place = NULL;
+    struct stat st;
+
+    *kind = 0;
+    if (fstatat(dir, ".git", &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return 0;
+    *kind = st.st_mode & S_IFMT;
+    if (S_ISREG(st.st_mode))
+        return 0;
+    if (S_ISDIR(st.st_mode)) {
+        AUTO(fd_close) int git_dir = gitdir_open(dir, ".git");
+        bool has_head = git_dir >= 0 && fstatat(git_dir, "HEAD", &st, AT_SYMLINK_NOFOLLOW) == 0;
+        return has_head ? gitdir_check(git_dir, err) : 0;
+    }
+    int r = gitdir_path(dir, &place, err);
+    if (r < 0)
+        return r;
+    return err_set(err, S_ISLNK(st.st_mode) ? -ELOOP : -EINVAL,
+            "'%s/.git' is %s; carrel does not follow it, since an earlier program may have "
+            "made it%s",
+            place, S_ISLNK(st.st_mode) ? "a link" : "neither a directory nor a file",
+            S_ISLNK(st.st_mode) ? ": name the repository it leads to" : "");
+}
+
 /* Looks for a repository in this one directory. 1: found, 0: not here. */
 static int look_here(struct repo *repo, int dir, struct carrel_error *err)
 {
     AUTO(fd_close) int common = -1;
-    struct stat st;
-    int r;
+    mode_t kind;
+    int r = kind_of_dot_git(dir, &kind, err);
 
-    if (fstatat(dir, ".git", &st, 0) == 0 && S_ISREG(st.st_mode)) {
+    if (r < 0)
+        return r;
+    if (S_ISREG(kind)) {
         r = gitdir_path(dir, &repo->top, err);
         if (r == 0)
             r = follow_git_file(repo, dir, err);
         return r < 0 ? r : 1;
     }
 
-    AUTO(fd_close) int git_dir = gitdir_open(dir, ".git");
+    AUTO(fd_close) int git_dir = S_ISDIR(kind) ? gitdir_open(dir, ".git") : -ENOENT;
     if (git_dir >= 0 && gitdir_is_one(git_dir, &common)) {
         r = gitdir_path(dir, &repo->top, err);
         if (r == 0)

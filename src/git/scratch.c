@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "git/gitdir.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -56,24 +57,10 @@ static int list_alternates(const struct repo *repo, const char *quarantine, stru
 static int copy_shallow(const struct repo *repo, int dir)
 {
     AUTO(buf_finish) struct buf text = BUF_INIT(64 << 20);
-    char path[PATH_MAX];
-    char chunk[4096];
+    int r = gitdir_load_from(repo->common_dir, "shallow", &text);
 
-    if ((size_t)snprintf(path, sizeof(path), "%s/shallow", repo->common_dir) >= sizeof(path))
-        return -ENAMETOOLONG;
-    AUTO(fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return errno == ENOENT ? 0 : -errno;
-    for (;;) {
-        ssize_t n = fd_read_all(fd, chunk, sizeof(chunk));
-        if (n < 0)
-            return (int)n;
-        buf_add(&text, chunk, (size_t)n);
-        if ((size_t)n < sizeof(chunk))
-            break;
-    }
-    if (text.is_short)
-        return -EFBIG;
+    if (r < 0)
+        return r == -ENOENT ? 0 : r;
     return text.len ? write_new(dir, "shallow", text.data, text.len) : 0;
 }
 

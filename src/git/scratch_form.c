@@ -2,6 +2,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "git/conversion.h"
+#include "git/gitdir.h"
 #include "git/scratch.h"
 #include <ctype.h>
 #include <errno.h>
@@ -47,10 +48,10 @@ static int take_own_attributes(
     AUTO(buf_finish) struct buf text = BUF_INIT(ATTRIBUTES_MAX);
     char path[PATH_MAX];
 
-    (void)snprintf(path, sizeof(path), "%s/info/attributes", repo->common_dir);
-    int r = add_attributes(&text, path, err);
-    if (r < 0)
-        return r;
+    int r = gitdir_load_from(repo->common_dir, "info/attributes", &text);
+    if (r < 0 && r != -ENOENT && r != -ENOTDIR)
+        return err_set_errno(err, r, "read '%s/info/attributes'", repo->common_dir);
+    buf_add_str(&text, "\n");
     (void)snprintf(path, sizeof(path), "%s/info/attributes", scratch->path);
     r = write_file(path, &text, O_TRUNC);
     return r < 0 ? err_set_errno(err, r, "write '%s'", path) : 0;

@@ -4,6 +4,7 @@
 #include "base/fd.h"
 #include "git/beneath.h"
 #include "git/combine.h"
+#include "git/gitdir.h"
 #include "git/name.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -24,13 +25,9 @@ void survey_finish(struct survey *survey)
 
 static int copy_index(const struct repo *repo, const char *to)
 {
-    char path[PATH_MAX];
-
-    if ((size_t)snprintf(path, sizeof(path), "%s/index", repo->git_dir) >= sizeof(path))
-        return -ENAMETOOLONG;
-    AUTO(fd_close) int in = open(path, O_RDONLY | O_CLOEXEC);
+    AUTO(fd_close) int in = gitdir_open_file_in(repo->git_dir, "index");
     if (in < 0)
-        return errno == ENOENT ? 0 : -errno; /* no index yet: nothing was ever added */
+        return in == -ENOENT ? 0 : in; /* no index yet: nothing was ever added */
     AUTO(fd_close) int out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (out < 0)
         return -errno;

@@ -2,6 +2,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "git/format/config.h"
+#include "git/gitdir.h"
 #include "workspace/private.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -29,16 +30,10 @@ static const char *const dirs[] = {
     NULL,
 };
 
-/* Adds a file of the user's; one that is not there or may not be read adds nothing, as in git.
- */
-static int add_file(struct buf *out, const char *path, struct carrel_error *err)
+static int add_content(struct buf *out, int fd, const char *path, struct carrel_error *err)
 {
     char block[16384];
-    struct stat st;
-    AUTO(fd_close) int fd = open(path, O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
 
-    if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-        return 0;
     for (;;) {
         ssize_t n = fd_read_all(fd, block, sizeof(block));
         if (n < 0)
@@ -52,6 +47,33 @@ static int add_file(struct buf *out, const char *path, struct carrel_error *err)
     if (out->is_short)
         return err_set(err, -EFBIG, "'%s' is larger than can be carried into a run", path);
     return 0;
+}
+
+/* Adds a file of the user's; one that is not there or may not be read adds nothing, as in git.
+ */
+static int add_file(struct buf *out, const char *path, struct carrel_error *err)
+{
+    struct stat st;
+    AUTO(fd_close) int fd = open(path, O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+
+    return fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)
+                   ? 0
+                   : add_content(out, fd, path, err);
+}
+
+/* The same for a file of the repository, which a run may have put there: no link is followed.
+ */
+static int add_own_file(
+        struct buf *out, const struct repo *repo, const char *name, struct carrel_error *err)
+{
+    char path[2 * PATH_MAX];
+    AUTO(fd_close) int fd = gitdir_open_file_in(repo->common_dir, name);
+
+    (void)snprintf(path, sizeof(path), "%s/%s", repo->common_dir, name);
+    if (fd == -ELOOP || fd == -EINVAL)
+        return err_set(err, fd,
+                "'%s' is not a regular file; an earlier program may have made it", path);
+    return fd < 0 ? 0 : add_content(out, fd, path, err);
 }
 
 static int add_file_in(
@@ -122,7 +144,7 @@ static int write_exclude(
     int r = add_users_file(repo, list, "core.excludesfile", "ignore", &text, err);
 
     if (r == 0)
-        r = add_file_in(&text, repo->common_dir, "info/exclude", err);
+        r = add_own_file(&text, repo, "info/exclude", err);
     return r < 0 ? r : write_buf(dir, "info/exclude", &text, err);
 }
 
@@ -141,7 +163,7 @@ static int write_attributes(const struct repo *repo, int dir, const struct buf *
     if (r == 0)
         r = add_users_file(repo, list, "core.attributesfile", "attributes", &users, err);
     if (r == 0)
-        r = add_file_in(&own, repo->common_dir, "info/attributes", err);
+        r = add_own_file(&own, repo, "info/attributes", err);
     if (r == 0 && own.len > 0)
         r = write_buf(dir, "info/attributes", &own, err);
     if (r == 0 && users.len > 0)
@@ -163,7 +185,7 @@ static int write_alternates(const struct repo *repo, int dir, struct carrel_erro
 static int write_shallow(const struct repo *repo, int dir, struct carrel_error *err)
 {
     AUTO(buf_finish) struct buf text = BUF_INIT(MAX_TEXT);
-    int r = add_file_in(&text, repo->common_dir, "shallow", err);
+    int r = add_own_file(&text, repo, "shallow", err);
 
     return r < 0 || text.len == 0 ? r : write_buf(dir, "shallow", &text, err);
 }

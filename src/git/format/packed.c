@@ -159,7 +159,8 @@ int packed_open(const char *dir, struct packed *out, struct carrel_error *err)
     int r;
 
     (void)snprintf(path, sizeof(path), "%s/packed-refs", dir);
-    AUTO(fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    AUTO(fd_close)
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd < 0 && errno == ENOENT) {
         *out = (struct packed){ .data = "" };
         return 0;
