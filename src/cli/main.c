@@ -164,6 +164,8 @@ int main(int argc, char **argv)
     (void)signal(SIGPIPE, SIG_IGN);
     /* EFBIG instead of the signal: a journal that cannot grow must be reported. */
     (void)signal(SIGXFSZ, SIG_IGN);
+    /* The caller may ignore it, which is inherited; the status of git would be lost. */
+    (void)signal(SIGCHLD, SIG_DFL);
     if (argc > 0 && is_git_monitor(argv[0]))
         return git_monitor(argc, argv);
     if (argc < 2) {

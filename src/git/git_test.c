@@ -283,18 +283,19 @@ TEST(nothing_of_ours_is_inherited_but_three_streams)
     CHECK_STR(output.data, "0\n1\n2\nSigIgn:\t0000000000000000\n");
 }
 
-TEST(the_status_is_known_to_a_caller_that_ignores_its_children)
+TEST(a_caller_that_ignores_its_children_is_refused_and_left_as_it_is)
 {
     AUTO(fixture_close) struct fixture at = open_repository();
     struct git git = scrubbed();
     struct sigaction now;
 
     CHECK(signal(SIGCHLD, SIG_IGN) != SIG_ERR);
-    CHECK_EQ(git_run(&git, GIT_ARGS("rev-parse", "-q", "--verify", "nonsense"), NULL, &err), 1);
-    CHECK_EQ(git_run(&git, GIT_ARGS("rev-parse", "HEAD"), NULL, &err), 0);
+    CHECK_EQ(git_run(&git, GIT_ARGS("rev-parse", "HEAD"), NULL, &err), -EINVAL);
+    CHECK_EQ(err.origin, CARREL_FROM_CALLER);
     CHECK_EQ(sigaction(SIGCHLD, NULL, &now), 0);
     CHECK(now.sa_handler == SIG_IGN);
     (void)signal(SIGCHLD, SIG_DFL);
+    CHECK_EQ(git_run(&git, GIT_ARGS("rev-parse", "HEAD"), NULL, &err), 0);
 }
 
 TEST(a_killed_caller_takes_its_git_with_it)

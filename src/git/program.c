@@ -288,18 +288,20 @@ static void stop(struct pump *pump)
 }
 
 /*
- * Our caller may have set SIGCHLD to ignored, which is inherited; the kernel then discards the
- * exit status. Restores the default while the program runs.
+ * Where SIGCHLD is ignored the kernel discards the status of the program. The disposition is
+ * that of the whole process, so it is not ours to change.
  */
-static bool reset_sigchld(struct sigaction *before)
+static int check_sigchld(const char *name, struct carrel_error *err)
 {
-    const struct sigaction plain = { .sa_handler = SIG_DFL };
+    struct sigaction now;
 
-    if (sigaction(SIGCHLD, NULL, before) < 0)
-        return false;
-    if (before->sa_handler != SIG_IGN && !(before->sa_flags & SA_NOCLDWAIT))
-        return false;
-    return sigaction(SIGCHLD, &plain, NULL) == 0;
+    if (sigaction(SIGCHLD, NULL, &now) < 0 ||
+            (now.sa_handler != SIG_IGN && !(now.sa_flags & SA_NOCLDWAIT)))
+        return 0;
+    return err_set(err, -EINVAL,
+            "this process ignores SIGCHLD, so the exit status of %s would be lost; set the "
+            "signal to SIG_DFL, or handle it",
+            name);
 }
 
 static int reap(pid_t pid, const char *name, struct carrel_error *err)
@@ -438,11 +440,12 @@ int program_run_to_end(const struct program *program, struct carrel_error *err)
     AUTO(fd_close) int in = -1;
     AUTO(fd_close) int out = -1;
     AUTO(fd_close) int complaints = -1;
-    struct sigaction before;
     pid_t pid = -1;
 
-    bool is_changed = reset_sigchld(&before);
-    int r = chunk ? connect_streams(&pump, &in, &out, &complaints) : -ENOMEM;
+    int r = check_sigchld(program->name, err);
+    if (r < 0)
+        return r;
+    r = chunk ? connect_streams(&pump, &in, &out, &complaints) : -ENOMEM;
     if (r < 0) {
         (void)err_set_errno(err, r, "start %s", program->name);
     } else {
@@ -461,8 +464,6 @@ int program_run_to_end(const struct program *program, struct carrel_error *err)
         close_end(&complaints);
         r = pump_run(&pump, pid);
     }
-    if (is_changed)
-        (void)sigaction(SIGCHLD, &before, NULL);
     fd_close(pump.in);
     fd_close(pump.out);
     fd_close(pump.complaints);
