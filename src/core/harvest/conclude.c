@@ -71,7 +71,7 @@ static int act(struct worktree *worktree, enum carrel_outcome_action action, con
 /* Too large to be read under the limits of the run, or not readable. */
 static bool is_kept_unread(int code)
 {
-    return code == -EDQUOT || code == -EFBIG || code == -EACCES;
+    return code == -EDQUOT || code == -EFBIG || code == -EACCES || code == -ETIMEDOUT;
 }
 
 static int harvest_within(struct worktree *worktree, struct runtime *runtime, uint64_t used,

@@ -24,6 +24,10 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Less is too little for any work of git. */
+#define GIT_LEAST_BYTES (UINT64_C(256) << 20)
+#define GIT_LEAST_MS 30000U
+
 #define MAX_EXCLUDE (1U << 20)
 #define FLAT "flat"                        /* beside upper/, during a harvest */
 #define ODDITIES "oddities"                /* what is in the tree and not in the harvest */
@@ -173,7 +177,7 @@ static int commit_outside(struct harvest_job *job, struct carrel_error *err)
     }
     return harvest_commit_changes(job->worktree->repo, job->quarantine, job->upper,
             &job->changes, job->worktree->checkout->tree, job->tip, HARVEST_MESSAGE, &author,
-            job->snapshot, err);
+            &job->limits, job->snapshot, err);
 }
 
 static int take_overlay(struct harvest_job *job, struct carrel_error *err)
@@ -268,6 +272,18 @@ int harvest_oddities(
     return r;
 }
 
+/* Git on the host, which reads what the run made, takes no more than the run could. */
+static void bound_git(struct harvest_limits *limits, const struct harvest_bounds *bounds)
+{
+    const uint64_t memory = bounds->limits ? bounds->limits[LIMIT_MEMORY] : 0;
+
+    if (memory > 0 && memory < limits->max_memory_bytes)
+        limits->max_memory_bytes = memory < GIT_LEAST_BYTES ? GIT_LEAST_BYTES : memory;
+    if (bounds->timeout_ms > 0 && bounds->timeout_ms < limits->timeout_ms)
+        limits->timeout_ms =
+                bounds->timeout_ms < GIT_LEAST_MS ? GIT_LEAST_MS : (unsigned)bounds->timeout_ms;
+}
+
 int harvest_take(struct worktree *worktree, struct runtime *runtime,
         const struct harvest_bounds *bounds, struct harvest *out, struct carrel_error *err)
 {
@@ -279,6 +295,7 @@ int harvest_take(struct worktree *worktree, struct runtime *runtime,
     if (job.limits.max_pack_bytes > bounds->max_bytes)
         job.limits.max_pack_bytes = bounds->max_bytes;
     job.bounds = bounds;
+    bound_git(&job.limits, bounds);
     int r = objects_dir_path(worktree, job.quarantine, err);
     if (r < 0)
         return r;

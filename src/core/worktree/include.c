@@ -124,6 +124,7 @@ static int commit_without(const struct worktree *worktree, const struct git *git
     const struct harvest_author author = {
         .name = "carrel", .email = "carrel@localhost", .when_s = (int64_t)time(NULL)
     };
+    const struct harvest_limits limits = HARVEST_LIMITS_INIT;
     AUTO(buf_finish) struct buf tree = BUF_INIT(OID_MAX + 1);
     char of[OID_MAX + 8];
     struct git_io io = GIT_IO_INIT;
@@ -134,7 +135,7 @@ static int commit_without(const struct worktree *worktree, const struct git *git
     if (r < 0)
         return r;
     return harvest_commit_changes(worktree->repo, quarantine, -1, removals,
-            tree.data ? tree.data : "", tip, HARVEST_MESSAGE, &author, snapshot, err);
+            tree.data ? tree.data : "", tip, HARVEST_MESSAGE, &author, &limits, snapshot, err);
 }
 
 int included_leave_out(const struct worktree *worktree, const char *quarantine, const char *tip,

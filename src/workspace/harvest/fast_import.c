@@ -24,7 +24,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define MAX_MEMORY_BYTES (UINT64_C(2) << 30)
 #define TEXT_MAX (1 << 20)
 #define BRANCH "refs/heads/made" /* never written: the stream resets it before the end */
 
@@ -286,8 +285,8 @@ static int parse_reply(const char *text, struct reply *out, struct carrel_error 
     return 0;
 }
 
-static int import(const struct git *git, struct stream *stream, struct reply *out,
-        struct carrel_error *err)
+static int import(const struct git *git, struct stream *stream,
+        const struct harvest_limits *limits, struct reply *out, struct carrel_error *err)
 {
     AUTO(buf_finish) struct buf output = BUF_INIT(1024);
     struct git_io io = GIT_IO_INIT;
@@ -295,7 +294,8 @@ static int import(const struct git *git, struct stream *stream, struct reply *ou
     io.source = next_bytes;
     io.context = stream;
     io.output = &output;
-    io.max_memory_bytes = MAX_MEMORY_BYTES;
+    io.max_memory_bytes = limits->max_memory_bytes;
+    io.timeout_ms = limits->timeout_ms;
     /*
      * Always a pack: one file to sync and to publish. Deltas between unrelated files are not
      * worth the search.
@@ -310,11 +310,15 @@ static int import(const struct git *git, struct stream *stream, struct reply *ou
 }
 
 /* Makes git check the new packs like foreign ones. */
-static int check_modules(const struct git *git, const char *objects, struct carrel_error *err)
+static int check_modules(const struct git *git, const char *objects,
+        const struct harvest_limits *limits, struct carrel_error *err)
 {
     AUTO(dir_close) DIR *dir = NULL;
+    struct git_io io = GIT_IO_INIT;
     char path[PATH_MAX];
 
+    io.max_memory_bytes = limits->max_memory_bytes;
+    io.timeout_ms = limits->timeout_ms;
     if (snprintf(path, sizeof(path), "%s/pack", objects) < (int)sizeof(path))
         dir = dir_open(AT_FDCWD, path);
     if (!dir)
@@ -326,8 +330,7 @@ static int check_modules(const struct git *git, const char *objects, struct carr
         if (snprintf(path, sizeof(path), "%s/pack/%s", objects, name) >= (int)sizeof(path))
             return err_set_errno(err, -ENAMETOOLONG, "check the commit");
         int r = git_run(git,
-                GIT_ARGS(QUARANTINE_GIT, "index-pack", "--verify", "--strict", path), NULL,
-                err);
+                GIT_ARGS(QUARANTINE_GIT, "index-pack", "--verify", "--strict", path), &io, err);
         if (r != 0)
             return err_wrap(err, r > 0 ? -EBADMSG : r, "the changes are refused");
     }
@@ -336,7 +339,8 @@ static int check_modules(const struct git *git, const char *objects, struct carr
 
 int harvest_commit_changes(const struct repo *repo, const char *dir, int upper,
         const struct changes *changes, const char *base_tree, const char *parent,
-        const char *message, const struct harvest_author *author, char commit[static OID_MAX],
+        const char *message, const struct harvest_author *author,
+        const struct harvest_limits *limits, char commit[static OID_MAX],
         struct carrel_error *err)
 {
     AUTO(quarantine_finish) struct quarantine quarantine = QUARANTINE_INIT;
@@ -363,7 +367,7 @@ int harvest_commit_changes(const struct repo *repo, const char *dir, int upper,
         return r;
 
     const struct git git = { .git_dir = quarantine.git_dir, .trust = GIT_SCRUBBED };
-    r = import(&git, &stream, &reply, err);
+    r = import(&git, &stream, limits, &reply, err);
     if (r < 0)
         return r;
     if (strcmp(reply.tree, reply.parent_tree) == 0) {
@@ -371,7 +375,7 @@ int harvest_commit_changes(const struct repo *repo, const char *dir, int upper,
         return 0;
     }
     if (may_have_modules(changes)) {
-        r = check_modules(&git, quarantine.objects, err);
+        r = check_modules(&git, quarantine.objects, limits, err);
         if (r < 0)
             return r;
     }

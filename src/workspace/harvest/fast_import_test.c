@@ -71,10 +71,12 @@ static void put(const char *name, const char *content, mode_t mode)
     CHECK_EQ(fd_write_all(fd, content, strlen(content)), 0);
 }
 
+static const struct harvest_limits limits = HARVEST_LIMITS_INIT;
+
 static int commit(const char *message)
 {
     return harvest_commit_changes(&fx.repo, fx.quarantine, upper, &list, fx.tree, fx.base,
-            message, &author, oid, &fx.err);
+            message, &author, &limits, oid, &fx.err);
 }
 
 TEST(changes_become_a_commit_over_the_parent)
@@ -285,7 +287,7 @@ TEST(a_message_and_a_name_are_only_text)
     begin("");
     add(CHANGE_REMOVE, "a");
     CHECK_EQ(harvest_commit_changes(&fx.repo, fx.quarantine, upper, &list, fx.tree, fx.base,
-                     "one\n\ndone\nreset refs/heads/main\n", &odd, oid, &fx.err),
+                     "one\n\ndone\nreset refs/heads/main\n", &odd, &limits, oid, &fx.err),
             0);
     ask(&fx, text, sizeof(text), "log -1 --format='%%cn|%%ce|%%ct|%%B' %s", oid);
     CHECK_STR(text, "A xB|a@b|5|one\n\ndone\nreset refs/heads/main\n");
@@ -296,10 +298,10 @@ TEST(what_is_not_an_object_name_never_reaches_git)
 {
     begin("");
     CHECK_EQ(harvest_commit_changes(&fx.repo, fx.quarantine, -1, &list, "HEAD", fx.base, "x",
-                     &author, oid, &fx.err),
+                     &author, &limits, oid, &fx.err),
             -EINVAL);
     CHECK_EQ(harvest_commit_changes(&fx.repo, fx.quarantine, -1, &list, fx.tree,
-                     "refs/heads/main\n", "x", &author, oid, &fx.err),
+                     "refs/heads/main\n", "x", &author, &limits, oid, &fx.err),
             -EINVAL);
     end();
 }
@@ -361,5 +363,19 @@ TEST(random_edits_give_the_tree_that_git_writes)
         sh(expected, sizeof(expected), "cd %s/run && git add -A && git write-tree", fx.top);
         CHECK_STR(tree, expected);
     }
+    end();
+}
+
+TEST(git_has_no_more_memory_than_it_is_given)
+{
+    struct harvest_limits few = HARVEST_LIMITS_INIT;
+
+    begin("");
+    put("a", "new", 0644);
+    add(CHANGE_FILE, "a");
+    few.max_memory_bytes = UINT64_C(1) << 20;
+    CHECK(harvest_commit_changes(&fx.repo, fx.quarantine, upper, &list, fx.tree, fx.base, "x",
+                  &author, &few, oid, &fx.err) < 0);
+    CHECK_EQ(commit("x"), 0);
     end();
 }

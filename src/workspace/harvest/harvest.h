@@ -57,7 +57,8 @@ struct harvest_author {
  */
 int harvest_commit_changes(const struct repo *repo, const char *dir, int upper,
         const struct changes *changes, const char *base_tree, const char *parent,
-        const char *message, const struct harvest_author *author, char commit[static OID_MAX],
+        const char *message, const struct harvest_author *author,
+        const struct harvest_limits *limits, char commit[static OID_MAX],
         struct carrel_error *err);
 
 /* The difference between base and tip, for people and for policy. */
