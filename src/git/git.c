@@ -177,6 +177,10 @@ static void add_arguments(struct words *argv, const struct git *git, const char 
     add_config(argv, always, ARRAY_LEN(always));
     if (git->trust == GIT_SCRUBBED)
         add_config(argv, scrubbed, ARRAY_LEN(scrubbed));
+    for (size_t i = 0; git->settings && git->settings[i]; i++) {
+        words_add(argv, "-c");
+        words_add(argv, git->settings[i]);
+    }
     for (size_t i = 0; args[i]; i++)
         words_add(argv, args[i]);
 }

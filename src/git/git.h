@@ -29,6 +29,7 @@ struct git {
     const char *index_file; /* NULL: the git dir's own */
     const char *object_dir; /* NULL: the git dir's own; else new objects are written here ... */
     const char *alternate;  /* ... and objects are also read from here (one directory) */
+    const char *const *settings; /* NULL-terminated "key=value"; NULL: none */
     enum git_trust trust;
 };
 

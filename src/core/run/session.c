@@ -40,6 +40,12 @@ static int show_worktree(struct session *session, struct spec *spec, struct carr
     return r;
 }
 
+static int record_step(
+        const char *event, const char *detail, void *context, struct carrel_error *err)
+{
+    return recorder_note(context, event, detail, err);
+}
+
 /* Makes or takes up the run's workspace. */
 static int open_worktree(struct session *session, struct spec *spec, struct carrel_error *err)
 {
@@ -52,9 +58,11 @@ static int open_worktree(struct session *session, struct spec *spec, struct carr
         .task = result->task,
         .run = result->run,
         .origin = session->request->origin,
+        .record = record_step,
+        .record_context = &session->recorder,
     };
 
-    int r = worktree_open(&request, &session->worktree, err);
+    int r = err_from_name(err, worktree_open(&request, &session->worktree, err));
     if (r == 0)
         r = show_worktree(session, spec, err);
     return r;

@@ -24,13 +24,16 @@ static uint64_t bound(
         const struct helper_spec *spec, enum limit limit, uint64_t least, uint64_t most)
 {
     const uint64_t own = spec->limits ? spec->limits[limit] : most;
+    const uint64_t value = own < least ? least : own > most ? most : own;
+    const uint64_t maximum = spec->maxima ? spec->maxima[limit] : 0;
 
-    return own < least ? least : own > most ? most : own;
+    return maximum > 0 && maximum < value ? maximum : value;
 }
 
 int helper_start(const struct helper_spec *spec, unsigned timeout_ms, struct helper *out,
         struct carrel_error *err)
 {
+    const uint64_t own_disk = spec->disk_bytes ? spec->disk_bytes : UINT64_C(1) << 30;
     char id[20];
     AUTO(environment_free) char **env = NULL;
     AUTO(helper_finish) struct helper helper = HELPER_INIT;
@@ -52,8 +55,8 @@ int helper_start(const struct helper_spec *spec, unsigned timeout_ms, struct hel
             [LIMIT_MEMORY] = bound(spec, LIMIT_MEMORY, UINT64_C(512) << 20, UINT64_C(2) << 30),
             [LIMIT_PIDS] = bound(spec, LIMIT_PIDS, 64, 512),
             [LIMIT_CPU] = bound(spec, LIMIT_CPU, 1000, 4000),
-            [LIMIT_DISK] = spec->disk_bytes ? spec->disk_bytes : UINT64_C(1) << 30,
-            [LIMIT_FILES] = 1024,
+            [LIMIT_DISK] = bound(spec, LIMIT_DISK, own_disk, own_disk),
+            [LIMIT_FILES] = bound(spec, LIMIT_FILES, 1024, 1024),
         },
     };
     r = sandbox_begin(spec->runtime, &box, &helper.box, err);

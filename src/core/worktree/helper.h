@@ -26,7 +26,8 @@ struct helper_spec {
     uint64_t disk_bytes; /* of its private space; 0: a default */
     const uint64_t
             *limits; /* of the run, one for each enum limit; NULL: as much as git needs */
-    int limited;     /* directory that it may write to, if has_limit */
+    const uint64_t *maxima; /* the same, never exceeded; 0, and NULL: none */
+    int limited;            /* directory that it may write to, if has_limit */
     bool has_limit;
     uint64_t max_bytes;      /* that may be in there */
     const char *script;      /* for /bin/sh */

@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/json.h"
 #include "core/worktree/worktree.h"
 #include "git/git.h"
 #include "workspace/harvest/changes.h"
@@ -76,6 +77,26 @@ static int write_list(const struct worktree *worktree, const struct include_list
     return r < 0 ? err_set_errno(err, r, "write '%s/" INCLUDED "'", worktree->ws->path) : 0;
 }
 
+/* Before they are copied: what of the user's own files the run is given. */
+static int record(const struct worktree_request *q, const struct include_list *list,
+        struct carrel_error *err)
+{
+    AUTO(buf_finish) struct buf detail = BUF_INIT((size_t)64 << 20);
+    struct json json = { .out = &detail };
+
+    if (!q->record || list->n == 0)
+        return 0;
+    json_object(&json, NULL);
+    json_array(&json, "paths");
+    for (size_t i = 0; i < list->n; i++)
+        json_str(&json, NULL, list->paths[i]);
+    json_end_array(&json);
+    json_end_object(&json);
+    if (detail.is_short)
+        return err_set_errno(err, -E2BIG, "record the files that are carried along");
+    return q->record("files_carried", detail.data, q->record_context, err);
+}
+
 int included_files(const struct worktree_request *q, struct worktree *worktree, int tree,
         struct carrel_error *err)
 {
@@ -91,6 +112,8 @@ int included_files(const struct worktree_request *q, struct worktree *worktree, 
         r = exclude_inside(worktree, &list, err);
     if (r == 0 && list.n > 0)
         r = write_list(worktree, &list, err);
+    if (r == 0)
+        r = record(q, &list, err);
     if (r == 0)
         r = include_copy(worktree->repo, &list, tree, q->spec->limits.value[LIMIT_DISK], err);
     include_list_finish(&list);

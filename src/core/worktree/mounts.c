@@ -1,9 +1,11 @@
 /* mounts.c - what of a workspace a sandbox sees, and where. */
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/path.h"
 #include "core/worktree/layers.h"
 #include "core/worktree/shallow.h"
 #include "core/worktree/worktree.h"
+#include "git/gitdir.h"
 #include "workspace/private.h"
 #include <assert.h>
 #include <errno.h>
@@ -70,7 +72,7 @@ static int cover_alternates(struct worktree *worktree, const char *objects, cons
 
     if (!list || !empty)
         return err_set_errno(err, -ENOMEM, "workspace mounts");
-    if (stat(list, &st) < 0)
+    if (lstat(list, &st) < 0)
         return errno == ENOENT ? 0 : err_set_errno(err, -errno, "'%s'", list);
     AUTO(fd_close)
     int fd = openat(
@@ -79,6 +81,23 @@ static int cover_alternates(struct worktree *worktree, const char *objects, cons
         return err_set_errno(err, -errno, "'%s'", empty);
     return bind(worktree, empty, text(worktree, "%s/info/alternates", target), ACCESS_READ_ONLY,
             err);
+}
+
+/* The state directory has snapshots of folders, which are git dirs and no matter of this run.
+ */
+static int check_place(
+        const struct worktree *worktree, const char *objects, struct carrel_error *err)
+{
+    AUTO(free) char *state = realpath(worktree->state, NULL);
+
+    if (!state)
+        return err_set_errno(err, -errno, "'%s'", worktree->state);
+    return path_is_below(objects, state)
+                   ? err_set(err, -EPERM,
+                             "'%s', which an 'objects/info/alternates' of the repository "
+                             "names, is in carrel's own state directory",
+                             objects)
+                   : 0;
 }
 
 static int mount_objects(struct worktree *worktree, struct carrel_error *err)
@@ -93,6 +112,9 @@ static int mount_objects(struct worktree *worktree, struct carrel_error *err)
                                ACCESS_READ_ONLY, err);
     }
     for (size_t i = 0; r == 0 && worktree->repo->objects[i]; i++) {
+        r = check_place(worktree, worktree->repo->objects[i], err);
+        if (r < 0)
+            return r;
         const char *target =
                 i == 0 ? PRIVATE_OBJECTS : text(worktree, PRIVATE_OBJECTS "-%zu", i);
         r = bind(worktree, worktree->repo->objects[i], target, ACCESS_READ_ONLY, err);
@@ -108,9 +130,12 @@ static int mount_module_objects(struct worktree *worktree, struct carrel_error *
     char *const *modules = worktree->checkout->module_objects;
     int r = 0;
 
-    for (size_t i = 0; r == 0 && modules && modules[i]; i++)
-        r = bind(worktree, modules[i], text(worktree, CHECKOUT_MODULE_OBJECTS "/%zu", i),
-                ACCESS_READ_ONLY, err);
+    for (size_t i = 0; r == 0 && modules && modules[i]; i++) {
+        r = alternates_check(modules[i], worktree->repo->common_dir, err);
+        if (r == 0)
+            r = bind(worktree, modules[i], text(worktree, CHECKOUT_MODULE_OBJECTS "/%zu", i),
+                    ACCESS_READ_ONLY, err);
+    }
     return r;
 }
 

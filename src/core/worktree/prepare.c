@@ -12,6 +12,7 @@
 #include "core/worktree/settle_sh.h"
 #include "core/worktree/shallow.h"
 #include "core/worktree/worktree.h"
+#include "git/ref.h"
 #include "workspace/private.h"
 #include "workspace/source/folder.h"
 #include <carrel/run.h>
@@ -132,15 +133,32 @@ static int publish(const struct worktree_request *q, const char *state, const st
     return r == -EBADMSG && index >= 0 ? checkout_publish(state, repo, draft, -1, out, err) : r;
 }
 
+int prepare_is_of_run(const struct worktree_request *q, const struct repo *repo,
+        const char *commit, struct carrel_error *err)
+{
+    if (q->options->is_dirty || q->options->is_folder) /* made of the user's files just now */
+        return 0;
+    int r = repo_has_commit(repo, commit, err);
+    if (r == 1) /* of an unknown one the checkout says so */
+        r = ref_users_have(repo, commit, err);
+    else if (r == 0)
+        return 0;
+    return r < 0 ? err_wrap(err, r, "find out where commit %.12s comes from", commit) : r == 0;
+}
+
 static int make_checkout(const struct worktree_request *q, const char *state,
         const struct repo *repo, const char *commit, struct checkout **out,
         struct carrel_error *err)
 {
     AUTO(checkout_draft_free) struct checkout_draft *draft = NULL;
-    struct checkout_owner owner;
+    struct checkout_owner owner = { .is_of_run = false };
 
     runtime_identity(q->runtime, q->spec, &owner.uid, &owner.gid);
-    int r = checkout_fill(state, repo, commit, owner, q->options->progress,
+    int r = prepare_is_of_run(q, repo, commit, err);
+    if (r < 0)
+        return r;
+    owner.is_of_run = r == 1;
+    r = checkout_fill(state, repo, commit, owner, q->options->progress,
             q->options->progress_context, &draft, err);
     if (r == 0)
         r = publish(q, state, repo, draft, out, err);

@@ -5,13 +5,16 @@
  *   <state>/setups/<key>/upper     see workspace/cache/expiry.h
  *
  * The key is over the command, the files that decide its result, as they are in the commit, and
- * what else of the run's options reaches it: root or image, network, user. It runs in a sandbox
- * like any run, but without the agent: a layer is never made from what an agent could have
- * written. Nor from what only this run is given: other runs will lie on it. So it has limits of
- * its own, and sees no --env and no --mount.
+ * what else of the run's options reaches it: root or image, network, user. For a commit that
+ * came from a run the whole tree is part of the key as well: what a run committed (a Makefile,
+ * a script of a package) decides what the command makes, and must not reach runs of other
+ * commits. It runs in a sandbox like any run, but without the agent: a layer is never made from
+ * what an agent could have written. Nor from what only this run is given: other runs will lie
+ * on it. So it has limits of its own, and sees no --env and no --mount.
  */
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/json.h"
 #include "base/sha256.h"
 #include "base/store.h"
 #include "base/str.h"
@@ -21,6 +24,7 @@
 #include "core/worktree/prepare.h"
 #include "core/worktree/setup_sh.h"
 #include "core/worktree/worktree.h"
+#include "policy/policy.h"
 #include "workspace/cache/expiry.h"
 #include "workspace/harvest/lower.h"
 #include "workspace/harvest/upper.h"
@@ -28,13 +32,13 @@
 #include <carrel/run.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SETUP_MINUTES 30U
-#define SETUP_TIMEOUT_MS (SETUP_MINUTES * 60 * 1000)
+#define SETUP_TIMEOUT_MS (30U * 60 * 1000)
 #define SETUP_DISK (UINT64_C(8) << 30)
 
 /* When the caller names none: lock files, of which a commit usually has one. */
@@ -113,8 +117,12 @@ static int make_key(const struct worktree_request *q, const struct worktree *wor
 
     runtime_identity(q->runtime, q->spec, &uid, &gid);
     int r = read_keys(q, worktree, commit, &text, err);
+    if (r == 0)
+        r = prepare_is_of_run(q, worktree->repo, commit, err);
     if (r < 0)
         return r;
+    if (r == 1 || q->options->is_dirty) /* only for this very tree */
+        buf_addf(&text, "\ntree %s", worktree->checkout->tree);
     add_root(&text, q->spec);
     buf_addf(&text, "%u:%u\nnetwork %d\n%s\n", (unsigned)uid, (unsigned)gid,
             (int)q->spec->network, worktree->repo->key);
@@ -125,15 +133,49 @@ static int make_key(const struct worktree_request *q, const struct worktree *wor
     return 0;
 }
 
+/* What the setup may take: ours, and never more than the policy's maxima. */
+struct setup_bounds {
+    uint64_t maxima[LIMIT_COUNT]; /* 0: none */
+    uint64_t disk_bytes;
+    unsigned timeout_ms;
+};
+
+static uint64_t maximum(const struct policy *policy, enum policy_key key)
+{
+    const struct policy_value *value = policy ? policy_maximum(policy, key) : NULL;
+
+    return value && value->is_set ? value->number : 0;
+}
+
+static uint64_t lesser(uint64_t own, uint64_t maximum)
+{
+    return maximum > 0 && maximum < own ? maximum : own;
+}
+
+static struct setup_bounds bounds_of(const struct policy *policy)
+{
+    return (struct setup_bounds){
+        .maxima = {
+            [LIMIT_MEMORY] = maximum(policy, POLICY_MEMORY),
+            [LIMIT_PIDS] = maximum(policy, POLICY_PIDS),
+            [LIMIT_CPU] = maximum(policy, POLICY_CPU),
+            [LIMIT_DISK] = maximum(policy, POLICY_DISK),
+            [LIMIT_FILES] = maximum(policy, POLICY_FILES),
+        },
+        .disk_bytes = lesser(SETUP_DISK, maximum(policy, POLICY_DISK)),
+        .timeout_ms = (unsigned)lesser(SETUP_TIMEOUT_MS, maximum(policy, POLICY_TIMEOUT)),
+    };
+}
+
 /* The messages of helper.h are about git; these are about the setup command. */
-static int explain_end(int code, struct carrel_error *err)
+static int explain_end(int code, const struct setup_bounds *bounds, struct carrel_error *err)
 {
     if (code == -ETIMEDOUT)
-        return err_set(
-                err, code, "the setup command took longer than %u minutes", SETUP_MINUTES);
+        return err_set(err, code, "the setup command took longer than %u seconds",
+                bounds->timeout_ms / 1000);
     if (code == -EDQUOT)
-        return err_set(err, code, "the setup command wrote more than %u GB",
-                (unsigned)(SETUP_DISK >> 30));
+        return err_set(err, code, "the setup command wrote more than %" PRIu64 " MB",
+                bounds->disk_bytes >> 20);
     if (code == -EIO)
         return err_set(err, code, "the setup command was killed");
     return code;
@@ -144,6 +186,7 @@ static int run_setup(const struct worktree_request *q, const struct worktree *wo
         const char *space, int dir, struct carrel_error *err)
 {
     AUTO(helper_finish) struct helper helper = HELPER_INIT;
+    const struct setup_bounds bounds = bounds_of(q->policy);
     char words[400] = "";
 
     /* What is changed in an image lies in memory, and is gone with the sandbox. */
@@ -167,19 +210,20 @@ static int run_setup(const struct worktree_request *q, const struct worktree *wo
         .has_user = q->spec->has_user,
         .uid = q->spec->uid,
         .gid = q->spec->gid,
-        .disk_bytes = SETUP_DISK,
+        .disk_bytes = bounds.disk_bytes,
+        .maxima = bounds.maxima,
         .script = setup_sh,
         .args = (const char *const[]){ q->options->setup, NULL },
         .limited = dir,
         .has_limit = true,
-        .max_bytes = SETUP_DISK,
+        .max_bytes = bounds.disk_bytes,
     };
-    int r = helper_start(&spec, SETUP_TIMEOUT_MS, &helper, err);
+    int r = helper_start(&spec, bounds.timeout_ms, &helper, err);
     if (r < 0)
         return r;
     r = helper_wait(&helper, err);
     if (r <= 0)
-        return explain_end(r, err);
+        return explain_end(r, &bounds, err);
     (void)helper_read_line(&helper, words, sizeof(words), NULL);
     return err_set(err, -EIO, "the setup command failed with status %d%s%s", r,
             words[0] ? ": " : " and printed nothing", words);
@@ -261,6 +305,26 @@ static int make_layer(const struct worktree_request *q, const struct worktree *w
     return r;
 }
 
+/* That there is a layer below the run's files, and of what. */
+static int record(const struct worktree_request *q, const char *commit, const char *key,
+        bool is_made, struct carrel_error *err)
+{
+    AUTO(buf_finish) struct buf detail = BUF_INIT((size_t)1 << 20);
+    struct json json = { .out = &detail };
+
+    if (!q->record)
+        return 0;
+    json_object(&json, NULL);
+    json_str(&json, "line", q->options->setup);
+    json_str(&json, "commit", commit);
+    json_str(&json, "layer", key);
+    json_end_object(&json);
+    if (detail.is_short)
+        return err_set_errno(err, -E2BIG, "record the setup");
+    return q->record(
+            is_made ? "setup_used" : "setup_started", detail.data, q->record_context, err);
+}
+
 int prepare_setup(const struct worktree_request *q, struct worktree *worktree,
         const char *commit, char key[static OID_MAX], struct carrel_error *err)
 {
@@ -273,13 +337,17 @@ int prepare_setup(const struct worktree_request *q, struct worktree *worktree,
     if (snprintf(path, sizeof(path), "%s/setups", worktree->state) >= (int)sizeof(path))
         return err_set_errno(err, -ENAMETOOLONG, "'%s'", worktree->state);
     r = store_make(path, &store, err);
-    if (r < 0 || expiry_use(&store, key) == 0)
+    if (r < 0)
         return r;
+    if (expiry_use(&store, key) == 0)
+        return record(q, commit, key, true, err);
     AUTO(fd_close) int claim = store_claim(&store, key, err);
     if (claim < 0)
         return claim;
     if (expiry_use(&store, key) == 0)
-        return 0;
-    r = make_layer(q, worktree, &store, key, err);
+        return record(q, commit, key, true, err);
+    r = record(q, commit, key, false, err);
+    if (r == 0)
+        r = make_layer(q, worktree, &store, key, err);
     return r < 0 ? err_wrap(err, r, "--setup") : 0;
 }

@@ -47,6 +47,11 @@ struct worktree_request {
     const char *task;                /* used when the options name none */
     const char *run;
     const struct worktree_origin *origin; /* what it is a fork of; NULL: of nothing */
+    /* Records a step before it is taken; `detail` is JSON text of an object. NULL: no record.
+     */
+    int (*record)(
+            const char *event, const char *detail, void *context, struct carrel_error *err);
+    void *record_context;
 };
 
 /*

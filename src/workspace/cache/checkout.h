@@ -70,6 +70,7 @@ DEFINE_AUTO(struct checkout_draft *, checkout_draft_free)
 struct checkout_owner {
     uid_t uid; /* as whom the run sees the tree's files: recorded in the index */
     gid_t gid;
+    bool is_of_run; /* the commit came from a run: no filter of the user's is given it */
 };
 
 /*

@@ -1,6 +1,8 @@
 /* checkout_make.c - makes entries of the cache. */
+#include "base/aside.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/sha256.h"
 #include "base/tree.h"
 #include "git/format/index.h"
 #include "git/name.h"
@@ -82,11 +84,64 @@ static int tree_of(const struct repo *repo, const char *commit, char tree[static
     return name_is_oid(tree) ? 0 : err_set(err, -EBADMSG, "git named no tree for %s", commit);
 }
 
+/* "filter.<name>.smudge" becomes "filter.<name>.smudge=", which is no command. */
+static char *turned_off(const char *key)
+{
+    static const char *const commands[] = { ".clean", ".smudge", ".process" };
+    const char *last = strrchr(key, '.');
+
+    for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+        if (strcmp(last, commands[i]) == 0)
+            return checkout_format("%s=", key);
+    return checkout_format("%s=false", key);
+}
+
+/*
+ * The user's filters must not run on what a run committed: their input, and what they are told
+ * of the paths, would be the run's. Trees without them are not mixed with others.
+ */
+static int turn_filters_off(struct fill *fill, struct carrel_error *err)
+{
+    const struct git git = { .git_dir = fill->repo->common_dir, .trust = GIT_AS_USER };
+    AUTO(buf_finish) struct buf keys = BUF_INIT((size_t)1 << 20);
+    AUTO(buf_finish) struct buf name = BUF_INIT(256);
+    struct git_io io = GIT_IO_INIT;
+    size_t n = 0;
+
+    io.output = &keys;
+    int r = git_run(&git,
+            GIT_ARGS("config", "-z", "--name-only", "--get-regexp",
+                    "^filter\\..*\\.(clean|smudge|process|required)$"),
+            &io, err);
+    if (r < 0 || r > 1) /* 1: nothing matches */
+        return err_wrap(err, r < 0 ? r : -EIO, "read which filters you have");
+    if (keys.len == 0)
+        return 0;
+    fill->no_filters = calloc(keys.len, sizeof(*fill->no_filters));
+    for (size_t at = 0; fill->no_filters && at < keys.len; at += strlen(keys.data + at) + 1) {
+        if (strchr(keys.data + at, '='))
+            return err_set(err, -EINVAL,
+                    "the filter setting '%s' has a '=' in its name, and cannot be turned off "
+                    "for a commit that came from a run",
+                    keys.data + at);
+        fill->no_filters[n] = turned_off(keys.data + at);
+        if (!fill->no_filters[n++])
+            return err_set_errno(err, -ENOMEM, "check out");
+    }
+    if (!fill->no_filters)
+        return err_set_errno(err, -ENOMEM, "check out");
+    buf_addf(&name, "%s without filters", fill->settings.digest);
+    sha256_hex(name.data, name.len, fill->settings.digest);
+    return 0;
+}
+
 /* A layer where one will do, else the whole tree. */
 static int fill_either(struct fill *fill, const char *state, struct checkout_draft *draft,
         struct carrel_error *err)
 {
     int r = conversion_of_settings(fill->repo, &fill->settings, err);
+    if (r == 0 && fill->owner.is_of_run)
+        r = turn_filters_off(fill, err);
     if (r == 0)
         r = tree_of(fill->repo, fill->commit, fill->facts.tree, err);
     if (r < 0)
@@ -141,9 +196,23 @@ static int begin(const char *state, const struct repo *repo, struct checkout_dra
     return r < 0 ? r : store_draft(&draft->store, &draft->entry, err);
 }
 
-static int fill_with_umask(const char *state, const struct repo *repo, struct fill *fill,
-        struct checkout_draft **out, struct carrel_error *err)
+/* What checkout_fill() was called with. */
+struct filling {
+    const char *state;
+    const struct repo *repo;
+    struct fill *fill;
+    struct checkout_draft **out;
+    struct carrel_error *err;
+};
+
+static int fill_aside(void *context)
 {
+    const struct filling *filling = context;
+    const char *state = filling->state;
+    const struct repo *repo = filling->repo;
+    struct fill *fill = filling->fill;
+    struct carrel_error *err = filling->err;
+
     AUTO(checkout_draft_free) struct checkout_draft *draft = draft_new(repo, fill->commit);
     if (!draft)
         return err_set_errno(err, -ENOMEM, "check out");
@@ -158,7 +227,7 @@ static int fill_with_umask(const char *state, const struct repo *repo, struct fi
     if (r < 0)
         return err_wrap(err, r, "check out %s", fill->commit);
     draft->n_files = fill->facts.files;
-    *out = ptr_steal(&draft);
+    *filling->out = ptr_steal(&draft);
     return 0;
 }
 
@@ -183,9 +252,11 @@ int checkout_fill(const char *state, const struct repo *repo, const char *commit
     /* The tree does not depend on the user that fills it, and a run under another id must be
      * able to read.
      */
-    mode_t old = umask(022);
-    int r = fill_with_umask(state, repo, &fill, out, err);
-    (void)umask(old);
+    struct filling filling = { state, repo, &fill, out, err };
+    int r = aside_run(022, fill_aside, &filling, err);
+    for (size_t i = 0; fill.no_filters && fill.no_filters[i]; i++)
+        free(fill.no_filters[i]);
+    free(fill.no_filters);
     buf_finish(fill.indexes);
     buf_finish(fill.module_objects);
     return r;

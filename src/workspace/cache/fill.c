@@ -69,13 +69,14 @@ int fill_git(const struct git *git, const char *const *args, struct git_io *io,
     return git_expect(git, all, io, err);
 }
 
-int fill_check_out(const struct repo *repo, const char *commit, const char *tree,
-        const char *index, struct carrel_error *err)
+int fill_check_out(const struct fill *fill, const struct repo *repo, const char *commit,
+        const char *tree, const char *index, struct carrel_error *err)
 {
     const struct git git = {
         .git_dir = repo->common_dir,
         .work_tree = tree,
         .index_file = index,
+        .settings = (const char *const *)fill->no_filters,
         .trust = GIT_AS_USER,
     };
     struct git_io io = GIT_IO_INIT;

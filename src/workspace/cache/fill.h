@@ -20,6 +20,7 @@ struct fill {
     void (*progress)(uint64_t done, uint64_t total, void *context);
     void *context;
     struct conversion settings;  /* of the user, now */
+    char **no_filters;           /* settings that turn each filter off; NULL: they may run */
     struct checkout_facts facts; /* becomes complete */
     struct buf indexes;          /* every index file in the draft, each ended by NUL */
     struct buf module_objects;   /* becomes the file `modules` */
@@ -45,8 +46,8 @@ int fill_git(const struct git *git, const char *const *args, struct git_io *io,
 
 /* Checks the commit out: all its files into `tree`, with `index` for them. Both are absolute.
  */
-int fill_check_out(const struct repo *repo, const char *commit, const char *tree,
-        const char *index, struct carrel_error *err);
+int fill_check_out(const struct fill *fill, const struct repo *repo, const char *commit,
+        const char *tree, const char *index, struct carrel_error *err);
 
 /* Makes the directory `name` in the draft and in it a template git dir. */
 int fill_template(

@@ -8,10 +8,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define LISTING_MAX ((size_t)2 << 30)
@@ -77,7 +78,7 @@ static int write_files(struct fill *fill, struct carrel_error *err)
 
     if (!tree || !index)
         return err_set_errno(err, -ENOMEM, "check out");
-    return fill_check_out(fill->repo, fill->commit, tree, index, err);
+    return fill_check_out(fill, fill->repo, fill->commit, tree, index, err);
 }
 
 /*
@@ -100,71 +101,63 @@ static uint64_t count_done(int tree, const struct listing *listing)
     return low;
 }
 
-struct outcome {
+/* The files are written by another thread. */
+struct writing {
+    struct fill *fill;
+    int end; /* an eventfd: it is done */
     int result;
     struct carrel_error err;
 };
 
-/* Reports until the other process has sent its outcome or is gone. */
-static int watch(
-        struct fill *fill, const struct listing *listing, int pipe, struct outcome *out)
+static void *write_aside(void *context)
+{
+    struct writing *writing = context;
+
+    writing->result = write_files(writing->fill, &writing->err);
+    (void)eventfd_write(writing->end, 1); /* it cannot fail: nothing was added before */
+    return NULL;
+}
+
+/* Reports until the other thread is done. Returns whether the last report was not of all. */
+static bool watch(struct fill *fill, const struct listing *listing, int end)
 {
     AUTO(fd_close) int tree = openat(fill->dir, "tree", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct pollfd wait = { .fd = end, .events = POLLIN };
     uint64_t start = clock_ns();
     size_t shown = 0; /* what was told last */
     bool is_told = false;
 
-    for (;;) {
-        struct pollfd wait = { .fd = pipe, .events = POLLIN };
-        int ready = poll(&wait, 1, PROGRESS_EVERY_MS);
-        if (ready < 0 && errno != EINTR)
-            return -errno;
-        if (ready > 0)
-            break;
+    while (poll(&wait, 1, PROGRESS_EVERY_MS) <= 0) { /* no error lasts; the join would wait */
         if (clock_ns() - start < PROGRESS_AFTER_MS * UINT64_C(1000000) || shown == listing->n)
             continue;
         shown = count_done(tree, listing);
         fill->progress(shown, listing->n, fill->context);
         is_told = true;
     }
-    ssize_t n = fd_read_all(pipe, out, sizeof(*out));
-    if (n != (ssize_t)sizeof(*out))
-        return -EIO;
-    if (is_told && shown < listing->n &&
-            out->result == 0) /* a process that was told waits for the end */
-        fill->progress(listing->n, listing->n, fill->context);
-    return 0;
+    return is_told && shown < listing->n;
 }
 
-/* git tells its progress to terminals only, so a second process waits for it and this one
- * looks at how far it came. */
+/* git tells its progress to terminals only, so another thread waits for it and this one looks
+ * at how far it came. */
 static int write_files_watched(
         struct fill *fill, const struct listing *listing, struct carrel_error *err)
 {
-    struct outcome outcome = { 0 };
-    int ends[2];
+    AUTO(fd_close) int end = eventfd(0, EFD_CLOEXEC);
+    struct writing writing = { .fill = fill, .end = end };
+    pthread_t thread;
 
-    if (pipe2(ends, O_CLOEXEC) < 0)
-        return err_set_errno(err, -errno, "check out: make a pipe");
-    AUTO(fd_close) int from = ends[0];
-    AUTO(fd_close) int to = ends[1];
-    pid_t pid = fork();
-    if (pid < 0)
-        return err_set_errno(err, -errno, "check out: start a process");
-    if (pid == 0) {
-        outcome.result = write_files(fill, &outcome.err);
-        (void)fd_write_all(to, &outcome, sizeof(outcome)); /* else the end says it all */
-        _exit(0);
-    }
-    fd_close(fd_steal(&to));
-    int r = watch(fill, listing, from, &outcome);
-    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-        continue;
-    if (r < 0)
-        return err_set(err, r, "check out: the process that does it was killed");
-    if (outcome.result < 0 && err)
-        *err = outcome.err;
-    return outcome.result;
+    if (end < 0)
+        return err_set_errno(err, -errno, "check out: eventfd");
+    int code = pthread_create(&thread, NULL, write_aside, &writing);
+    if (code != 0)
+        return err_set_errno(err, -code, "check out: start a thread");
+    bool is_waiting = watch(fill, listing, end);
+    (void)pthread_join(thread, NULL);      /* it cannot fail: the thread is ours alone */
+    if (is_waiting && writing.result == 0) /* a process that was told waits for the end */
+        fill->progress(listing->n, listing->n, fill->context);
+    if (writing.result < 0 && err)
+        *err = writing.err;
+    return writing.result;
 }
 
 /* The attributes that the commit itself holds, as they lie in the tree. */

@@ -161,6 +161,7 @@ static int write_changed(struct fill *fill, const char *from, const struct delta
         .git_dir = fill->repo->common_dir,
         .work_tree = layer,
         .index_file = index,
+        .settings = (const char *const *)fill->no_filters,
         .trust = GIT_AS_USER,
     };
     struct git_io io = GIT_IO_INIT;

@@ -219,7 +219,7 @@ static int write_files(struct fill *fill, const struct module *module, struct ca
 
     if (!tree || !index || !index_name || !gitfile || !text)
         return err_set_errno(err, -ENOMEM, "check out");
-    int r = fill_check_out(module->repo, module->commit, tree, index, err);
+    int r = fill_check_out(fill, module->repo, module->commit, tree, index, err);
     if (r < 0)
         return r;
     r = fd_write_new_text(fill->dir, gitfile, text);
