@@ -1,7 +1,9 @@
 /* deliver.c - publishing and applying. */
 #include "core/harvest/deliver.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "core/harvest/harvest.h"
+#include "core/state/writable.h"
 #include "core/worktree/target.h"
 #include "core/worktree/worktree.h"
 #include "git/git.h"
@@ -246,15 +248,21 @@ int deliver_apply(struct worktree *worktree, enum apply_how how, const char *sea
     int r = target_find(worktree, &target, err);
     if (r < 0)
         return r;
-    r = objects_dir_path(worktree, quarantine, err);
+    const char *places[] = { target->git_dir, target->top };
+    AUTO(fd_close)
+    int still = writable_forbid(ws->run, places, target->top ? ARRAY_LEN(places) : 1, err);
+    if (still < 0)
+        return err_wrap(err, still, "apply run '%s'", ws->run);
+    if (r == 0)
+        r = objects_dir_path(worktree, quarantine, err);
     if (r == 0 && how != APPLY_FILES)
         r = deliver_commit(worktree, NULL, seal, commit, err);
     if (r == 0 &&
             ws->is_folder) /* as it is now: only what changed since the run is in the way */
         r = folder_snapshot(worktree->state, ws->top, &now, commit, err);
     if (r == 0)
-        r = apply_result(target, how == APPLY_FILES ? quarantine : NULL, ws->base, ws->snapshot,
-                how, out, err);
+        r = apply_result(target, worktree->state, how == APPLY_FILES ? quarantine : NULL,
+                ws->base, ws->snapshot, how, out, err);
     if (r < 0)
         return err_wrap(err, r, "apply run '%s'", ws->run);
     if (how == APPLY_FILES && out->n_conflicts == 0)

@@ -16,6 +16,7 @@
 #include "core/result/outcome.h"
 #include "core/run/run.h"
 #include "core/state/state.h"
+#include "core/state/writable.h"
 #include "core/worktree/layers.h"
 #include "policy/policy.h"
 #include "workspace/renew.h"
@@ -38,6 +39,25 @@ static int show_worktree(struct session *session, struct spec *spec, struct carr
     if (r == 0)
         r = workspace_begin_use(session->worktree->ws, err);
     return r;
+}
+
+/* Lets others know what of the host the sandbox may write to. */
+static int note_writable(
+        struct session *session, const struct spec *spec, struct carrel_error *err)
+{
+    AUTO(free) const char **dirs = calloc(spec->n_given + 1, sizeof(*dirs));
+    size_t n = 0;
+
+    if (!dirs)
+        return err_set_errno(err, -ENOMEM, "mounts");
+    for (size_t i = 0; i < spec->n_given; i++)
+        if (spec->mounts[i].access == ACCESS_READ_WRITE)
+            dirs[n++] = spec->mounts[i].source;
+    if (n == 0 || session->writable >= 0)
+        return 0;
+    session->writable = writable_note(session->result->run, dirs, n, err);
+    return session->writable < 0 ? err_wrap(err, session->writable, "nothing is run unrecorded")
+                                 : 0;
 }
 
 static int record_step(
@@ -226,6 +246,8 @@ static int create(struct session *session, struct carrel_error *err)
         r = check_disk(session, &spec, err);
     if (r == 0 && session->options->workspace)
         r = open_worktree(session, &spec, err);
+    if (r == 0) /* not earlier: a tree that is read meanwhile must hold still */
+        r = note_writable(session, &spec, err);
     if (r == 0)
         r = limit_disk(session, &spec, err);
     if (r == 0 && session->worktree)
@@ -363,6 +385,7 @@ int session_end_worktree(struct session *session, struct carrel_error *err)
     struct carrel_error why = { 0 };
     if (!session->worktree)
         return 0;
+    fd_close(fd_steal(&session->writable)); /* no program runs any more */
     bool is_success = result_is_ok(result);
     enum carrel_outcome_action action = is_success ? o->on_success : o->on_failure;
 
@@ -441,6 +464,7 @@ int session_init(
         .must_be_ready = request->guest,
         .disk = DISK_INIT,
         .image = -1,
+        .writable = -1,
     };
     session->options = &session->permit.options;
     session->result = result_new();
@@ -458,6 +482,7 @@ void session_finish(struct session *session)
         layers_free(session->layers);
     if (session->root)
         image_root_free(session->root);
+    fd_close(session->writable);
     carrel_run_result_free(session->result);
     recorder_finish(session->recorder);
     permit_finish(session->permit);

@@ -33,6 +33,7 @@ struct session {
     struct disk disk;
     int image; /* the root directory of the disk image that has layers and workspace; -1: none
                 */
+    int writable; /* see writable_note(); -1: no directory of the host is */
     struct runtime *runtime;
     struct sandbox *box;
 };

@@ -9,6 +9,7 @@
 #include "core/disk/image.h"
 #include "core/request/permit.h"
 #include "core/state/state.h"
+#include "core/state/writable.h"
 #include "core/worktree/fork.h"
 #include "core/worktree/helper.h"
 #include "core/worktree/helper_space.h"
@@ -59,6 +60,18 @@ static bool is_head(const struct repo *repo, const char *commit)
     return repo_resolve(repo, NULL, head, NULL) == 0 && strcmp(head, commit) == 0;
 }
 
+/*
+ * Git reads the files by their paths: a sandbox that may write there could exchange a directory
+ * for a link while it does, and another place of the host would be in the snapshot.
+ */
+static int hold_still(
+        const struct worktree_request *q, const char *dir, struct carrel_error *err)
+{
+    int r = writable_forbid(q->run ? q->run : "?", &dir, 1, err);
+
+    return r < 0 ? err_wrap(err, r, "read '%s'", dir) : r;
+}
+
 /* Opens the folder or repository of the run, if the policy allows it. */
 static int open_source(const struct worktree_request *q, struct worktree *worktree,
         char base[static OID_MAX], struct carrel_error *err)
@@ -68,11 +81,19 @@ static int open_source(const struct worktree_request *q, struct worktree *worktr
 
     if (o->is_folder) {
         int r = permit_folder(q->policy, path, err);
-        return r < 0 ? r : folder_snapshot(worktree->state, path, &worktree->repo, base, err);
+        AUTO(fd_close) int still = r < 0 ? r : hold_still(q, path, err);
+        return still < 0 ? still
+                         : folder_snapshot(worktree->state, path, &worktree->repo, base, err);
     }
     int r = repo_open(path, &worktree->repo, err);
     if (r == 0)
         r = permit_repo(q->policy, worktree->repo, err);
+    AUTO(fd_close)
+    int still = r == 0 && o->is_dirty && worktree->repo->top
+                        ? hold_still(q, worktree->repo->top, err)
+                        : -1;
+    if (still < -1)
+        return still;
     return r < 0 ? r : find_base(worktree->repo, o, base, err);
 }
 

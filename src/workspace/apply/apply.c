@@ -7,6 +7,7 @@
  */
 #include "base/err.h"
 #include "base/fd.h"
+#include "git/gitdir.h"
 #include "git/name.h"
 #include "workspace/apply/apply_job.h"
 #include <errno.h>
@@ -67,9 +68,9 @@ static int refuse_unfinished(const struct repo *repo, struct carrel_error *err)
         { "rebase-merge", "rebase" },
         { "rebase-apply", "rebase" },
     };
-    AUTO(fd_close) int dir = open(repo->git_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    AUTO(fd_close) int dir = gitdir_reopen(repo->git_dir);
     if (dir < 0)
-        return err_set_errno(err, -errno, "open '%s'", repo->git_dir);
+        return err_set_errno(err, dir, "open '%s'", repo->git_dir);
 
     for (size_t i = 0; i < ARRAY_LEN(signs); i++)
         if (faccessat(dir, signs[i].file, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
@@ -235,8 +236,8 @@ static int note_place(
     return 0;
 }
 
-int apply_result(const struct repo *repo, const char *quarantine, const char *base,
-        const char *tip, enum apply_how how, struct apply_outcome *out,
+int apply_result(const struct repo *repo, const char *state, const char *quarantine,
+        const char *base, const char *tip, enum apply_how how, struct apply_outcome *out,
         struct carrel_error *err)
 {
     struct apply_outcome outcome = { 0 };
@@ -251,7 +252,7 @@ int apply_result(const struct repo *repo, const char *quarantine, const char *ba
         .out = &outcome,
         .survey = { .top = -1 },
         .sparse = BUF_INIT(APPLY_MAX_BYTES) };
-    int r = swap_open(repo, &job.swap, err);
+    int r = swap_open(repo, state, &job.swap, err);
     if (r == 0)
         r = note_place(repo, &outcome, err);
     if (r == 0)

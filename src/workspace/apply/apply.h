@@ -45,8 +45,8 @@ void apply_outcome_finish(struct apply_outcome *outcome);
  * that a filter of the user would convert is a conflict. -EBUSY: a merge or rebase of the user
  * is in progress, or git holds the index lock.
  */
-int apply_result(const struct repo *repo, const char *quarantine, const char *base,
-        const char *tip, enum apply_how how, struct apply_outcome *out,
+int apply_result(const struct repo *repo, const char *state, const char *quarantine,
+        const char *base, const char *tip, enum apply_how how, struct apply_outcome *out,
         struct carrel_error *err);
 
 /* Recovers from an apply that was killed. Returns 1 if there was one, else 0. */

@@ -4,9 +4,22 @@
 #include "workspace/git_fixture.h"
 #include <errno.h>
 #include <grp.h>
+#include <limits.h>
 #include <sched.h>
+#include <string.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
+#include <unistd.h>
+
+/* A state directory in the current one. */
+static const char *state_here(void)
+{
+    static char path[PATH_MAX];
+
+    CHECK(getcwd(path, sizeof(path) - sizeof("/state")));
+    strcat(path, "/state"); /* fits: see above */
+    return path;
+}
 
 static struct carrel_error err;
 static struct apply_outcome outcome;
@@ -47,7 +60,7 @@ static int apply(struct repo *repo, enum apply_how how)
     oid_of("base", base);
     oid_of("task-T-run-R", tip);
     apply_outcome_finish(&outcome);
-    return apply_result(repo, NULL, base, tip, how, &outcome, &err);
+    return apply_result(repo, state_here(), NULL, base, tip, how, &outcome, &err);
 }
 
 static void check_conflict(const char *path, const char *why)
@@ -636,7 +649,8 @@ TEST(objects_may_still_be_in_quarantine)
     (void)snprintf(tip, sizeof(tip), "%s", printed("git -C run rev-parse HEAD"));
     (void)snprintf(objects, sizeof(objects), "%s/run/.git/objects", at.path);
     oid_of("base", base);
-    CHECK_EQ(apply_result(repo, objects, base, tip, APPLY_FILES, &outcome, &err), 0);
+    CHECK_EQ(apply_result(repo, state_here(), objects, base, tip, APPLY_FILES, &outcome, &err),
+            0);
     CHECK_EQ(outcome.n_files, 1);
     CHECK_EQ(shell("git -C user cat-file -e %s 2>/dev/null", tip), 1);
     CHECK_STR(status_of(), " M a;");

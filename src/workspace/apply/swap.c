@@ -6,6 +6,8 @@
 #include "base/path.h"
 #include "base/tree.h"
 #include "git/beneath.h"
+#include "git/gitdir.h"
+#include "workspace/apply/swap_copy.h"
 #include "workspace/apply/swap_journal.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +19,7 @@
 #include <unistd.h>
 
 #define INDEX_WAIT_MS 2000
+#define TOP_STAGE "." SWAP_DIR "-"
 
 static int open_dir_at(int dir, const char *path)
 {
@@ -56,7 +59,7 @@ static bool has_top_stage(const struct swap *swap, char name[static NAME_MAX])
     ssize_t len = readlinkat(swap->dir, "stage", name, NAME_MAX - 1);
 
     name[len > 0 ? len : 0] = '\0';
-    return len > 0 && path_is_name(name);
+    return len > 0 && path_is_name(name) && strncmp(name, TOP_STAGE, strlen(TOP_STAGE)) == 0;
 }
 
 /*
@@ -95,10 +98,20 @@ static int mark_done(struct swap *swap, struct carrel_error *err)
     return 0;
 }
 
+/* The new index, which git has written, to where it can be renamed into place. */
+static int bring_index(struct swap *swap, struct carrel_error *err)
+{
+    int r = swap_copy(swap->draft.dir, swap->dir, "index");
+
+    return r < 0 && r != -ENOENT ? err_set_errno(err, r, "copy the new index") : 0;
+}
+
 int swap_finish(struct swap *swap, struct carrel_error *err)
 {
-    int r = mark_done(swap, err);
+    int r = bring_index(swap, err);
 
+    if (r == 0)
+        r = mark_done(swap, err);
     if (r == 0)
         r = install_index(swap, err);
     if (r == 0)
@@ -132,7 +145,8 @@ void swap_free(struct swap *swap)
     fd_close(swap->dir);
     fd_close(swap->top);
     fd_close(swap->git_dir); /* the flock */
-    free(swap->path);
+    store_drop(&swap->store, &swap->draft);
+    store_finish(swap->store);
     free(swap->new);
     free(swap->index);
     free(swap);
@@ -157,13 +171,15 @@ static int hold(const struct repo *repo, struct swap **out, struct carrel_error 
     if (!swap)
         return err_set_errno(err, -ENOMEM, "apply");
     swap->git_dir = swap->top = swap->dir = swap->stage = -1;
+    swap->store = STORE_INIT;
+    swap->draft = STORE_DRAFT_INIT;
 
-    swap->git_dir = open(repo->git_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    swap->git_dir = gitdir_reopen(repo->git_dir);
     if (swap->git_dir < 0)
-        return err_set_errno(err, -errno, "open '%s'", repo->git_dir);
-    swap->top = open(repo->top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        return err_set_errno(err, swap->git_dir, "open '%s'", repo->git_dir);
+    swap->top = gitdir_reopen(repo->top);
     if (swap->top < 0)
-        return err_set_errno(err, -errno, "open '%s'", repo->top);
+        return err_set_errno(err, swap->top, "open '%s'", repo->top);
     if (flock(swap->git_dir, LOCK_EX | LOCK_NB) < 0)
         return err_set(err, errno == EWOULDBLOCK ? -EBUSY : -errno,
                 "another carrel is changing '%s': try again when it has finished", repo->top);
@@ -249,16 +265,13 @@ static int take_index_lock(struct swap *swap, struct carrel_error *err)
 /*
  * Creates the stage beside the journal, or in the work tree if only that is on its file system.
  */
-static int make_stage(struct swap *swap, const struct repo *repo)
+static int make_stage(struct swap *swap)
 {
     char name[NAME_MAX];
     int r;
 
-    if (is_same_mount(swap->dir, swap->top)) {
-        r = asprintf(&swap->new, "%s/new", swap->path);
-    } else {
-        (void)snprintf(
-                name, sizeof(name), "." SWAP_DIR "-%d-%" PRIx64, (int)getpid(), clock_ns());
+    if (!is_same_mount(swap->dir, swap->top)) {
+        (void)snprintf(name, sizeof(name), TOP_STAGE "%d-%" PRIx64, (int)getpid(), clock_ns());
         if (symlinkat(name, swap->dir, "stage") < 0)
             return -errno;
         if (mkdirat(swap->top, name, 0700) < 0) {
@@ -266,11 +279,6 @@ static int make_stage(struct swap *swap, const struct repo *repo)
             (void)unlinkat(swap->dir, "stage", 0); /* another process has the name */
             return r;
         }
-        r = asprintf(&swap->new, "%s/%s/new", repo->top, name);
-    }
-    if (r < 0) {
-        swap->new = NULL;
-        return -ENOMEM;
     }
     r = open_stage(swap);
     if (r == 0 &&
@@ -282,21 +290,46 @@ static int make_stage(struct swap *swap, const struct repo *repo)
 static int make_parts(struct swap *swap, const struct repo *repo, struct carrel_error *err)
 {
     if (mkdirat(swap->git_dir, SWAP_DIR, 0700) < 0)
-        return err_set_errno(err, -errno, "make '%s'", swap->path);
+        return err_set_errno(err, -errno, "make '%s/" SWAP_DIR "'", repo->git_dir);
     swap->dir = open_dir_at(swap->git_dir, SWAP_DIR);
     if (swap->dir < 0)
-        return err_set_errno(err, swap->dir, "open '%s'", swap->path);
-    AUTO(fd_close) int lock = openat(swap->dir, "lock", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+        return err_set_errno(err, swap->dir, "open '%s/" SWAP_DIR "'", repo->git_dir);
+    AUTO(fd_close)
+    int lock = openat(swap->dir, "lock", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (lock < 0)
-        return err_set_errno(err, -errno, "write in '%s'", swap->path);
+        return err_set_errno(err, -errno, "write in '%s/" SWAP_DIR "'", repo->git_dir);
     int r = take_index_lock(swap, err);
     if (r < 0)
         return r;
-    r = make_stage(swap, repo);
+    r = make_stage(swap);
     return r < 0 ? err_set_errno(err, r, "make a place for the new files") : 0;
 }
 
-int swap_open(const struct repo *repo, struct swap **out, struct carrel_error *err)
+/* The place where git works. What killed processes left there is removed first. */
+static int make_draft(struct swap *swap, const char *state, struct carrel_error *err)
+{
+    char path[PATH_MAX];
+
+    if ((size_t)snprintf(path, sizeof(path), "%s/applies", state) >= sizeof(path))
+        return err_set_errno(err, -ENAMETOOLONG, "'%s'", state);
+    int r = store_make(path, &swap->store, err);
+    if (r == 0)
+        (void)store_sweep(&swap->store, NULL); /* the next one tries again */
+    if (r == 0)
+        r = store_draft(&swap->store, &swap->draft, err);
+    if (r < 0)
+        return r;
+    swap->path = swap->draft.path;
+    if (fchmod(swap->draft.dir, 0700) < 0 || mkdirat(swap->draft.dir, "new", 0700) < 0)
+        return err_set_errno(err, -errno, "make '%s/new'", swap->path);
+    if (asprintf(&swap->new, "%s/new", swap->path) < 0 ||
+            asprintf(&swap->index, "%s/index", swap->path) < 0)
+        return err_set_errno(err, -ENOMEM, "apply");
+    return 0;
+}
+
+int swap_open(
+        const struct repo *repo, const char *state, struct swap **out, struct carrel_error *err)
 {
     AUTO(forget) struct swap *swap = NULL;
     int r = hold(repo, &swap, err);
@@ -309,9 +342,9 @@ int swap_open(const struct repo *repo, struct swap **out, struct carrel_error *e
     fd_close(swap->stage);
     swap->dir = swap->stage = -1;
 
-    if (asprintf(&swap->path, "%s/" SWAP_DIR, repo->git_dir) < 0 ||
-            asprintf(&swap->index, "%s/" SWAP_DIR "/index", repo->git_dir) < 0)
-        return err_set_errno(err, -ENOMEM, "apply");
+    r = make_draft(swap, state, err);
+    if (r < 0)
+        return r;
     r = make_parts(swap, repo, err);
     if (r < 0) {
         swap_free(ptr_steal(&swap));
@@ -345,11 +378,15 @@ static int take_out(struct swap *swap, const struct swap_item *item, size_t numb
     if (parent < 0)
         return parent;
 
-    (void)snprintf(old, sizeof(old), "old/%zu", number);
-    if (renameat(parent, name, swap->stage, old) < 0)
+    AUTO(fd_close) int taken = swap_part(swap->stage, "old");
+    if (taken < 0)
+        return taken;
+
+    (void)snprintf(old, sizeof(old), "%zu", number);
+    if (renameat(parent, name, taken, old) < 0)
         return -errno;
     beneath_prune_parents(swap->top, item->path);
-    return check_old(swap->stage, old, &item->was);
+    return check_old(taken, old, &item->was);
 }
 
 /* For file systems without RENAME_EXCHANGE: the old file gets a second name first. */
@@ -362,10 +399,13 @@ static int put_over(struct swap *swap, int from, int to, const char *name,
         return check_old(from, name, &item->was);
     if (errno != EINVAL && errno != ENOSYS && errno != EOPNOTSUPP)
         return -errno;
-    (void)snprintf(old, sizeof(old), "old/%zu", number);
-    if (linkat(to, name, swap->stage, old, 0) < 0)
+    AUTO(fd_close) int taken = swap_part(swap->stage, "old");
+    if (taken < 0)
+        return taken;
+    (void)snprintf(old, sizeof(old), "%zu", number);
+    if (linkat(to, name, taken, old, 0) < 0)
         return -errno;
-    int r = check_old(swap->stage, old, &item->was);
+    int r = check_old(taken, old, &item->was);
     if (r < 0)
         return r;
     return renameat(from, name, to, name) < 0 ? -errno : 0;
@@ -387,9 +427,9 @@ static int put_new(int from, int to, const char *name)
 static int put_in(struct swap *swap, const struct swap_item *item, size_t number)
 {
     const char *name;
-    AUTO(fd_close) int new = openat(swap->stage, "new", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    AUTO(fd_close) int new = swap_part(swap->stage, "new");
     if (new < 0)
-        return -errno;
+        return new;
     AUTO(fd_close) int from = beneath_parent(new, item->path, &name);
     if (from < 0)
         return from;
@@ -420,7 +460,8 @@ static int keep_mode(int new, const struct swap_item *item)
     if (parent < 0)
         return parent;
     struct stat st;
-    AUTO(fd_close) int fd = openat(parent, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    AUTO(fd_close)
+    int fd = openat(parent, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st) < 0)
         return -errno;
 
@@ -435,13 +476,31 @@ static int keep_mode(int new, const struct swap_item *item)
 static int keep_modes(
         struct swap *swap, const struct swap_item *items, size_t n, struct carrel_error *err)
 {
-    AUTO(fd_close) int new = openat(swap->stage, "new", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    AUTO(fd_close) int new = swap_part(swap->stage, "new");
     if (new < 0)
-        return err_set_errno(err, -errno, "open the new files");
+        return err_set_errno(err, new, "open the new files");
     for (size_t i = 0; i < n; i++) {
         int r = items[i].keeps_mode ? keep_mode(new, &items[i]) : 0;
         if (r < 0)
             return err_set_errno(err, r, "keep the permissions of '%s'", items[i].path);
+    }
+    return 0;
+}
+
+/* Copies what git wrote to the file system of the tree, from where a rename can put it in. */
+static int bring(
+        struct swap *swap, const struct swap_item *items, size_t n, struct carrel_error *err)
+{
+    AUTO(fd_close) int from = swap_part(swap->draft.dir, "new");
+    AUTO(fd_close) int to = swap_part(swap->stage, "new");
+    int r = from < 0 ? from : to < 0 ? to : 0;
+
+    if (r < 0)
+        return err_set_errno(err, r, "open the new files");
+    for (size_t i = 0; i < n; i++) {
+        r = items[i].kind == SWAP_PUT ? swap_copy_path(from, to, items[i].path) : 0;
+        if (r < 0)
+            return err_set_errno(err, r, "copy the new '%s'", items[i].path);
     }
     return 0;
 }
@@ -452,10 +511,12 @@ int swap_exchange(struct swap *swap, const struct swap_item *items, size_t n,
     AUTO(free) size_t *order = swap_journal_order(items, n);
     if (!order && n > 0)
         return err_set_errno(err, -ENOMEM, "apply");
-    int r = keep_modes(swap, items, n, err);
+    int r = bring(swap, items, n, err);
+    if (r == 0)
+        r = keep_modes(swap, items, n, err);
     if (r < 0)
         return r;
-    r = swap_journal_write(swap->path, swap->stage, items, order, n, commit, err);
+    r = swap_journal_write(swap->dir, swap->stage, items, order, n, commit, err);
     if (r < 0)
         return r;
     swap->is_begun = true;

@@ -1,13 +1,20 @@
 /*
  * swap.h - exchanges a set of files in the user's work tree, all of them or none.
  *
+ *   <state>/applies/.tmp/<id>/        where git works: no sandbox sees it
+ *       new/      the new files, as git wrote them
+ *       index     the new index, if it changes
  *   <git dir>/carrel-apply/           exists only during an exchange
  *       lock      a second name of index.lock: git's own commands wait or fail meanwhile
- *       index     the new index, if it changes
+ *       index     a copy of the new index, when it is complete
  *       journal   what is being exchanged; then `done`, when only the cleanup is left
  *       new/ old/ files before they are put in and after they were taken out (in a directory in
  *                 the work tree, named by the link `stage`, if the git dir is on another file
  *                 system: only a rename is atomic)
+ *
+ * A sandbox that has the work tree writable can exchange anything in the second directory and
+ * in the tree for a link, at any moment. So no path leads there: everything is done below
+ * descriptors, and no link is followed.
  *
  * Every file is exchanged by one rename, so it always has its old or its new content. The file
  * that was taken out is checked before it is removed: if it was changed at the last moment, it
@@ -16,27 +23,34 @@
  * the crash are left unchanged.
  */
 #pragma once
+#include "base/store.h"
 #include "git/repo.h"
 #include <sys/stat.h>
 
 #define SWAP_DIR "carrel-apply"
 
 struct swap {
-    int git_dir;   /* holds the flock: one exchange per work tree at a time */
-    int top;       /* the work tree */
-    int dir;       /* SWAP_DIR */
-    int stage;     /* has new/ and old/ */
-    char *path;    /* of dir */
-    char *new;     /* path of new/: the caller puts files there, under their paths */
-    char *index;   /* path of the new index: optional, the caller creates it */
-    bool is_begun; /* there is a journal */
+    int git_dir; /* holds the flock: one exchange per work tree at a time */
+    int top;     /* the work tree */
+    int dir;     /* SWAP_DIR */
+    int stage;   /* has new/ and old/ */
+    struct store store;
+    struct store_draft draft; /* where git works */
+    const char *path;         /* of that, for other files of the caller */
+    char *new;                /* in it: the caller puts files there, under their paths */
+    char *index;              /* in it: the new index; optional, the caller creates it */
+    bool is_begun;            /* there is a journal */
 };
 /* Undoes an exchange that is not finished. */
 void swap_free(struct swap *swap);
 DEFINE_AUTO(struct swap *, swap_free)
 
-/* First recovers from a crash. -EBUSY: another carrel, or git itself, is at work here. */
-int swap_open(const struct repo *repo, struct swap **out, struct carrel_error *err);
+/*
+ * First recovers from a crash. `state`: a directory of carrel's own. -EBUSY: another carrel, or
+ * git itself, is at work here.
+ */
+int swap_open(const struct repo *repo, const char *state, struct swap **out,
+        struct carrel_error *err);
 
 enum swap_kind { SWAP_PUT, SWAP_REMOVE };
 struct swap_item {

@@ -7,7 +7,9 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "git/beneath.h"
+#include "git/gitdir.h"
 #include "git/name.h"
+#include "workspace/apply/swap_copy.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -99,14 +101,28 @@ static int add_record(struct buf *text, int new, const struct swap_item *item)
     return 0;
 }
 
-int swap_journal_write(const char *dir, int stage, const struct swap_item *items,
-        const size_t *order, size_t n, const char *commit, struct carrel_error *err)
+/* Under another name first: a journal is complete. */
+static int write_whole(int dir, const struct buf *text)
 {
-    char path[PATH_MAX];
+    AUTO(fd_close)
+    int fd = openat(dir, "journal.new",
+            O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return -errno;
+    int r = fd_write_all(fd, text->data, text->len);
+    if (r == 0 && (fsync(fd) < 0 || renameat(dir, "journal.new", dir, "journal") < 0 ||
+                          fsync(dir) < 0))
+        r = -errno;
+    return r;
+}
+
+int swap_journal_write(int dir, int stage, const struct swap_item *items, const size_t *order,
+        size_t n, const char *commit, struct carrel_error *err)
+{
     AUTO(buf_finish) struct buf text = BUF_INIT(JOURNAL_MAX_BYTES);
-    AUTO(fd_close) int new = openat(stage, "new", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    AUTO(fd_close) int new = swap_part(stage, "new");
     if (new < 0)
-        return err_set_errno(err, -errno, "open the new files");
+        return err_set_errno(err, new, "open the new files");
 
     buf_addf(&text, JOURNAL_HEAD "%s", commit[0] ? commit : "-");
     buf_add(&text, "", 1);
@@ -115,19 +131,17 @@ int swap_journal_write(const char *dir, int stage, const struct swap_item *items
         if (r < 0)
             return err_set_errno(err, r, "find the new '%s'", items[order[i]].path);
     }
-    if (text.is_short ||
-            (size_t)snprintf(path, sizeof(path), "%s/journal", dir) >= sizeof(path))
-        return err_set_errno(err, -ENOMEM, "write the journal of an apply");
-    return fd_replace_file(path, text.data, text.len, 0600, err);
+    int r = text.is_short ? -ENOMEM : write_whole(dir, &text);
+    return r < 0 ? err_set_errno(err, r, "write the journal of an apply") : 0;
 }
 
 static int load(int dir, struct buf *text, struct carrel_error *err)
 {
     char chunk[16384];
     ssize_t n;
-    AUTO(fd_close) int fd = openat(dir, "journal", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    AUTO(fd_close) int fd = gitdir_open_file(dir, "journal");
     if (fd < 0)
-        return err_set_errno(err, -errno, "open the journal of an apply");
+        return err_set_errno(err, fd, "open the journal of an apply");
 
     while ((n = fd_read_all(fd, chunk, sizeof(chunk))) > 0)
         buf_add(text, chunk, (size_t)n);
@@ -204,14 +218,14 @@ static bool is_new(const struct swap_record *record, const struct stat *st)
 
 /* Renames the old file, which was taken out or has a second name, back to its path. */
 static int restore_old(
-        const struct swap_record *record, int top, int stage, const char *old, unsigned flags)
+        const struct swap_record *record, int top, int taken, const char *old, unsigned flags)
 {
     const char *name;
     AUTO(fd_close) int to = beneath_make_parent(top, record->path, &name);
     if (to < 0)
         return to;
 
-    return renameat2(stage, old, to, name, flags) < 0 ? -errno : 0;
+    return renameat2(taken, old, to, name, flags) < 0 ? -errno : 0;
 }
 
 /* The parent directories of the record's path in the work tree and in new/. */
@@ -259,9 +273,10 @@ static int exchange_back(const struct swap_record *record, int top, int new)
 static int undo_put(const struct swap_record *record, int top, int stage, const char *old)
 {
     struct stat st;
-    AUTO(fd_close) int new = openat(stage, "new", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (new < 0)
-        return -errno;
+    AUTO(fd_close) int new = swap_part(stage, "new");
+    AUTO(fd_close) int taken = swap_part(stage, "old");
+    if (new < 0 || taken < 0)
+        return new < 0 ? new : taken;
     bool is_staged = beneath_stat(new, record->path, &st) == 0 && is_new(record, &st);
     bool is_in = beneath_stat(top, record->path, &st) == 0 && is_new(record, &st);
 
@@ -272,20 +287,23 @@ static int undo_put(const struct swap_record *record, int top, int stage, const 
     }
     if (!record->is_there)
         return remove_new(record, top, new, is_staged);
-    if (faccessat(stage, old, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-        return restore_old(record, top, stage, old, 0);
+    if (faccessat(taken, old, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+        return restore_old(record, top, taken, old, 0);
     return exchange_back(record, top, new);
 }
 
 static int undo_removal(const struct swap_record *record, int top, int stage, const char *old)
 {
-    if (faccessat(stage, old, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+    AUTO(fd_close) int taken = swap_part(stage, "old");
+    if (taken < 0)
+        return taken;
+    if (faccessat(taken, old, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
         return 0; /* it was not taken out */
-    int r = restore_old(record, top, stage, old, RENAME_NOREPLACE);
+    int r = restore_old(record, top, taken, old, RENAME_NOREPLACE);
     if (r == -EINVAL || r == -ENOSYS || r == -EOPNOTSUPP) {
         struct stat st;
         r = beneath_stat(top, record->path, &st) == 0 ? -EEXIST
-                                                      : restore_old(record, top, stage, old, 0);
+                                                      : restore_old(record, top, taken, old, 0);
     }
     /* Another file has the path now: it is newer than what git has. */
     return r == -EEXIST || r == -ENOTDIR || r == -ELOOP ? 0 : r;
@@ -296,7 +314,7 @@ int swap_journal_undo(
 {
     char old[32];
 
-    (void)snprintf(old, sizeof(old), "old/%zu", record->number);
+    (void)snprintf(old, sizeof(old), "%zu", record->number);
     int r = record->kind == SWAP_PUT ? undo_put(record, top, stage, old)
                                      : undo_removal(record, top, stage, old);
     return r < 0 ? err_set_errno(err, r, "put '%s' back", record->path) : 0;

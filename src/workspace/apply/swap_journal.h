@@ -26,8 +26,8 @@ void swap_journal_finish(struct swap_journal *journal);
 size_t *swap_journal_order(const struct swap_item *items, size_t n);
 
 /* `dir` is the path of the directory that the others get as a descriptor. */
-int swap_journal_write(const char *dir, int stage, const struct swap_item *items,
-        const size_t *order, size_t n, const char *commit, struct carrel_error *err);
+int swap_journal_write(int dir, int stage, const struct swap_item *items, const size_t *order,
+        size_t n, const char *commit, struct carrel_error *err);
 int swap_journal_read(int dir, struct swap_journal *out, struct carrel_error *err);
 int swap_journal_commit(int dir, char commit[static OID_MAX], struct carrel_error *err);
 

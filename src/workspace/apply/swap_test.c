@@ -5,9 +5,22 @@
 #include "workspace/apply/swap.h"
 #include "workspace/git_fixture.h"
 #include <errno.h>
+#include <limits.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <string.h>
 #include <sys/prctl.h>
+#include <unistd.h>
+
+/* A state directory in the current one. */
+static const char *state_here(void)
+{
+    static char path[PATH_MAX];
+
+    CHECK(getcwd(path, sizeof(path) - sizeof("/state")));
+    strcat(path, "/state"); /* fits: see above */
+    return path;
+}
 
 static struct carrel_error err;
 
@@ -44,7 +57,7 @@ static int apply(const struct repo *repo, enum apply_how how)
 
     oid_of("base", base);
     oid_of("task-T-run-R", tip);
-    int r = apply_result(repo, NULL, base, tip, how, &outcome, &err);
+    int r = apply_result(repo, state_here(), NULL, base, tip, how, &outcome, &err);
     CHECK_EQ(outcome.n_conflicts, 0);
     apply_outcome_finish(&outcome);
     return r;
@@ -72,8 +85,8 @@ static int applying(void *context)
     const struct killing *killing = context;
     struct apply_outcome outcome = { 0 };
 
-    return apply_result(
-            killing->repo, NULL, killing->base, killing->tip, killing->how, &outcome, &err);
+    return apply_result(killing->repo, state_here(), NULL, killing->base, killing->tip,
+            killing->how, &outcome, &err);
 }
 
 static int recovering(void *context)
@@ -93,7 +106,7 @@ static void keep_copies(const struct repo *repo, enum apply_how how)
     CHECK_EQ(apply(repo, how), 0);
     SHELL("cp -a user new; cd new; git status --porcelain | tr '\\n' ';' > ../expected");
     SHELL("(cd old; " SUMS "; cd ../new; " SUMS ") | LC_ALL=C sort > sums; test -s sums");
-    SHELL("rm -r user; cp -a old user");
+    SHELL("rm -rf user state; cp -a old user");
 }
 
 /* Every file is whole: it equals the one in old/ or the one in new/, byte for byte. */
@@ -136,7 +149,7 @@ static void check_killed(enum apply_how how)
         n_new += *which == 'n';
         if (n_new == 4)
             step = 10;
-        SHELL("rm -r user; cp -a old user");
+        SHELL("rm -rf user state; cp -a old user");
     }
     CHECK(n_old > 10);
     CHECK(n_new > 4);
@@ -216,7 +229,7 @@ TEST(a_file_changed_at_the_last_moment_goes_back_and_so_does_everything)
     };
     size_t culprit = 9;
 
-    CHECK_EQ(swap_open(repo, &swap, &err), 0);
+    CHECK_EQ(swap_open(repo, state_here(), &swap, &err), 0);
     SHELL("mkdir -p %s/dir/sub; echo new > %s/a; echo new > %s/dir/sub/c", swap->new, swap->new,
             swap->new);
     for (size_t i = 0; i < ARRAY_LEN(items); i++) {
@@ -245,8 +258,8 @@ TEST(two_at_a_time_are_refused)
     AUTO(swap_free) struct swap *one = NULL;
     AUTO(swap_free) struct swap *two = NULL;
 
-    CHECK_EQ(swap_open(repo, &one, &err), 0);
-    CHECK_EQ(swap_open(repo, &two, &err), -EBUSY);
+    CHECK_EQ(swap_open(repo, state_here(), &one, &err), 0);
+    CHECK_EQ(swap_open(repo, state_here(), &two, &err), -EBUSY);
     CHECK_EQ(swap_recover(repo, &err), -EBUSY);
     CHECK(shell("cd user; echo x >> a; git add a 2>/dev/null") != 0); /* git waits as well */
     swap_free(ptr_steal(&one));

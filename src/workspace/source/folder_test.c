@@ -4,6 +4,19 @@
 #include "workspace/git_fixture.h"
 #include "workspace/source/folder.h"
 #include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A state directory in the current one. */
+static const char *state_here(void)
+{
+    static char path[PATH_MAX];
+
+    CHECK(getcwd(path, sizeof(path) - sizeof("/state")));
+    strcat(path, "/state"); /* fits: see above */
+    return path;
+}
 
 static struct carrel_error err;
 static char commit[OID_MAX];
@@ -148,7 +161,8 @@ TEST(a_result_is_applied_to_the_folder)
                     base));
     SHELL("sed -i 's/^1$/one/' folder/lines");
     CHECK_EQ(snapshot(&hidden), 0);
-    CHECK_EQ(apply_result(hidden, NULL, base, tip, APPLY_FILES, &outcome, &err), 0);
+    CHECK_EQ(apply_result(hidden, state_here(), NULL, base, tip, APPLY_FILES, &outcome, &err),
+            0);
     CHECK_EQ(outcome.n_conflicts, 0);
     CHECK_EQ(outcome.n_files, 3);
     SHELL("cd folder; grep -qx one lines; grep -qx twenty lines; test ! -e sub/b; test -f n;"
