@@ -290,6 +290,7 @@ static int make(struct tree *tree, struct tar_reader *reader, const struct tar_e
     case TAR_HARDLINK:
         return make_hard_link(tree, name, entry, err);
     case TAR_OTHER:
+    case TAR_FAILED:
         break;
     }
     return 0;

@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include <errno.h>
 #include <stdbool.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -41,7 +42,7 @@ int data_pump(int in, int out, struct data_budget *budget, struct carrel_error *
         int r = data_spend(budget, (uint64_t)n, err);
         if (r < 0)
             return r;
-        r = fd_write_all(out, chunk, (size_t)n);
+        r = fd_send_all(out, chunk, (size_t)n);
         if (r < 0)
             return err_set_errno(err, r, "write");
     }
@@ -60,6 +61,13 @@ static int write_at(int out, const char *data, size_t len, off_t at)
         len -= (size_t)n;
     }
     return 0;
+}
+
+int data_put(int out, const char *data, size_t len, uint64_t at)
+{
+    if (len > 0 && data[0] == 0 && memcmp(data, data + 1, len - 1) == 0)
+        return 0;
+    return write_at(out, data, len, (off_t)at);
 }
 
 /* A file that was truncated ends early: data_check_same() detects it. */

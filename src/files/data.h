@@ -1,5 +1,6 @@
 /* data.h - copies the bytes of files between descriptors, never held in memory whole. */
 #pragma once
+#include <stddef.h>
 #include <stdint.h>
 
 struct carrel_error;
@@ -19,6 +20,9 @@ int data_pump(int in, int out, struct data_budget *budget, struct carrel_error *
  * meanwhile, the copy is repeated a few times. -EBUSY: it kept changing.
  */
 int data_copy(int in, int out, struct data_budget *budget, struct carrel_error *err);
+
+/* Writes at an offset of a new file, which may be far behind its end: zeroes become holes. */
+int data_put(int out, const char *data, size_t len, uint64_t at);
 
 struct stat;
 

@@ -5,6 +5,9 @@
  * returns: every entry is of a known kind and has a name that can be used below a directory. A
  * reader cannot know what exists at that name: open the path to it with RESOLVE_BENEATH |
  * RESOLVE_NO_SYMLINKS.
+ *
+ * There are two readers: archive/tar_reader.h for archives of anyone, which only a confined
+ * process runs, and tar_plain.h for what this writer has written.
  */
 #pragma once
 #include "base/auto.h"
@@ -19,15 +22,18 @@ enum tar_kind {
     TAR_DIRECTORY,
     TAR_SYMLINK,
     TAR_HARDLINK,
-    TAR_OTHER, /* a device, a FIFO, a socket, or an unknown kind: skipped */
+    TAR_OTHER,  /* a device, a FIFO, a socket, or an unknown kind: skipped */
+    TAR_FAILED, /* only between our own ends: the tree could not be read to its end */
 };
 
 struct tar_entry {
     enum tar_kind kind;
     const char *path;   /* relative, no "." or ".." or empty part: "a/b"; "." is the top */
-    const char *target; /* symlink: any text but the empty one; hard link: as `path` */
+    const char *target; /* symlink: any text but the empty one; hard link: as `path`;
+                           TAR_FAILED: the reason, from the far side */
     uint64_t bytes;     /* of a file, holes included */
-    mode_t mode;        /* permissions and the sticky bit: never set-uid, set-gid or a type */
+    mode_t mode;        /* permissions and the sticky bit: never set-uid, set-gid or a type;
+                           TAR_FAILED: the errno */
     struct timespec mtime;
 };
 
@@ -64,6 +70,13 @@ int tar_writer_add(
         struct tar_writer *writer, const struct tar_entry *entry, struct carrel_error *err);
 int tar_writer_data(
         struct tar_writer *writer, const void *data, size_t len, struct carrel_error *err);
+
+/*
+ * Instead of the end: the rest of the current file as zeroes, and an entry with the reason. Not
+ * after a failure of the writer itself.
+ */
+int tar_writer_fail(
+        struct tar_writer *writer, int code, const char *reason, struct carrel_error *err);
 
 /* Writes the end of the archive, without which it is incomplete. */
 int tar_writer_finish(struct tar_writer *writer, struct carrel_error *err);

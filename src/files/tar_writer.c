@@ -6,20 +6,11 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "files/tar.h"
+#include "files/tar_format.h"
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-
-#define BLOCK 512
-#define SIZE_MAX_USTAR 077777777777ULL
-#define PAX_MAX (4 * TAR_PATH_MAX)
-
-struct header {
-    char name[100], mode[8], uid[8], gid[8], size[12], mtime[12], sum[8], type, target[100];
-    char magic[8], uname[32], gname[32], major[8], minor[8], prefix[155], pad[12];
-};
-_Static_assert(sizeof(struct header) == BLOCK, "a header is a block");
 
 struct tar_writer {
     int fd;
@@ -46,7 +37,7 @@ int tar_writer_open(int fd, struct tar_writer **out, struct carrel_error *err)
 
 static int flush(struct tar_writer *writer, struct carrel_error *err)
 {
-    int r = fd_write_all(writer->fd, writer->data, writer->len);
+    int r = fd_send_all(writer->fd, writer->data, writer->len);
     writer->len = 0;
     return r < 0 ? err_set_errno(err, r, "write the archive") : 0;
 }
@@ -86,7 +77,7 @@ static void octal(char *field, size_t size, uint64_t value)
 }
 
 /* Into name, or prefix and name; false when it does not fit. */
-static bool split(struct header *header, const char *path)
+static bool split(struct tar_header *header, const char *path)
 {
     size_t len = strlen(path);
 
@@ -126,15 +117,12 @@ static void pax_record(struct buf *pax, const char *key, const char *value)
 }
 
 static int put_header(
-        struct tar_writer *writer, struct header *header, struct carrel_error *err)
+        struct tar_writer *writer, struct tar_header *header, struct carrel_error *err)
 {
     const unsigned char *bytes = (const unsigned char *)header;
     unsigned sum = 0;
 
-    memcpy(header->magic,
-            "ustar\0"
-            "00",
-            sizeof(header->magic));
+    memcpy(header->magic, TAR_MAGIC, sizeof(header->magic));
     memset(header->sum, ' ', sizeof(header->sum));
     for (size_t i = 0; i < sizeof(*header); i++)
         sum += bytes[i];
@@ -144,12 +132,12 @@ static int put_header(
 
 static size_t padding(uint64_t bytes)
 {
-    return (size_t)((BLOCK - bytes % BLOCK) % BLOCK);
+    return (size_t)((TAR_BLOCK - bytes % TAR_BLOCK) % TAR_BLOCK);
 }
 
 static int put_pax(struct tar_writer *writer, const struct buf *pax, struct carrel_error *err)
 {
-    struct header header = { .type = 'x', .name = "pax" };
+    struct tar_header header = { .type = 'x', .name = "pax" };
 
     octal(header.mode, sizeof(header.mode), 0600);
     octal(header.uid, sizeof(header.uid), 0);
@@ -174,15 +162,18 @@ static char type_of(enum tar_kind kind)
     case TAR_DIRECTORY:
         return '5';
     case TAR_OTHER:
-        break;
+        return '6';
+    case TAR_FAILED:
+        return TAR_TYPE_FAILED;
     }
     return '\0';
 }
 
 /* Values that the header cannot hold are added to `pax`. */
-static void fill(struct header *header, struct buf *pax, const struct tar_entry *entry)
+static void fill(struct tar_header *header, struct buf *pax, const struct tar_entry *entry)
 {
-    bool is_link = entry->kind == TAR_SYMLINK || entry->kind == TAR_HARDLINK;
+    bool is_link = entry->kind == TAR_SYMLINK || entry->kind == TAR_HARDLINK ||
+                   entry->kind == TAR_FAILED;
     size_t target = is_link ? strlen(entry->target) : 0;
     uint64_t bytes = entry->kind == TAR_FILE ? entry->bytes : 0;
     int64_t seconds = entry->mtime.tv_sec;
@@ -195,15 +186,15 @@ static void fill(struct header *header, struct buf *pax, const struct tar_entry 
     if (is_link)
         memcpy(header->target, entry->target,
                 target < sizeof(header->target) ? target : sizeof(header->target));
-    if (bytes > SIZE_MAX_USTAR) {
+    if (bytes > TAR_SIZE_MAX) {
         snprintf(number, sizeof(number), "%ju", (uintmax_t)bytes);
         pax_record(pax, "size", number);
     }
-    if (seconds < 0 || (uint64_t)seconds > SIZE_MAX_USTAR) {
+    if (seconds < 0 || (uint64_t)seconds > TAR_SIZE_MAX) {
         snprintf(number, sizeof(number), "%jd", (intmax_t)seconds);
         pax_record(pax, "mtime", number);
     }
-    octal(header->size, sizeof(header->size), bytes > SIZE_MAX_USTAR ? 0 : bytes);
+    octal(header->size, sizeof(header->size), bytes > TAR_SIZE_MAX ? 0 : bytes);
     octal(header->mtime, sizeof(header->mtime), seconds < 0 ? 0 : (uint64_t)seconds);
     octal(header->mode, sizeof(header->mode), entry->mode & 01777);
     octal(header->uid, sizeof(header->uid), 0);
@@ -213,8 +204,8 @@ static void fill(struct header *header, struct buf *pax, const struct tar_entry 
 int tar_writer_add(
         struct tar_writer *writer, const struct tar_entry *entry, struct carrel_error *err)
 {
-    AUTO(buf_finish) struct buf pax = BUF_INIT(PAX_MAX);
-    struct header header = { .type = type_of(entry->kind) };
+    AUTO(buf_finish) struct buf pax = BUF_INIT(TAR_PAX_MAX);
+    struct tar_header header = { .type = type_of(entry->kind) };
 
     if (writer->left > 0)
         return err_set(
@@ -251,6 +242,24 @@ int tar_writer_finish(struct tar_writer *writer, struct carrel_error *err)
     if (writer->left > 0)
         return err_set(
                 err, -EIO, "a file in the archive is %ju bytes short", (uintmax_t)writer->left);
-    int r = put_zeroes(writer, writer->pad + 2 * BLOCK, err);
+    int r = put_zeroes(writer, writer->pad + 2 * TAR_BLOCK, err);
     return r < 0 ? r : flush(writer, err);
+}
+
+int tar_writer_fail(
+        struct tar_writer *writer, int code, const char *reason, struct carrel_error *err)
+{
+    const struct tar_entry entry = {
+        .kind = TAR_FAILED, .path = ".", .target = reason, .mode = (mode_t)-code
+    };
+    int r = 0;
+
+    while (r == 0 && writer->left > 0) {
+        size_t n = writer->left < TAR_BLOCK ? (size_t)writer->left : TAR_BLOCK;
+        r = put_zeroes(writer, n, err);
+        writer->left -= n;
+    }
+    if (r == 0)
+        r = tar_writer_add(writer, &entry, err);
+    return r < 0 ? r : tar_writer_finish(writer, err);
 }

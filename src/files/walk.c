@@ -139,13 +139,17 @@ static int take_link(struct walk *walk, int dir, const char *name, const struct 
     return 0;
 }
 
+static int skip(struct walk *walk, const char *name, struct carrel_error *err)
+{
+    walk->count->skipped++;
+    return walk->sink->ops->other ? walk->sink->ops->other(walk->sink, name, err) : 0;
+}
+
 static int take_directory(struct walk *walk, const char *name, int fd, const struct stat *st,
         struct carrel_error *err)
 {
-    if (walk_is_made_up(fd)) {
-        walk->count->skipped++;
-        return 0;
-    }
+    if (walk_is_made_up(fd))
+        return skip(walk, name, err);
     if (st->st_dev == walk->sink->own_device && st->st_ino == walk->sink->own_inode)
         return 0;
     if (walk->depth >= FILES_MAX_DEPTH)
@@ -209,8 +213,8 @@ static int take_name(struct walk *walk, int dir, const char *name, struct carrel
         return r < 0 ? r : 1;
     }
     if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {
-        walk->count->skipped++;
-        return 1;
+        int r = skip(walk, name, err);
+        return r < 0 ? r : 1;
     }
     AUTO(fd_close) int fd = open_name(dir, name, S_ISDIR(st.st_mode) ? O_DIRECTORY : 0);
     if (fd == -ELOOP || fd == -ENOTDIR || fd == -ENXIO || fd == -ENOENT || fd == -EAGAIN)

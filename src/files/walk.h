@@ -38,6 +38,8 @@ struct sink_ops {
             struct carrel_error *err);
     int (*link)(struct sink *sink, const char *name, const char *target, const struct stat *st,
             struct carrel_error *err);
+    /* What is skipped. NULL: nothing to do. */
+    int (*other)(struct sink *sink, const char *name, struct carrel_error *err);
 };
 
 /* Embedded in the receiver's struct. */

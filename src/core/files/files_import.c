@@ -209,6 +209,7 @@ static int take(struct import *import, const struct tar_entry *entry, struct car
     case TAR_HARDLINK:
         return take_link(import, FILE_LINK, entry->target, entry->path, entry->path, err);
     case TAR_OTHER:
+    case TAR_FAILED:
     default:
         import->count->skipped++;
         return 0;
