@@ -125,6 +125,13 @@ static size_t take_tcp(size_t mib)
     return bytes / MIB < mib ? bytes / MIB : mib;
 }
 
+/* Two thirds of it first: the sum counts, wherever the kernel keeps account of a part. */
+static size_t take_both(size_t mib)
+{
+    size_t heap = take_heap(mib * 2 / 3);
+    return heap < mib * 2 / 3 ? heap : heap + take_tcp(mib - heap);
+}
+
 /*
  * Each error of the kernel repeats the whole request, and stays queued until it is read. The
  * kernel reports how much it keeps for such a socket.
@@ -176,6 +183,7 @@ static const struct kind {
     { "pipes", take_pipes },
     { "sockets", take_sockets },
     { "tcp", take_tcp },
+    { "heap-and-tcp", take_both },
     { "netlink", take_netlink },
     { "page-cache", take_page_cache },
 };

@@ -12,6 +12,12 @@
 
 #define CPU_PERIOD_US 100000U
 
+/*
+ * v1 counts TCP and UDP buffers beside the memory, not in it. They get this part of the memory
+ * limit, on top of it: enough to work, and little enough to ignore in the sum.
+ */
+#define SOCKETS_SHARE 16
+
 struct setting {
     enum limit limit;
     enum cgroup_controller controller;
@@ -28,7 +34,7 @@ static const struct setting settings[SETTINGS] = {
             false },
     [SET_SWAP] = { LIMIT_MEMORY, CGROUP_MEMORY, "memory.memsw.limit_in_bytes",
             "memory.swap.max", true },
-    /* v1 accounts TCP and UDP buffers separately, and only if there is a limit. */
+    /* v1 counts them only if there is a limit. */
     [SET_SOCKETS] = { LIMIT_MEMORY, CGROUP_MEMORY, "memory.kmem.tcp.limit_in_bytes", NULL,
             true },
     [SET_PIDS] = { LIMIT_PIDS, CGROUP_PIDS, "pids.max", "pids.max", false },
@@ -49,7 +55,7 @@ static void format(
 
     (void)snprintf(values->text[SET_MEMORY], size, "%" PRIu64, memory);
     (void)snprintf(values->text[SET_SWAP], size, "%" PRIu64, is_v1 ? memory : 0);
-    (void)snprintf(values->text[SET_SOCKETS], size, "%" PRIu64, memory);
+    (void)snprintf(values->text[SET_SOCKETS], size, "%" PRIu64, memory / SOCKETS_SHARE);
     /* init counts too, and does not belong to the program */
     (void)snprintf(values->text[SET_PIDS], size, "%" PRIu64, limits->value[LIMIT_PIDS] + 1);
     if (is_v1)
