@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 static const int *const by_mask = REASONS(EACCES, EPERM, EROFS, ENOENT, ENOTDIR);
@@ -41,6 +42,49 @@ static void open_for_writing(const char *what, const char *path)
         attempt(what, fd, by_mask);
     if (fd >= 0)
         close(fd);
+}
+
+/* Opened only: what is read from the log of the kernel is gone for others. */
+static void open_for_reading(const char *what, const char *path)
+{
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    attempt(what, fd, by_mask);
+    if (fd >= 0)
+        close(fd);
+}
+
+/* Somebody's lock: our own is listed among those of all others. */
+static void read_locks(void)
+{
+    char path[] = "/tmp/carrel-escape-XXXXXX";
+    int fd = mkstemp(path);
+    if (fd < 0 || flock(fd, LOCK_EX) < 0)
+        cannot("lock: %s", errno_name(errno));
+    (void)unlink(path);
+    read_one("locks", "/proc/locks");
+    close(fd);
+}
+
+/* Any count of interrupts or of a processor's time. */
+static void read_counts(void)
+{
+    FILE *file = fopen("/proc/stat", "re");
+    char word[64];
+    if (!file) {
+        failed("stat", errno, by_mask);
+        return;
+    }
+    int n = fscanf(file, "%63s", word);
+    for (int i = 0; n == 1 && i < 11; i++) {
+        n = fscanf(file, "%63s", word);
+        if (n == 1 && word[0] >= '1' && word[0] <= '9') {
+            succeeded("stat", "%s", word);
+            fclose(file);
+            return;
+        }
+    }
+    refused("stat", "counts are zero");
+    fclose(file);
 }
 
 /* A list of names whose addresses are all zero is no help. */
@@ -82,6 +126,12 @@ static void attack(char **args)
     read_one("timer_list", "/proc/timer_list");
     read_one("sched_debug", "/sys/kernel/debug/sched/debug");
     read_one("kmsg", "/dev/kmsg");
+    open_for_reading("proc-kmsg", "/proc/kmsg");
+    read_locks();
+    read_counts();
+    read_one("partitions", "/proc/partitions");
+    read_one("diskstats", "/proc/diskstats");
+    read_one("softirqs", "/proc/softirqs");
     read_one("sys-firmware", "/sys/firmware");
     read_one("sys-kernel", "/sys/kernel/vmcoreinfo");
     open_for_writing("sysrq-trigger", "/proc/sysrq-trigger");

@@ -1,5 +1,7 @@
 /* host.c - facts about this machine. */
 #include "runtime/local/host.h"
+#include "base/buf.h"
+#include "base/clock.h"
 #include "base/dir.h"
 #include "base/err.h"
 #include "base/fd.h"
@@ -10,11 +12,13 @@
 #include <limits.h>
 #include <linux/capability.h>
 #include <linux/landlock.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
 #define ENTRIES_ROOM 16U /* by which their list grows */
@@ -49,13 +53,18 @@ static const char host_names[][24] = {
 const struct proc_mask proc_masks[] = {
     { "acpi", MASK_DIR },
     { "asound", MASK_DIR },
+    { "diskstats", MASK_FILE },
     { "interrupts", MASK_FILE }, /* reveals keystrokes of the host, among others */
     { "kallsyms", MASK_FILE },
     { "kcore", MASK_FILE },
     { "keys", MASK_FILE },
-    { "kmsg", MASK_FILE },
+    { "kmsg", MASK_CLOSED }, /* an empty log would be a wrong answer */
+    { "locks", MASK_FILE },  /* of all processes, with the files' numbers */
     { "modules", MASK_FILE },
+    { "partitions", MASK_FILE },
     { "scsi", MASK_DIR },
+    { "softirqs", MASK_FILE },
+    { "stat", MASK_STAT },     /* counts interrupts; libraries find the processors in it */
     { "sys", MASK_READ_ONLY }, /* ordinary programs read it */
     { "sysrq-trigger", MASK_FILE },
 };
@@ -224,6 +233,25 @@ static int read_resolv_conf(
     return host->resolv_conf ? 0 : err_set_errno(err, -ENOMEM, "resolv.conf");
 }
 
+/*
+ * What libraries look for in /proc/stat: the processors, and when the machine was booted. libuv
+ * ends the program if the file is empty.
+ */
+static int write_proc_stat(struct host *host, struct carrel_error *err)
+{
+    static const char zeros[] = " 0 0 0 0 0 0 0 0 0 0\n";
+    AUTO(buf_finish) struct buf text = BUF_INIT(1U << 20);
+    long n_cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    const intmax_t boot = (intmax_t)time(NULL) - (intmax_t)(clock_boot_ns() / 1000000000);
+
+    buf_addf(&text, "cpu %s", zeros);
+    for (long i = 0; i < n_cpus; i++)
+        buf_addf(&text, "cpu%ld%s", i, zeros);
+    buf_addf(&text, "intr 0\nctxt 0\nbtime %jd\nprocesses 0\nprocs_running 1\n", boot);
+    buf_addf(&text, "procs_blocked 0\n");
+    return buf_take(&text, &host->proc_stat, err);
+}
+
 bool host_has_ranges(void)
 {
     return host_is_privileged() && !is_nested();
@@ -259,6 +287,8 @@ int host_read(const struct sandbox_spec *spec, struct host **out, struct carrel_
         r = read_proc(host, err);
     if (r == 0)
         r = read_resolv_conf(host, spec, err);
+    if (r == 0)
+        r = write_proc_stat(host, err);
     if (r < 0)
         return r;
     *out = ptr_steal(&host);
@@ -275,5 +305,6 @@ void host_free(struct host *host)
     }
     free(host->entries);
     free(host->resolv_conf);
+    free(host->proc_stat);
     free(host);
 }

@@ -33,6 +33,7 @@ struct host {
     size_t n_entries;
     uint64_t proc_masks; /* which rows of the mask table exist here */
     char *resolv_conf;   /* text for /etc/resolv.conf */
+    char *proc_stat;     /* text for /proc/stat: this many processors, and no counts */
 };
 
 int host_read(const struct sandbox_spec *spec, struct host **out, struct carrel_error *err);
@@ -52,7 +53,13 @@ int host_landlock_abi(void);
 /* The masked parts of /proc: the table is shared with the plan. */
 struct proc_mask {
     char name[16];
-    enum { MASK_FILE, MASK_DIR, MASK_READ_ONLY } kind;
+    enum {
+        MASK_FILE,
+        MASK_DIR,
+        MASK_READ_ONLY,
+        MASK_CLOSED, /* by a file that cannot be opened */
+        MASK_STAT,   /* by the text of /proc/stat */
+    } kind;
 };
 extern const struct proc_mask proc_masks[];
 extern const size_t n_proc_masks;

@@ -116,21 +116,37 @@ static void plan_dev(struct builder *b)
     plan_writable(b, "/dev"); /* terminals and null; the directory itself is read-only */
 }
 
+static void plan_mask(struct builder *b, const struct proc_mask *mask, const char *stat)
+{
+    const char *path = plan_text(b->plan, "proc/%s", mask->name);
+
+    switch (mask->kind) {
+    case MASK_FILE:
+        simple(b, STEP_MASK, path, NULL);
+        return;
+    case MASK_DIR:
+        simple(b, STEP_MASK_DIR, path, NULL);
+        return;
+    case MASK_READ_ONLY:
+        simple(b, STEP_READ_ONLY, path, NULL);
+        return;
+    case MASK_CLOSED:
+        plan_add(b, (struct step){ .kind = STEP_COVER, .path = path, .source = "", .mode = 0 });
+        return;
+    case MASK_STAT:
+        file(b, STEP_COVER, path, stat);
+        return;
+    }
+}
+
 static void plan_proc(struct builder *b, const struct host *host)
 {
-    static const enum step_kind kinds[] = {
-        [MASK_FILE] = STEP_MASK,
-        [MASK_DIR] = STEP_MASK_DIR,
-        [MASK_READ_ONLY] = STEP_READ_ONLY,
-    };
-
     if (b->plan->disk_use != DISK_IS_ROOT)
         dir(b, "proc");
     simple(b, STEP_PROC, "proc", NULL);
     for (size_t i = 0; i < n_proc_masks; i++)
         if (host->proc_masks & UINT64_C(1) << i)
-            simple(b, kinds[proc_masks[i].kind],
-                    plan_text(b->plan, "proc/%s", proc_masks[i].name), NULL);
+            plan_mask(b, &proc_masks[i], host->proc_stat);
     plan_writable(b, "/proc"); /* a process may write to its own entries */
 }
 

@@ -11,6 +11,7 @@ static char bin[] = "bin";
 static char bin_link[] = "usr/bin";
 static char cache[] = "etc/ld.so.cache";
 static char no_dns[] = "";
+static char no_counts[] = "cpu  0 0 0 0\n";
 static struct host_entry entries[] = {
     { .path = usr, .kind = ENTRY_DIR },
     { .path = bin, .kind = ENTRY_LINK, .link = bin_link },
@@ -28,6 +29,7 @@ static struct host host_of(uid_t uid)
         .n_entries = ARRAY_LEN(entries),
         .proc_masks = ~UINT64_C(0),
         .resolv_conf = no_dns,
+        .proc_stat = no_counts,
     };
 }
 
@@ -254,6 +256,9 @@ TEST(proc_is_mounted_before_it_is_masked)
     CHECK(find(plan, STEP_MASK, "proc/kcore") > proc);
     CHECK(find(plan, STEP_MASK, "proc/sysrq-trigger") > proc);
     CHECK(find(plan, STEP_MASK_DIR, "proc/acpi") > proc);
+    CHECK(find(plan, STEP_MASK, "proc/locks") > proc);
+    CHECK_STR(plan->steps[find(plan, STEP_COVER, "proc/stat")].source, no_counts);
+    CHECK_EQ(plan->steps[find(plan, STEP_COVER, "proc/kmsg")].mode, 0);
     CHECK(find(plan, STEP_READ_ONLY, "proc/sys") > proc);
 
     host.proc_masks = 0;
