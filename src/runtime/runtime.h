@@ -45,8 +45,10 @@ struct sandbox_overlay {
 };
 
 struct sandbox_mount {
-    const char *source; /* absolute path on the host; NULL with an overlay */
-    const char *target; /* absolute path in the sandbox */
+    const char *source;   /* absolute path on the host; NULL with an overlay */
+    const int *source_fd; /* it, open: what is mounted, whatever the path leads to by then;
+                             NULL: the path is looked up */
+    const char *target;   /* absolute path in the sandbox */
     enum access access;
     const struct sandbox_overlay *overlay; /* NULL: the source itself is mounted */
 };
@@ -79,8 +81,10 @@ struct sandbox_limits {
 };
 
 struct sandbox_spec {
-    const char *id;   /* for names of kernel objects; one path component */
-    const char *root; /* root filesystem on the host; NULL: the host's own programs */
+    const char *id;     /* for names of kernel objects; one path component */
+    const char *root;   /* root filesystem on the host; NULL: the host's own programs */
+    const int *root_fd; /* it, open: a root that is another directory by then is refused; NULL:
+                           the path is looked up */
     /*
      * Where the private directories are kept: /tmp, the home and /workspace. NULL: in memory,
      * and removed with the sandbox. Else they are directories of this overlay, created if

@@ -170,11 +170,20 @@ static bool is_own_name(const char *name)
     return false;
 }
 
-static int read_other_root(struct host *host, const char *path, struct carrel_error *err)
+static int read_other_root(
+        struct host *host, const struct sandbox_spec *spec, struct carrel_error *err)
 {
+    const char *path = spec->root;
+    struct stat st;
+    struct stat given;
+
     AUTO(fd_close) int root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (root < 0)
+    if (root < 0 || fstat(root, &st) < 0)
         return err_set_errno(err, -errno, "root '%s'", path);
+    host->root = named_id_of(&st);
+    if (spec->root_fd &&
+            (fstat(*spec->root_fd, &given) < 0 || !named_id_is(&host->root, &given)))
+        return err_set(err, -ESTALE, "root '%s' was exchanged meanwhile", path);
     AUTO(dir_close) DIR *dir = dir_open(root, ".");
     if (!dir)
         return err_set_errno(err, -errno, "root '%s'", path);
@@ -280,7 +289,7 @@ int host_read(const struct sandbox_spec *spec, struct host **out, struct carrel_
     if (host->landlock < 0)
         return err_set_errno(err, host->landlock, "ask for Landlock");
     if (spec->root)
-        r = read_other_root(host, spec->root, err);
+        r = read_other_root(host, spec, err);
     else if (!spec->root_overlay) /* which is mounted as a whole */
         r = read_host_root(host, err);
     if (r == 0)

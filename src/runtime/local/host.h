@@ -6,6 +6,7 @@
  */
 #pragma once
 #include "base/auto.h"
+#include "base/named.h"
 #include "base/subids.h"
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,9 +32,10 @@ struct host {
     int landlock;   /* ABI version; 0: not available */
     struct host_entry *entries;
     size_t n_entries;
-    uint64_t proc_masks; /* which rows of the mask table exist here */
-    char *resolv_conf;   /* text for /etc/resolv.conf */
-    char *proc_stat;     /* text for /proc/stat: this many processors, and no counts */
+    struct named_id root; /* another root that the entries are of */
+    uint64_t proc_masks;  /* which rows of the mask table exist here */
+    char *resolv_conf;    /* text for /etc/resolv.conf */
+    char *proc_stat;      /* text for /proc/stat: this many processors, and no counts */
 };
 
 int host_read(const struct sandbox_spec *spec, struct host **out, struct carrel_error *err);

@@ -47,8 +47,13 @@ static void plan_root(
 
     if (spec->root_overlay) /* it is mounted as a whole */
         return;
-    if (!spec->root)
+    if (spec->root) {
+        b->plan->root = plan_text(b->plan, "%s", spec->root);
+        b->plan->root_id = host->root;
+        b->is_short = b->is_short || !b->plan->root;
+    } else {
         dir(b, "etc");
+    }
     for (size_t i = 0; i < host->n_entries; i++) {
         const struct host_entry *entry = &host->entries[i];
         if (entry->kind == ENTRY_LINK) {

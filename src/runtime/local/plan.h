@@ -7,6 +7,7 @@
  */
 #pragma once
 #include "base/auto.h"
+#include "base/named.h"
 #include "base/subids.h"
 #include "runtime/spawn.h"
 #include <stdbool.h>
@@ -56,6 +57,8 @@ struct step {
 
 struct plan_source {
     char *path;
+    int fd;             /* open already; -1: by its path */
+    struct named_id id; /* of what was opened: the child, which looks the path up, compares */
     bool is_writable;
 };
 
@@ -82,7 +85,9 @@ struct plan {
     /* What the disk is used for: nothing, the private directories, or the root itself. */
     enum { DISK_IS_UNUSED, DISK_HAS_PLACES, DISK_IS_ROOT } disk_use;
     struct plan_mount disk; /* that overlay */
-    const char **writable;  /* absolute paths that programs may write to; NULL-terminated */
+    const char *root;       /* another root that STEP_BIND is about; NULL: the host's own ... */
+    struct named_id root_id; /* ... and which directory it is */
+    const char **writable;   /* absolute paths that programs may write to; NULL-terminated */
 
     /* Ids as the sandbox sees them. */
     uid_t init_uid;

@@ -106,7 +106,7 @@ static int check_target(const char *target, struct carrel_error *err)
     return 0;
 }
 
-static void source(struct builder *b, const char *path, bool is_writable)
+static void source(struct builder *b, const char *path, int fd, bool is_writable)
 {
     struct plan *plan = b->plan;
     struct plan_source *sources =
@@ -119,6 +119,7 @@ static void source(struct builder *b, const char *path, bool is_writable)
     plan->sources = sources;
     sources[plan->n_sources] = (struct plan_source){
         .path = plan_text(plan, "%s", path),
+        .fd = fd,
         .is_writable = is_writable,
     };
     if (!sources[plan->n_sources].path)
@@ -136,12 +137,12 @@ static int plan_overlay(struct builder *b, const struct sandbox_overlay *overlay
     for (; overlay->lower && overlay->lower[out->n_lower]; out->n_lower++) {
         if (out->n_lower == PLAN_MAX_LOWER)
             return err_set(err, -E2BIG, "'%s' has more than %u layers", where, PLAN_MAX_LOWER);
-        source(b, overlay->lower[out->n_lower], false);
+        source(b, overlay->lower[out->n_lower], -1, false);
     }
     out->is_in_memory = !overlay->space;
     if (out->is_in_memory)
         return b->is_short ? err_set_errno(err, -ENOMEM, "plan mounts") : 0;
-    source(b, overlay->space, true);
+    source(b, overlay->space, -1, true);
     out->upper = plan_text(b->plan, "%s", overlay->upper);
     out->work = plan_text(b->plan, "%s", overlay->work);
     if (b->is_short || !out->upper || !out->work)
@@ -159,7 +160,7 @@ static int plan_mount(struct builder *b, const struct sandbox_mount *mount,
     };
     if (mount->overlay)
         return plan_overlay(b, mount->overlay, mount->target, out, err);
-    source(b, mount->source, out->is_writable);
+    source(b, mount->source, mount->source_fd ? *mount->source_fd : -1, out->is_writable);
     if (b->is_short || !out->target)
         return err_set_errno(err, -ENOMEM, "plan mounts");
     return 0;

@@ -2,29 +2,16 @@
 #include "runtime/local/sources.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/named.h"
 #include "runtime/local/idmap.h"
 #include "runtime/local/inside/sys.h"
 #include "runtime/local/plan.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
-
-/* The kernel's path of the open source: absolute, without links. */
-static int canonical(int fd, const char *given, char **path, struct carrel_error *err)
-{
-    char link[64];
-    char text[PATH_MAX];
-
-    (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-    ssize_t n = readlink(link, text, sizeof(text) - 1);
-    if (n < 0)
-        return err_set_errno(err, -errno, "mount source '%s'", given);
-    text[n] = '\0';
-    *path = strdup(text);
-    return *path ? 0 : err_set_errno(err, -ENOMEM, "mount source '%s'", given);
-}
+#include <sys/vfs.h>
 
 /* The last map, reused: layers of a stack have one owner, and a map costs a process. */
 struct owner_map {
@@ -62,6 +49,20 @@ static int map_owner(int mount, const struct plan_source *m, const struct stat *
             m->path, strerrordesc_np(errno));
 }
 
+/* Pages of such files are in a pool of the machine that no memory limit counts. */
+static int refuse_huge_pages(int fd, const struct plan_source *m, struct carrel_error *err)
+{
+    struct statfs fs;
+
+    if (fstatfs(fd, &fs) < 0)
+        return err_set_errno(err, -errno, "mount source '%s'", m->path);
+    if (fs.f_type == HUGETLBFS_MAGIC)
+        return err_set(err, -EPERM,
+                "mount source '%s' is a file system of huge pages, which no limit counts",
+                m->path);
+    return 0;
+}
+
 static int open_mount(int fd, const struct plan_source *m, const struct plan *plan,
         uint32_t base, struct owner_map *map, struct carrel_error *err)
 {
@@ -79,22 +80,28 @@ static int open_mount(int fd, const struct plan_source *m, const struct plan *pl
 static int open_one(struct plan *plan, size_t i, uint32_t base, struct owner_map *map, int *out,
         struct carrel_error *err)
 {
-    const struct plan_source *m = &plan->sources[i];
+    struct plan_source *m = &plan->sources[i];
     struct stat st;
-    AUTO(free) char *path = NULL;
+    char path[PATH_MAX];
 
-    AUTO(fd_close) int fd = open(m->path, O_PATH | O_CLOEXEC);
+    AUTO(fd_close)
+    int fd = m->fd >= 0 ? fcntl(m->fd, F_DUPFD_CLOEXEC, 3) : open(m->path, O_PATH | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st) < 0)
         return err_set_errno(err, -errno, "mount source '%s'", m->path);
     if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
         return err_set(
                 err, -EINVAL, "mount source '%s' is neither a directory nor a file", m->path);
+    int r = refuse_huge_pages(fd, m, err);
+    if (r < 0)
+        return r;
+    m->id = named_id_of(&st);
     if (plan_is_of_root(plan)) {
         *out = open_mount(fd, m, plan, base, map, err);
         return *out < 0 ? *out : 0;
     }
-    int r = canonical(fd, m->path, &path, err);
-    return r < 0 ? r : plan_set_source(plan, i, path, err);
+    r = named_path(fd, path, sizeof(path));
+    return r < 0 ? err_set_errno(err, r, "mount source '%s'", m->path)
+                 : plan_set_source(plan, i, path, err);
 }
 
 int sources_open(

@@ -13,9 +13,10 @@ struct sources {
 };
 
 /*
- * Checks every source and makes its path canonical. As root, also creates the mounts: the
- * child, under another id, could not reach them, and files of the source's owner must belong to
- * the program's user inside (an id-mapped mount). `base` is the host id of id 0.
+ * Checks every source, notes which file it is and makes its path canonical. As root, also
+ * creates the mounts: the child, under another id, could not reach them, and files of the
+ * source's owner must belong to the program's user inside (an id-mapped mount). `base` is the
+ * host id of id 0.
  */
 int sources_open(
         struct sources *sources, struct plan *plan, uint32_t base, struct carrel_error *err);

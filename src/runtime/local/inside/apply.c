@@ -13,6 +13,7 @@
 #include "runtime/local/inside/apply.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/named.h"
 #include "runtime/local/inside/apply_tree.h"
 #include "runtime/local/inside/mounts.h"
 #include "runtime/local/inside/overlay.h"
@@ -38,6 +39,30 @@ static int bind(struct tree *tree, int dir, const char *source, uint64_t attr, c
     if (mounts_attach(mount, tree->root, path) < 0)
         return tree_fail(tree, "mount on", path);
     return 0;
+}
+
+/* Of another root only what was looked at: not what has its name by now, and through no link.
+ */
+static int step_bind(struct tree *tree, const struct step *step, uint64_t attr)
+{
+    const struct open_how how = {
+        .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+        .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+    };
+    const char *path = tree->plan->root;
+    struct stat st;
+
+    if (!path)
+        return bind(tree, AT_FDCWD, step->source, attr, step->path);
+    AUTO(fd_close) int root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (root < 0 || fstat(root, &st) < 0)
+        return tree_fail(tree, "root", path);
+    if (!named_id_is(&tree->plan->root_id, &st))
+        return err_set(tree->err, -ESTALE, "root '%s' was exchanged meanwhile", path);
+    AUTO(fd_close) int entry = sys_openat2(root, step->path, &how);
+    if (entry < 0)
+        return tree_fail(tree, "open", step->source);
+    return bind(tree, entry, "", attr, step->path);
 }
 
 /*
@@ -252,6 +277,8 @@ static int step_mount(struct tree *tree, const struct step *step)
     int source = given >= 0 ? fcntl(given, F_DUPFD_CLOEXEC, 3) : mounts_clone(AT_FDCWD, path);
     if (source < 0 || fstat(source, &st) < 0)
         return tree_fail(tree, "mount source", path);
+    if (!named_id_is(&tree->plan->sources[mount->source].id, &st))
+        return err_set(tree->err, -ESTALE, "mount source '%s' was exchanged meanwhile", path);
     struct stat at;
     AUTO(fd_close) int target = disk_open_target(tree, step->path, S_ISDIR(st.st_mode));
     if (target < 0)
@@ -317,7 +344,7 @@ static int apply_step(struct tree *tree, const struct step *step)
     case STEP_DEV:
         return step_dev(tree, step);
     case STEP_BIND:
-        return bind(tree, AT_FDCWD, step->source, fixed, step->path);
+        return step_bind(tree, step, fixed);
     case STEP_DEVICE:
         return bind(tree, AT_FDCWD, step->source, device, step->path);
     case STEP_DEVPTS:

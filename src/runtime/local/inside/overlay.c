@@ -15,6 +15,7 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/named.h"
 #include "runtime/local/inside/mounts.h"
 #include "runtime/local/inside/sys.h"
 #include "runtime/local/plan.h"
@@ -56,12 +57,15 @@ static int attach_layer(const struct plan *plan, size_t i, const int *mount_fds,
 {
     const struct plan_source *source = &plan->sources[i];
     uint64_t attr = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
+    struct stat st;
 
     AUTO(fd_close)
     int mount = mount_fds[i] >= 0 ? fcntl(mount_fds[i], F_DUPFD_CLOEXEC, 3)
                                   : mounts_clone(AT_FDCWD, source->path);
-    if (mount < 0)
+    if (mount < 0 || fstat(mount, &st) < 0)
         return err_set_errno(err, -errno, "layer '%s'", source->path);
+    if (!named_id_is(&source->id, &st))
+        return err_set(err, -ESTALE, "the layer '%s' was exchanged meanwhile", source->path);
     if (mounts_restrict(mount, source->is_writable ? attr : attr | MOUNT_ATTR_RDONLY) < 0)
         return err_set_errno(err, -errno, "restrict the layer '%s'", source->path);
     if (mkdirat(dir, name, 0700) < 0 || mounts_attach(mount, dir, name) < 0)
