@@ -5,7 +5,7 @@ _carrel_options() { # _carrel_options COMMAND: its options, one word each
     case $1 in
     run)
         echo "-c --timeout --cpu --memory --disk --pids --files --max-output --env --env-file" \
-            "--cwd --mount --workdir --cow --workspace --repo --base --fork --task --run --dirty" \
+            "--cwd --mount --workdir --git-writable --cow --workspace --repo --base --fork --task --run --dirty" \
             "--include --history --setup --setup-key --tree --on-success --on-failure" \
             "--policy --profile --journal --store-code" \
             "--root --image --no-entrypoint --network --user --ids --hostname --stdin --tty --json --format" \

@@ -365,6 +365,8 @@ const struct option_row run_rows[] = {
             .take = take_mount },
     { "workdir", "DIR[:ro|rw]", "mount DIR as /workspace (default: read-write)", RUN_FILES,
             .take = take_workdir },
+    FLAG(RUN_FILES, "git-writable", "let the program write to .git of --workdir",
+            options.is_git_writable),
     { "root", "DIR", "root filesystem instead of the host's programs", RUN_FILES,
             .take = take_root },
     { "image", "NAME", "image as root filesystem; see carrel-image(1)", RUN_FILES,

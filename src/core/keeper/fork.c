@@ -93,6 +93,10 @@ static int write_request(const struct keeper *parent, const struct keeper_sealed
         .idle_ms = parent->idle_ms,
     };
 
+    AUTO(free) char **mounts = NULL;
+    int r = mounted_ids(&parent->session.mounted, &mounts, err);
+    if (r < 0)
+        return r;
     inherit(parent, inherits_env, &run, &workspace);
     layer_list_write(&sealed->files, files);
     layer_list_write(&sealed->worktree, workspace_files);
@@ -103,6 +107,7 @@ static int write_request(const struct keeper *parent, const struct keeper_sealed
         .files = files,
         .workspace = worktree ? name : NULL,
         .workspace_files = worktree ? workspace_files : NULL,
+        .mounts = (const char *const *)mounts,
         .locks = locks,
     };
     return request_write(&run, &sandbox, &layers, out, err);

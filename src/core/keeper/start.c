@@ -123,39 +123,24 @@ static int check_names(const struct carrel_sandbox_options *o, struct carrel_err
     return r < 0 ? r : keeper_check_labels(o->labels, err);
 }
 
-/* Seen from anywhere: the keeper leaves the directory that relative paths are about. */
-static int make_absolute(struct start *s, const char **path, struct carrel_error *err)
-{
-    const char *cwd = s->keeper.cwd;
-
-    if (!*path || (*path)[0] == '/')
-        return 0;
-    if (!cwd)
-        return err_set(err, -ENOENT, "'%s' is relative to a directory that is gone", *path);
-    const size_t size = strlen(cwd) + 1 + strlen(*path) + 1;
-    char *absolute = arena_alloc(&s->request->arena, size);
-    if (!absolute)
-        return err_set_errno(err, -ENOMEM, "path");
-    (void)snprintf(absolute, size, "%s/%s", cwd, *path);
-    *path = absolute;
-    return 0;
-}
-
-/* A sandbox that is made again, for a snapshot or a fork, has the same directories as before.
+/*
+ * A fork of this sandbox asks for what was opened: the keeper leaves the directory that
+ * relative paths are about.
  */
 static int fix_paths(struct start *s, struct carrel_error *err)
 {
+    const struct mounted *mounted = &s->keeper.session.mounted;
     struct carrel_run_options *o = &s->request->run;
     struct carrel_mount *mounts =
-            arena_alloc(&s->request->arena, (o->n_mounts + 1) * sizeof(*mounts));
-    int r = mounts ? make_absolute(s, &o->root, err) : err_set_errno(err, -ENOMEM, "mounts");
+            arena_alloc(&s->request->arena, (mounted->n + 1) * sizeof(*mounts));
 
-    for (size_t i = 0; r == 0 && i < o->n_mounts; i++) {
-        mounts[i] = o->mounts[i];
-        r = make_absolute(s, &mounts[i].source, err);
-    }
+    if (!mounts)
+        return err_set_errno(err, -ENOMEM, "mounts");
+    memcpy(mounts, mounted->list, mounted->n * sizeof(*mounts));
     o->mounts = mounts;
-    return r;
+    o->n_mounts = mounted->n;
+    o->root = mounted->root;
+    return 0;
 }
 
 static void fill(struct start *s)
@@ -187,8 +172,7 @@ static int claim(
         return r;
     fill(s);
     r = check_names(&s->request->sandbox, err);
-    if (r == 0)
-        r = fix_paths(s, err);
+    s->run.mount_ids = s->request->layers.mounts;
     if (r == 0 && s->request->layers.files)
         r = take_layers(s, err);
     else if (r == 0 && s->request->sandbox.from)
@@ -200,6 +184,8 @@ static int claim(
         r = session_init(&s->keeper.session, &s->run, err);
     if (r == 0)
         r = session_permit(&s->keeper.session, err);
+    if (r == 0)
+        r = fix_paths(s, err);
     const struct claim_request request = {
         .name = s->request->sandbox.name,
         .policy = s->policy,

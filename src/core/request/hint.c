@@ -35,7 +35,7 @@ static bool find_on_host(const char *name, char *path, size_t size)
     return false;
 }
 
-int hint_missing_program(const char *name, struct carrel_error *err)
+static int explain(const char *name, struct carrel_error *err)
 {
     char path[PATH_MAX];
     char dir[PATH_MAX];
@@ -60,4 +60,9 @@ int hint_missing_program(const char *name, struct carrel_error *err)
             "'%.60s' is not in the sandbox; on this machine it is %.100s, which is not shown "
             "inside: expose it with --mount %.90s:%.90s --env PATH=%.90s:/usr/bin:/bin",
             name, path, dir, dir, dir);
+}
+
+int hint_missing_program(const char *name, struct carrel_error *err)
+{
+    return err_from(err, explain(name, err), CARREL_FROM_PROGRAM);
 }

@@ -98,6 +98,8 @@ static int permit_runtime(
                     "--runtime %s isolates less than sandbox.minimum_isolation of %s allows",
                     o->runtime,
                     policy_position_text(&minimum->position, position, sizeof(position)));
+        if (isolation >= 0 && (unsigned)isolation < permit->least_isolation)
+            permit->least_isolation = (unsigned)isolation;
     } else {
         o->runtime = type->text;
         permit->fallback = policy_get(policy, POLICY_FALLBACK)->list;
@@ -429,15 +431,13 @@ int permit_make(const struct carrel_run_options *given, const struct policy *pol
     if (r == 0)
         r = permit_lists(out, policy, err);
     if (r == 0)
-        r = permit_paths(&out->options, policy, err);
-    if (r == 0)
         r = permit_environment(out, policy, environment, err);
     if (r == 0)
         r = permit_record(&out->options, policy, err);
     if (r == 0 && given->workspace)
         r = check_workspace(given->workspace, policy, err);
     if (r < 0)
-        return r;
+        return r == -EPERM ? err_from(err, r, CARREL_FROM_POLICY) : r;
     fill_workspace(out, policy);
     out->output_file_bytes = policy_get(policy, POLICY_OUTPUT_FILE)->number;
     return 0;
@@ -463,17 +463,6 @@ static int check_source(const struct policy *policy, const char *source, bool is
         return err_set_errno(err, -errno, "'%s'", source);
     (void)snprintf(flag, sizeof(flag), "%s %s", option, source);
     return policy_check_item(policy, POLICY_MOUNTS_ALLOW, path, is_writable, flag, err);
-}
-
-int permit_paths(const struct carrel_run_options *o, const struct policy *policy,
-        struct carrel_error *err)
-{
-    int r = o->root ? check_source(policy, o->root, false, "--root", err) : 0;
-
-    for (size_t i = 0; r == 0 && i < o->n_mounts; i++)
-        r = check_source(policy, o->mounts[i].source, o->mounts[i].is_writable,
-                strcmp(o->mounts[i].target, "/workspace") == 0 ? "--workdir" : "--mount", err);
-    return r;
 }
 
 int permit_folder(const struct policy *policy, const char *path, struct carrel_error *err)

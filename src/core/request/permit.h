@@ -20,7 +20,7 @@ struct permit {
     const char **env;                          /* behind options.env */
     const char *const *fallback; /* runtimes to try next, in this order; or NULL */
     uint64_t output_file_bytes;  /* of each stream kept in a file */
-    unsigned least_isolation;    /* that a fallback may have */
+    unsigned least_isolation;    /* that the sandbox must have, also one of a fallback */
     bool may_commit;             /* commits of the run may get a branch when it ends */
     char *require;
     char *best_effort;
@@ -31,20 +31,16 @@ bool permit_passes(const struct policy *policy, const char *variable);
 
 /*
  * `given` and `policy` must outlive it. `environment`: the caller's variables, for those that
- * the policy passes on.
+ * the policy passes on. Mounts and root are not looked at: see mounted.h.
  */
 int permit_make(const struct carrel_run_options *given, const struct policy *policy,
         const char *const *environment, struct permit *out, struct carrel_error *err);
 void permit_finish(struct permit permit); /* also after a failure */
 DEFINE_AUTO(struct permit, permit_finish)
 
-/* The mounts and the root that the caller asks for; -EPERM with both places named. */
-int permit_paths(const struct carrel_run_options *options, const struct policy *policy,
-        struct carrel_error *err);
-
 /*
- * The same for what a workspace is a view of: nothing of it is written there, all of it can be
- * read. `policy` may be NULL: everything.
+ * What a workspace is a view of must be allowed as a mount (-EPERM, both places named): nothing
+ * of it is written there, all of it can be read. `policy` may be NULL: everything.
  */
 int permit_folder(const struct policy *policy, const char *path, struct carrel_error *err);
 int permit_repo(const struct policy *policy, const struct repo *repo, struct carrel_error *err);

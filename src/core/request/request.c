@@ -58,6 +58,7 @@ static const struct member run_members[] = {
     RUN(KIND_TEXT, image),
     RUN(KIND_FLAG, has_no_entrypoint),
     RUN(KIND_MOUNTS, mounts),
+    RUN(KIND_FLAG, is_git_writable),
     RUN(KIND_WORKSPACE, workspace),
     WORDS(carrel_run_options, network, "default", "none", "host"),
     RUN(KIND_TEXT, hostname),
@@ -112,6 +113,7 @@ static const struct member layer_members[] = {
     LAYERS(KIND_TEXT, files),
     LAYERS(KIND_TEXT, workspace),
     LAYERS(KIND_TEXT, workspace_files),
+    LAYERS(KIND_LIST, mounts),
     LAYERS(KIND_LIST, locks),
 };
 

@@ -4,7 +4,8 @@
  *   {"version":1,
  *    "run":{"argv":["make"],"memory_bytes":1073741824,"workspace":{"repo":"/src"}},
  *    "sandbox":{"name":"desk","lease_ms":3600000},
- *    "layers":{"files":"L-...","workspace":"T-1/R-1","workspace_files":"L-...","locks":[5,6]}}
+ *    "layers":{"files":"L-...","workspace":"T-1/R-1","workspace_files":"L-...",
+ *              "mounts":["801:2a"],"locks":[5,6]}}
  *
  * The members of "run" and "sandbox" are those of struct carrel_run_options, with its
  * workspace, and of struct carrel_sandbox_options; what has its default is left out.
@@ -30,6 +31,7 @@ struct request_layers {
     const char *files;           /* ids of layers, topmost first; NULL: it is no fork */
     const char *workspace;       /* "T/R" that its workspace is a fork of; NULL: it has none */
     const char *workspace_files; /* ids of that one's layers */
+    const char *const *mounts;   /* which files the mounts are of; see mounted.h */
     const char *const *locks;    /* numbers of inherited descriptors that lock all of them */
 };
 

@@ -141,7 +141,8 @@ TEST(a_fork_has_layers)
 {
     static const char *const locks[] = { "5", "6", NULL };
     const struct carrel_run_options run = CARREL_RUN_OPTIONS_INIT;
-    const struct request_layers layers = { "L-1 L-2", "T-1/R-1", "L-3", locks };
+    static const char *const mounts[] = { "801:2a", NULL };
+    const struct request_layers layers = { "L-1 L-2", "T-1/R-1", "L-3", mounts, locks };
     AUTO(buf_finish) struct buf text = BUF_INIT(REQUEST_MAX);
 
     CHECK_EQ(request_write(&run, NULL, &layers, &text, &err), 0);
@@ -149,6 +150,7 @@ TEST(a_fork_has_layers)
     CHECK_STR(request->layers.files, "L-1 L-2");
     CHECK_STR(request->layers.workspace, "T-1/R-1");
     CHECK_STR(request->layers.workspace_files, "L-3");
+    CHECK_STR(request->layers.mounts[0], "801:2a");
     CHECK_STR(request->layers.locks[1], "6");
     request_free(request);
 }

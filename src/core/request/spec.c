@@ -3,8 +3,10 @@
 #include "base/err.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "core/request/mounted.h"
 #include "policy/policy.h"
 #include "runtime/runtime.h"
+#include <assert.h>
 #include <carrel/run.h>
 #include <errno.h>
 #include <limits.h>
@@ -99,9 +101,10 @@ static int check_target(const char *target, struct carrel_error *err)
     return 0;
 }
 
-static int fill_mounts(
-        const struct carrel_run_options *o, struct spec *spec, struct carrel_error *err)
+static int fill_mounts(const struct carrel_run_options *o, const struct mounted *mounted,
+        struct spec *spec, struct carrel_error *err)
 {
+    assert(o->n_mounts == mounted->n);
     spec->mounts = calloc(o->n_mounts + 1, sizeof(*spec->mounts));
     if (!spec->mounts)
         return err_set_errno(err, -ENOMEM, "mounts");
@@ -115,6 +118,7 @@ static int fill_mounts(
         spec->n_given++;
         spec->mounts[spec->n_mounts++] = (struct sandbox_mount){
             .source = source,
+            .source_fd = &mounted->fds[i],
             .target = o->mounts[i].target,
             .access = o->mounts[i].is_writable ? ACCESS_READ_WRITE : ACCESS_READ_ONLY,
         };
@@ -140,12 +144,12 @@ static int find_runtime(const char *name, struct runtime **out, struct carrel_er
     return r;
 }
 
-int spec_make(const struct carrel_run_options *o, const char *id, struct spec *out,
-        struct carrel_error *err)
+int spec_make(const struct carrel_run_options *o, const struct mounted *mounted, const char *id,
+        struct spec *out, struct carrel_error *err)
 {
     int r = find_runtime(o->runtime ? o->runtime : "local", &out->runtime, err);
     if (r == 0)
-        r = fill_mounts(o, out, err);
+        r = fill_mounts(o, mounted, out, err);
     if (r == 0)
         r = make_absolute(o->root, &out->root, err);
     if (r < 0)
@@ -153,6 +157,7 @@ int spec_make(const struct carrel_run_options *o, const char *id, struct spec *o
     out->box = (struct sandbox_spec){
         .id = id,
         .root = out->root,
+        .root_fd = mounted->root ? &mounted->root_fd : NULL,
         .mounts = out->mounts,
         .n_mounts = out->n_mounts,
         .network = choose_network(o, runtime_isolation(out->runtime)),

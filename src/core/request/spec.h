@@ -6,6 +6,7 @@
 
 struct carrel_error;
 struct carrel_run_options;
+struct mounted;
 struct sandbox;
 
 struct spec {
@@ -17,9 +18,12 @@ struct spec {
     char *root;
 };
 
-/* Fills in defaults, checks bounds, makes paths absolute. `id` must outlive the spec. */
-int spec_make(const struct carrel_run_options *options, const char *id, struct spec *out,
-        struct carrel_error *err);
+/*
+ * Fills in defaults, checks bounds, makes paths absolute. `id` and `mounted`, which has the
+ * sources of the options' mounts, must outlive the spec.
+ */
+int spec_make(const struct carrel_run_options *options, const struct mounted *mounted,
+        const char *id, struct spec *out, struct carrel_error *err);
 /* Also what is changed later must be within them. */
 int spec_check_limits(const struct sandbox_limits *limits, struct carrel_error *err);
 /* Adds mounts of ours; they must outlive the spec. */

@@ -25,9 +25,10 @@ struct run_guest {
 
 struct run_request {
     const struct carrel_run_options *options;
-    const struct policy *policy;          /* NULL: a program of carrel's own, under no policy */
-    const struct run_guest *guest;        /* NULL: the program is all there is */
-    const struct artifact_code *code;     /* what to keep as the run's code; NULL: its argv */
+    const struct policy *policy;      /* NULL: a program of carrel's own, under no policy */
+    const struct run_guest *guest;    /* NULL: the program is all there is */
+    const struct artifact_code *code; /* what to keep as the run's code; NULL: its argv */
+    const char *const *mount_ids;     /* what the mounts must be (mounted.h); NULL: anything */
     const struct worktree_origin *origin; /* what its workspace is a fork of; NULL: none */
 };
 

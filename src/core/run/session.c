@@ -236,7 +236,7 @@ static int create(struct session *session, struct carrel_error *err)
                     ? session_begin_record(session, err)
                     : 0;
     if (r == 0)
-        r = spec_make(session->options, result->run, &spec, err);
+        r = spec_make(session->options, &session->mounted, result->run, &spec, err);
     spec.box.stays = session->stays;
     if (r == 0 && session->root && !session->layers)
         r = use_image(session, &spec, err);
@@ -294,7 +294,7 @@ int session_remake(struct session *session, struct carrel_error *err)
 
     sandbox_free(ptr_steal(&session->box));
     session->disk = DISK_INIT;
-    int r = spec_make(session->options, session->result->run, &spec, err);
+    int r = spec_make(session->options, &session->mounted, session->result->run, &spec, err);
     spec.box.stays = session->stays;
     if (r == 0 && session->layers)
         use_layers(session, &spec);
@@ -433,7 +433,24 @@ static int open_image(struct session *session, struct carrel_error *err)
 
     if (options->image && strcmp(options->image, "none") == 0)
         options->image = NULL;
-    return options->image ? image_root_open(options, &session->root, err) : 0;
+    if (!options->image)
+        return 0;
+    return err_from_name(err, image_root_open(options, &session->root, err));
+}
+
+/* From here on the options have the paths of what was opened. */
+static int open_mounts(struct session *session, struct carrel_error *err)
+{
+    const struct run_request *request = session->request;
+    struct carrel_run_options *options = &session->permit.options;
+
+    int r = mounted_open(options, request->policy, request->mount_ids, &session->mounted, err);
+    if (r < 0)
+        return r == -EPERM ? err_from(err, r, CARREL_FROM_POLICY) : r;
+    options->mounts = session->mounted.list;
+    options->n_mounts = session->mounted.n;
+    options->root = session->mounted.root;
+    return 0;
 }
 
 int session_permit(struct session *session, struct carrel_error *err)
@@ -445,6 +462,8 @@ int session_permit(struct session *session, struct carrel_error *err)
     int r = request->policy ? permit_make(request->options, request->policy,
                                       (const char *const *)environ, &session->permit, err)
                             : 0;
+    if (r == 0)
+        r = open_mounts(session, err);
     if (r == 0)
         r = open_image(session, err);
     if (r < 0)
@@ -462,6 +481,7 @@ int session_init(
     *session = (struct session){
         .request = request,
         .must_be_ready = request->guest,
+        .mounted = MOUNTED_INIT,
         .disk = DISK_INIT,
         .image = -1,
         .writable = -1,
@@ -486,6 +506,7 @@ void session_finish(struct session *session)
     carrel_run_result_free(session->result);
     recorder_finish(session->recorder);
     permit_finish(session->permit);
+    mounted_finish(session->mounted);
 }
 
 void session_abandon(struct session *session, const struct carrel_error *why)

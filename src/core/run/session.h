@@ -5,6 +5,7 @@
 #pragma once
 #include "core/disk/disk.h"
 #include "core/record/recorder.h"
+#include "core/request/mounted.h"
 #include "core/request/permit.h"
 #include "core/result/result.h"
 #include "core/worktree/worktree.h"
@@ -20,6 +21,7 @@ struct sandbox;
 struct session {
     const struct run_request *request;
     struct permit permit;                     /* what was asked for, under the policy */
+    struct mounted mounted;                   /* behind its mounts and its root */
     const struct carrel_run_options *options; /* of the permit */
     bool stays;                               /* many programs will be started in the sandbox */
     bool must_be_ready; /* the sandbox is needed before the program, or without one */
