@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/named.h"
 #include "base/path.h"
 #include "policy/node.h"
 #include <errno.h>
@@ -68,9 +69,11 @@ int file_read_named(
 {
     struct stat st;
 
-    AUTO(fd_close) int fd = open(path, OPEN_FLAGS);
-    if (fd < 0 || fstat(fd, &st) < 0)
-        return err_set_errno(err, -errno, "open '%s'", path);
+    AUTO(fd_close) int fd = named_open(path, NAMED_FILE, err);
+    if (fd < 0)
+        return err_wrap(err, fd, "policy");
+    if (fstat(fd, &st) < 0)
+        return err_set_errno(err, -errno, "stat '%s'", path);
     int r = read_open(arena, fd, &st, path, out, err);
     return r < 0 ? r : 0;
 }

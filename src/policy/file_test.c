@@ -168,7 +168,11 @@ TEST(the_system_s_bounds_stay_whatever_gives_the_values)
     PIDS(&fx, 10);
     put(&fx, "home/repo/carrel.yaml", PIDS_TEXT(60));
     REFUSED(&fx, -EPERM,
-            "TOP/home/repo/carrel.yaml:1:26: sandbox.limits.pids 60 is more than the maximum "
+            "TOP/home/repo/carrel.yaml:1:26: sandbox.limits.pids 60: is looser than 10 ");
+    put(&fx, "home/.config/carrel/policy.yaml", PIDS_TEXT(60));
+    put(&fx, "home/repo/carrel.yaml", PIDS_TEXT(55));
+    REFUSED(&fx, -EPERM,
+            "TOP/home/repo/carrel.yaml:1:26: sandbox.limits.pids 55 is more than the maximum "
             "50 of ");
     fx.request.file = "none";
     PIDS(&fx, 50); /* what is built in, lowered */
@@ -224,7 +228,7 @@ TEST(a_link_on_the_way_to_configs_is_refused)
     take_down(&fx);
 }
 
-TEST(a_named_file_may_be_a_link)
+TEST(a_named_file_is_not_a_link)
 {
     struct fixture fx;
     char path[96];
@@ -234,7 +238,8 @@ TEST(a_named_file_may_be_a_link)
     (void)snprintf(path, sizeof(path), "%s/link.yaml", fx.top);
     CHECK_EQ(symlink("real.yaml", path), 0);
     fx.request.file = path;
-    PIDS(&fx, 7);
+    REFUSED(&fx, -ELOOP,
+            "policy: 'TOP/link.yaml': is a link; carrel does not follow links there");
     take_down(&fx);
 }
 
@@ -244,9 +249,9 @@ TEST(a_named_file_must_be_there)
 
     set_up(&fx);
     fx.request.file = "/nonexistent/policy.yaml";
-    REFUSED(&fx, -ENOENT, "open '/nonexistent/policy.yaml': No such file or directory");
+    REFUSED(&fx, -ENOENT, "policy: '/nonexistent/policy.yaml': No such file or directory");
     fx.request.file = "/tmp";
-    REFUSED(&fx, -EINVAL, "/tmp: a policy must be a regular file");
+    REFUSED(&fx, -EISDIR, "policy: '/tmp': is a directory; expected a regular file");
     take_down(&fx);
 }
 
@@ -260,7 +265,8 @@ TEST(a_fifo_is_refused_and_blocks_nobody)
     CHECK_EQ(mkfifo(path, 0644), 0);
     REFUSED(&fx, -EINVAL, "TOP/home/repo/carrel.yaml: a policy must be a regular file");
     fx.request.file = path;
-    REFUSED(&fx, -EINVAL, "TOP/home/repo/carrel.yaml: a policy must be a regular file");
+    REFUSED(&fx, -EINVAL,
+            "policy: 'TOP/home/repo/carrel.yaml': is a FIFO; expected a regular file");
     take_down(&fx);
 }
 
@@ -377,7 +383,7 @@ TEST(a_profile_is_taken_from_whoever_has_it)
             "profiles: {small: {sandbox: {limits: {pids: 20}}}}\n");
     fx.request.profile = "small";
     PIDS(&fx, 20);
-    put(&fx, "home/repo/carrel.yaml", "sandbox: {hostname: x}\n");
+    put(&fx, "home/repo/carrel.yaml", "sandbox: {network: none}\n");
     PIDS(&fx, 20);
     put(&fx, "home/repo/carrel.yaml", "profiles: {small: {sandbox: {limits: {pids: 10}}}}\n");
     PIDS(&fx, 10);

@@ -3,6 +3,7 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/named.h"
 #include "base/str.h"
 #include "core/python/python.h"
 #include <errno.h>
@@ -215,9 +216,10 @@ static int read_whole(int fd, struct buf *out)
 
 static int load_file(const char *path, struct buf *out, struct carrel_error *err)
 {
-    AUTO(fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    int r = fd < 0 ? -errno : read_whole(fd, out);
-
+    AUTO(fd_close) int fd = named_open(path, NAMED_FILE, err);
+    if (fd < 0)
+        return fd;
+    int r = read_whole(fd, out);
     if (r == -EFBIG)
         return err_set(err, r, "'%s' is larger than %zu bytes", path, out->max);
     return r < 0 ? err_set_errno(err, r, "'%s'", path) : 0;

@@ -3,6 +3,7 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/named.h"
 #include "base/path.h"
 #include "base/str.h"
 #include "cli/args/env_file.h"
@@ -116,7 +117,10 @@ static int take_env_file(void *t, const char *v, struct carrel_error *err)
 
     if (!text)
         return err_set_errno(err, -ENOMEM, "'%s'", v);
-    ssize_t n = fd_read_file(AT_FDCWD, v, text, ENV_FILE_MAX + 1);
+    AUTO(fd_close) int fd = named_open(v, NAMED_FILE, err);
+    if (fd < 0)
+        return fd;
+    ssize_t n = fd_read_all(fd, text, ENV_FILE_MAX);
     if (n < 0)
         return err_set_errno(err, (int)n, "'%s'", v);
     if (n == ENV_FILE_MAX)
