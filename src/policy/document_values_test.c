@@ -275,8 +275,7 @@ TEST(rows_fit_together)
         CHECK(is_list || (row->repository != REPO_SUBSET && row->repository != REPO_ADD));
         if (row->bound == BOUND_WRITTEN || row->bound == BOUND_VALUE)
             CHECK(row->order != ORDER_NONE);
-        if ((row->repository == REPO_TIGHTEN || row->repository == REPO_LIMIT) &&
-                key != POLICY_TYPE)
+        if (row->repository == REPO_TIGHTEN && key != POLICY_TYPE)
             CHECK(row->order != ORDER_NONE);
     }
 }

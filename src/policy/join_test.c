@@ -87,10 +87,10 @@ TEST(a_default_above_its_own_maximum_is_refused)
 
 TEST(a_value_above_a_higher_maximum_is_refused_with_both_places)
 {
-    REFUSED("carrel.yaml:1:28: sandbox.limits.memory 8G is more than the maximum 2G of "
+    REFUSED("carrel.yaml:1:28: sandbox.limits.memory 400M is more than the maximum 200M of "
             "system.yaml:1:38",
-            .repository = "sandbox: {limits: {memory: 8G}}",
-            .system = "sandbox: {limits: {memory: {maximum: 2G}}}");
+            .repository = "sandbox: {limits: {memory: 400M}}",
+            .system = "sandbox: {limits: {memory: {maximum: 200M}}}");
     REFUSED("user.yaml:1:28: sandbox.limits.memory 8G is more than the maximum 2G of "
             "system.yaml:1:38",
             .user = "sandbox: {limits: {memory: 8G}}",

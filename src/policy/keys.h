@@ -36,12 +36,10 @@ enum key_bound {
 
 /* What a repository's file may write; "the rest" is the policy without that file. */
 enum key_repository {
-    REPO_FREE,    /* anything */
-    REPO_LIMIT,   /* nothing looser than what a user's or system's file says */
+    REPO_BOUND,   /* a list that must allow what the caller asks for: any */
     REPO_TIGHTEN, /* nothing looser than the rest, built-in values included */
     REPO_SUBSET,  /* a list: only items of the rest */
     REPO_ADD,     /* a list: its items are added to those of the rest */
-    REPO_NAME,    /* a text: a name without a slash */
     REPO_NEVER,
 };
 

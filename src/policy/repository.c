@@ -33,27 +33,17 @@ static int refuse_looser(enum policy_key key, const struct policy_value *value,
     return refuse(key, value, value->text, why, err);
 }
 
-/*
- * The file may not exceed a plain value of the user's or system's file either, unless they
- * wrote a maximum beside it; maxima are checked for all files alike.
- */
 static int tighten(const struct policy *policy, enum policy_key key,
         const struct policy_value *value, struct carrel_error *err)
 {
     const struct policy_value *rest = policy->values[key];
-    const bool is_built_in = rest->position.authority == POLICY_BUILT_IN;
-    bool has_maximum = false;
 
-    for (size_t i = 1; i < policy->n_documents; i++) {
-        const struct document_values *given = policy->documents[i];
-        if (given->maxima[key].is_set && (is_built_in || given == policy->base))
-            has_maximum = true;
-    }
-    if (!rest->is_set || has_maximum ||
-            (is_built_in && key_row(key)->repository == REPO_LIMIT) ||
-            !key_is_looser(key, value->number, rest->number))
-        return 0;
-    return refuse_looser(key, value, rest, err);
+    /* The tightest end of what becomes of a run's work throws it away. */
+    if (key == POLICY_ON_SUCCESS && value->number == 0 && rest->number != 0)
+        return refuse(key, value, value->text, "would throw work away", err);
+    return rest->is_set && key_is_looser(key, value->number, rest->number)
+                   ? refuse_looser(key, value, rest, err)
+                   : 0;
 }
 
 /* Less isolation is looser; so is a remote machine, which sees the code. */
@@ -93,56 +83,23 @@ static int check_subset(const struct policy *policy, enum policy_key key,
     return 0;
 }
 
-/* The entry of the list that sets the same variable. */
-static const char *same_name(const char *const *list, const char *entry)
-{
-    size_t len = strcspn(entry, "=");
-
-    for (size_t i = 0; list && list[i]; i++)
-        if (strncmp(list[i], entry, len) == 0 && list[i][len] == '=')
-            return list[i];
-    return NULL;
-}
-
-/* A variable that the rest sets keeps its value. */
-static int check_variables(const struct policy *policy, enum policy_key key,
-        const struct policy_value *value, struct carrel_error *err)
-{
-    const struct policy_value *rest = policy->values[key];
-    char there[JOIN_PLACE_MAX];
-    char why[JOIN_PLACE_MAX + 64];
-
-    for (size_t i = 0; value->list[i]; i++) {
-        const char *other = same_name(rest->list, value->list[i]);
-        if (!other || strcmp(other, value->list[i]) == 0)
-            continue;
-        (void)snprintf(why, sizeof(why), "the variable has another value at %s",
-                policy_position_text(&rest->position, there, sizeof(there)));
-        return refuse(key, value, value->list[i], why, err);
-    }
-    return 0;
-}
-
 static int check(const struct policy *policy, enum policy_key key,
         const struct policy_value *value, struct carrel_error *err)
 {
     switch (key_row(key)->repository) {
-    case REPO_LIMIT:
     case REPO_TIGHTEN:
         return key == POLICY_TYPE ? tighten_type(policy, value, err)
                                   : tighten(policy, key, value, err);
     case REPO_SUBSET:
         return check_subset(policy, key, value, err);
-    case REPO_NAME:
-        if (strchr(value->text, '/'))
-            return refuse(key, value, value->text, "is a path", err);
-        return 0;
     case REPO_NEVER:
-        return refuse(key, value, value->text ? value->text : "",
+        return refuse(key, value,
+                value->text                     ? value->text
+                : value->list && value->list[0] ? value->list[0]
+                                                : "",
                 "cannot be set by a repository", err);
     case REPO_ADD:
-        return key_row(key)->kind == KEY_MAP ? check_variables(policy, key, value, err) : 0;
-    case REPO_FREE:
+    case REPO_BOUND:
         break;
     }
     return 0;

@@ -8,12 +8,16 @@ prepare() {
         "network|sandbox: {network: host}"
         "no-isolation|sandbox: {type: process}"
         "callers-variables|sandbox: {environment: {pass: [SECRET]}}"
+        "planted-variable|sandbox: {environment: {set: {LD_PRELOAD: /planted}}}"
+        "raised-limit|sandbox: {limits: {files: 4097}}"
     )
     # What each of them would allow.
     effect='case $1 in
         network) [ "$(readlink /proc/self/ns/net)" = "$2" ] ;;
         no-isolation) [ -r "$3/outside/sentinel" ] ;;
         callers-variables) [ "$SECRET" = hunter2 ] ;;
+        planted-variable) [ "$LD_PRELOAD" = /planted ] ;;
+        raised-limit) [ "$(ulimit -n)" -eq 4097 ] ;;
         esac'
 }
 

@@ -28,24 +28,18 @@ static inline bool is_no_looser(
             (!maximum->is_set || key_is_looser(key, maximum->number, above->number)))
         return false;
     switch (key_row(key)->repository) {
-    case REPO_LIMIT:
     case REPO_TIGHTEN:
         if (key == POLICY_TYPE)
             return policy_runtime_isolation(value->text) >=
                    policy_runtime_isolation(rest->text);
-        if (!rest->is_set || !key_is_looser(key, value->number, rest->number))
-            return true;
-        if (above->is_set)
-            return !key_is_looser(key, value->number, above->number);
-        return key_row(key)->repository == REPO_LIMIT && !rest->position.name;
+        return !rest->is_set || !key_is_looser(key, value->number, rest->number);
     case REPO_SUBSET:
         return is_within(key, value->list, rest->list);
     case REPO_ADD:
         return is_within(key, rest->list, value->list);
     case REPO_NEVER:
         return value->position.authority != POLICY_OF_REPOSITORY;
-    case REPO_FREE:
-    case REPO_NAME:
+    case REPO_BOUND:
         break;
     }
     return true;

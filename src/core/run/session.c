@@ -222,6 +222,42 @@ static void note_disk(struct session *session)
     session->result->protections &= ~PROTECT_BIT(PROTECT_DISK);
 }
 
+/* A file that was found beside the code may be the work of an earlier run: the caller is told.
+ */
+static void note_policy(struct session *session)
+{
+    char *note = session->result->note;
+    size_t used = strlen(note);
+    struct policy_file file;
+
+    if (!session->request->policy || !policy_file_at(session->request->policy, 0, &file) ||
+            file.authority != POLICY_OF_REPOSITORY)
+        return;
+    (void)snprintf(note + used, RESULT_NOTE_MAX - used,
+            "%sthe policy '%.300s' was found beside the code and is in force; it only "
+            "tightens, "
+            "and --policy none ignores it",
+            used ? "; " : "", file.name);
+}
+
+/* Says which objects the run is shown that lie outside the repository's git dir. */
+static void note_objects(const struct session *session, struct carrel_run_result *result)
+{
+    const struct worktree *worktree = session->worktree;
+    size_t at = strlen(result->note);
+
+    if (!worktree || worktree->ws->is_folder || worktree->ws->is_cut)
+        return;
+    for (size_t i = 1; worktree->repo->objects[i] && at < sizeof(result->note); i++)
+        at += (size_t)snprintf(result->note + at, sizeof(result->note) - at, "%s%s",
+                i > 1 ? ", "
+                : at  ? "; the run also sees the objects in "
+                      : "the run also sees the objects in ",
+                worktree->repo->objects[i]);
+    if (at >= sizeof(result->note)) /* the list is cut: that there is more must be seen */
+        memcpy(result->note + sizeof(result->note) - 4, "...", 4);
+}
+
 /*
  * The journal has the request before any program runs, anything is made for it or a fallback is
  * tried. An empty sandbox is none of these: if nothing else is to be made, the journal is begun
@@ -265,6 +301,8 @@ static int create(struct session *session, struct carrel_error *err)
     note_disk(session);
     memcpy(result->limits, spec.box.limits.value, sizeof(result->limits));
     result_note_limits(result);
+    note_policy(session);
+    note_objects(session, result);
     result->workspace = strdup(session->box->workspace);
     if (!result->workspace)
         return err_set_errno(err, -ENOMEM, "result");
