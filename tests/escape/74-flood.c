@@ -46,6 +46,19 @@ static bool has_ended(pid_t pid, int seconds)
     return false;
 }
 
+/* In which call of the kernel a process waits, to say why it has not ended. */
+static void read_where(pid_t pid, char *where, size_t size)
+{
+    char path[64];
+    (void)snprintf(path, sizeof(path), "/proc/%d/syscall", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, where, size - 1);
+    where[n < 0 ? 0 : n] = '\0';
+    where[strcspn(where, "\n")] = '\0';
+    if (fd >= 0)
+        close(fd);
+}
+
 /*
  * On the host: both streams of a program are one small pipe. The reader reads a little now and
  * then, so that both streams become writable, and then stops.
@@ -68,11 +81,13 @@ static void stall(char **args)
         if (read(fds[0], chunk, 4096) <= 0)
             cannot("the program wrote nothing");
     }
-    if (has_ended(pid, 12)) {
+    if (has_ended(pid, 30)) {
         refused("stalled-reader", "the program has ended");
         return;
     }
-    succeeded("stalled-reader", "the program has not ended");
+    char where[128] = "";
+    read_where(pid, where, sizeof(where));
+    succeeded("stalled-reader", "the program has not ended; it waits in %s", where);
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
 }

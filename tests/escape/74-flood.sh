@@ -74,8 +74,8 @@ blocked_reader() {
     wait "$reader" 2>/dev/null || true
 }
 
-stalled_reader() {
-    me "$A/74-flood" stall "$tool" run --quiet --timeout 2s --mount "$A:/attacks:ro" -- \
+stalled_reader() { # stalled_reader [OPTION...]
+    me "$A/74-flood" stall "$tool" run "$@" --timeout 2s --mount "$A:/attacks:ro" -- \
         /attacks/74-flood attack lines
 }
 
@@ -89,8 +89,42 @@ closed_reader() {
     fi
 }
 
+# own_ticks: processor time of carrel's own process so far, without what it has reaped; at most.
+own_ticks() {
+    local pid words line most=0
+    for pid in $(marked "FLOOD=$$"); do
+        [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = carrel ] || continue
+        line=$(cat "/proc/$pid/stat" 2>/dev/null) || continue
+        read -ra words <<<"${line##*) }"
+        [ $((words[11] + words[12])) -gt "$most" ] && most=$((words[11] + words[12]))
+    done
+    echo "$most"
+}
+
+# Copying must not cost the host much more than the sandbox may have: a quarter of --cpu, and a tenth
+# of a second for the first burst.
+costly() {
+    local most=0 now best=()
+    [ "$who" = root ] || best=(--best-effort cpu)
+    limit=6s
+    begin flood box --json --cpu 0.2 "${best[@]}" -- /attacks/74-flood attack lines >"$T/result" 2>&1
+    while alive flood; do
+        now=$(own_ticks)
+        [ "$now" -gt "$most" ] && most=$now
+        sleep 0.2
+    done
+    stop flood
+    if [ "$most" -eq 0 ] || [ "$most" -gt $(($(getconf CLK_TCK) * 8 / 10)) ]; then
+        echo "SUCCEEDED costly $most ticks of the host"
+    else
+        echo "REFUSED costly $most ticks of the host"
+    fi
+}
+
 more() {
+    held "the host's processor time for copying" costly
     held "a reader that does not read" blocked_reader
-    held "a reader that stalls, for both streams" stalled_reader
+    held "a reader that stalls, for both streams" stalled_reader --quiet
+    held "a reader that stalls, and notes to print" stalled_reader
     held "a reader that goes away" closed_reader
 }

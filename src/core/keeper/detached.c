@@ -138,7 +138,7 @@ int keeper_watch_streams(struct keeper *keeper, struct carrel_error *err)
             *source = keeper_source_new(keeper, i / 2, stream, on_output);
         if (!*source)
             return err_set_errno(err, -ENOMEM, "keeper");
-        int r = loop_io_watch(&(*source)->io, fd, EPOLLIN, err);
+        int r = loop_io_watch(&(*source)->io, fd, keeper->kept_rest_ns ? 0 : EPOLLIN, err);
         if (r < 0)
             return r;
     }

@@ -216,6 +216,7 @@ static int begin_loop(struct keeper *keeper, struct carrel_error *err)
     loop_io_init(&keeper->on_signal, &keeper->loop, on_signal_fd);
     loop_io_init(&keeper->on_receipt, &keeper->loop, on_receipt_end);
     loop_timer_init(&keeper->wake, &keeper->loop, on_wake);
+    pace_begin(&keeper->pace, keeper->session.result->limits[LIMIT_CPU]);
     if (r == 0)
         r = loop_io_watch(&keeper->on_signal, keeper->signal_fd, EPOLLIN, err);
     return r < 0 ? r : loop_io_watch(&keeper->on_receipt, keeper->receipt, EPOLLIN, err);
@@ -227,6 +228,9 @@ static int wait_for_events(struct keeper *keeper, struct carrel_error *err)
     bool accepts = clock_ns() >= keeper->next_accept_ns;
     uint64_t wake_ns = earlier(keeper_next_deadline(keeper), keeper->session.disk.next_ns);
 
+    keeper->kept_rest_ns = pace_look(&keeper->pace);
+    if (keeper->kept_rest_ns)
+        wake_ns = earlier(wake_ns, keeper->kept_rest_ns);
     if (has_backlog)
         wake_ns = earlier(wake_ns, clock_ns() + 10 * NS_PER_MS);
     if (keeper->is_changed)

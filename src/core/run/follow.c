@@ -133,6 +133,8 @@ static void begin_pumps(struct follow *f)
             f->out);
     pump_init(&f->pumps[2], f->process->stderr_fd, f->sinks[1] < 0 ? o->stderr_fd : f->sinks[1],
             f->err);
+    f->pumps[1].never_blocks = f->sinks[0] >= 0;
+    f->pumps[2].never_blocks = f->sinks[1] >= 0;
     if (f->is_visitor) /* it was started for another terminal, or for none */
         pass_size(f);
 }
@@ -209,11 +211,20 @@ static int on_trim(struct loop_timer *timer, struct carrel_error *err)
     return 0;
 }
 
+/* follow_to_end() looks how long. */
+static int on_rest(struct loop_timer *timer, struct carrel_error *err)
+{
+    (void)timer;
+    (void)err;
+    return 0;
+}
+
 int follow_begin(struct follow *f, struct carrel_error *err)
 {
     static loop_io_call *const calls[] = { on_stdin, on_stdout, on_stderr };
 
     begin_pumps(f);
+    pace_begin(&f->pace, f->cpu_milli);
     int r = loop_init(&f->loop, err);
     for (size_t i = 0; i < ARRAY_LEN(calls); i++)
         loop_io_init(&f->streams[i], &f->loop, calls[i]);
@@ -222,6 +233,7 @@ int follow_begin(struct follow *f, struct carrel_error *err)
     loop_timer_init(&f->deadline, &f->loop, on_deadline);
     loop_timer_init(&f->disk_look, &f->loop, on_disk);
     loop_timer_init(&f->trim, &f->loop, on_trim);
+    loop_timer_init(&f->rest, &f->loop, on_rest);
     loop_timer_set(&f->trim, clock_ns() + TRIM_AFTER_MS * NS_PER_MS);
     if (r == 0)
         r = loop_io_watch(&f->box_events, f->box->event_fd, EPOLLIN, err);
@@ -234,6 +246,8 @@ static void watch_streams(struct follow *f, int first)
     for (int i = first; i < 3; i++) {
         struct pollfd wanted;
         pump_watch(&f->pumps[i], &wanted);
+        if (i > 0 && f->rest_ns)
+            wanted.events = 0;
         if (loop_io_watch(&f->streams[i], wanted.fd, (uint32_t)wanted.events, NULL) < 0)
             on_stream(f, i, EPOLLERR); /* a descriptor that is none: reading it says so */
     }
@@ -244,7 +258,9 @@ int follow_to_end(struct follow *f, struct carrel_error *err)
     int r = 0;
 
     while (r == 0 && !f->is_over) {
+        f->rest_ns = pace_look(&f->pace);
         watch_streams(f, 0);
+        loop_timer_set(&f->rest, f->rest_ns ? f->rest_ns : CLOCK_NEVER);
         loop_timer_set(&f->deadline, f->deadline_ns);
         loop_timer_set(&f->disk_look, f->disk->next_ns);
         r = loop_turn(&f->loop, err);
@@ -255,6 +271,8 @@ int follow_to_end(struct follow *f, struct carrel_error *err)
     loop_timer_set(&f->deadline, CLOCK_NEVER);
     loop_timer_set(&f->disk_look, CLOCK_NEVER);
     loop_timer_set(&f->trim, CLOCK_NEVER);
+    loop_timer_set(&f->rest, CLOCK_NEVER);
+    f->rest_ns = 0;
     return r;
 }
 

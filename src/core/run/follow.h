@@ -2,6 +2,7 @@
 #pragma once
 #include "base/auto.h"
 #include "base/loop.h"
+#include "core/run/pace.h"
 #include "core/run/pump.h"
 #include <carrel/run.h>
 #include <stdbool.h>
@@ -20,6 +21,7 @@ struct follow {
     struct disk *disk;
     struct capture *out, *err;
     uint64_t deadline_ns; /* of the program; then of its grace */
+    uint64_t cpu_milli;   /* the sandbox's limit, which the copying of output follows */
     bool is_visitor; /* the program is not ours to end: a signal only ends the attachment */
     bool may_linger; /* others may hold its streams when it has ended */
     /* what came of it */
@@ -32,7 +34,9 @@ struct follow {
     /* its own */
     struct loop loop;
     struct loop_io streams[3], box_events, signals;
-    struct loop_timer deadline, disk_look, trim;
+    struct loop_timer deadline, disk_look, trim, rest;
+    struct pace pace;
+    uint64_t rest_ns;     /* until then no output is read; 0: it is */
     bool has_moved;       /* a stream did, in the last turn */
     bool is_flushing;     /* the program is over */
     bool is_flushed;      /* nothing came until the deadline */

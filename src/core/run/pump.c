@@ -28,6 +28,7 @@ void pump_init(struct pump *p, int from, int to, struct capture *capture)
     p->capture = capture;
     p->begin = p->end = 0;
     p->error = 0;
+    p->never_blocks = false;
 }
 
 void pump_put(struct pump *p, const char *bytes, size_t len)
@@ -81,10 +82,13 @@ static bool has_left(int code)
     return code == EPIPE || code == ECONNRESET || code == EBADF || code == EIO;
 }
 
-/* PIPE_BUF at most: poll() promises so much for a blocking sink. */
+/* For a blocking sink PIPE_BUF at most: poll() promises so much. */
 static enum pump_state drain(struct pump *p)
 {
-    size_t len = p->end - p->begin < PIPE_BUF ? p->end - p->begin : PIPE_BUF;
+    size_t len = p->end - p->begin;
+
+    if (!p->never_blocks && len > PIPE_BUF)
+        len = PIPE_BUF;
     ssize_t n = send(p->to, p->bytes + p->begin, len, MSG_DONTWAIT | MSG_NOSIGNAL);
 
     if (n < 0 && errno == ENOTSOCK)

@@ -16,8 +16,9 @@ struct pump {
     int to;                  /* -1: only captured */
     struct capture *capture; /* NULL: only passed on */
     size_t begin, end;       /* what of `bytes` waits to be written */
-    int error; /* why `to` is -1, a negative errno; 0: the reader has closed it, or all is well
-                */
+    /* Why `to` is -1, a negative errno; 0: the reader has closed it, or all is well. */
+    int error;
+    bool never_blocks; /* `to` takes what it can, however much is written */
     char bytes[64U << 10];
 };
 

@@ -275,6 +275,7 @@ static int follow(struct run *run, struct carrel_error *err)
     run->follow.disk = &run->session.disk;
     run->follow.out = &run->output.out;
     run->follow.err = &run->output.err;
+    run->follow.cpu_milli = run->session.result->limits[LIMIT_CPU];
     run->follow.deadline_ns = clock_ns() + run->session.result->timeout_ms * NS_PER_MS;
     int r = follow_begin(&run->follow, err);
     return r < 0 ? r : follow_to_end(&run->follow, err);
