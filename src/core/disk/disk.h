@@ -58,5 +58,9 @@ bool disk_poll(struct disk *disk);
 /* The same at once, whenever it is called. */
 bool disk_is_over(struct disk *disk);
 
+/* The same with a walk in any case: free space that others give back can hide what was taken.
+ */
+bool disk_is_over_exactly(struct disk *disk);
+
 /* Something may write from now on: disk_poll() is due soon. */
 void disk_wake(struct disk *disk);

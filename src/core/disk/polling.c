@@ -119,3 +119,8 @@ bool disk_is_over(struct disk *disk)
 {
     return disk->n_dirs > 0 && (look(disk) < 0 || (needs_walk(disk) && is_over(disk)));
 }
+
+bool disk_is_over_exactly(struct disk *disk)
+{
+    return disk->n_dirs > 0 && (look(disk) < 0 || is_over(disk));
+}

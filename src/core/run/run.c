@@ -28,6 +28,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define NS_PER_MS UINT64_C(1000000)
@@ -182,6 +183,26 @@ static void appraise(struct carrel_run_result *r, const struct policy *policy)
             r->limits[LIMIT_DISK]);
 }
 
+/* A shell reports the signal of its program as a status. */
+static bool hit_file_limit(const struct follow *follow)
+{
+    return follow->has_status &&
+           (WIFSIGNALED(follow->wait_status)
+                           ? WTERMSIG(follow->wait_status) == SIGXFSZ
+                           : WEXITSTATUS(follow->wait_status) == 128 + SIGXFSZ);
+}
+
+/* It may have ended by itself before the next look. */
+static bool is_disk_full(struct run *run)
+{
+    struct session *session = &run->session;
+
+    if (session->image >= 0 && disk_image_is_full(session->image))
+        return true;
+    return hit_file_limit(&run->follow) ? disk_is_over_exactly(&session->disk)
+                                        : disk_is_over(&session->disk);
+}
+
 /* What the pipes still hold is output of the program, even if it was killed. */
 static int finish(struct run *run, uint64_t began_ns, struct carrel_error *err)
 {
@@ -195,9 +216,7 @@ static int finish(struct run *run, uint64_t began_ns, struct carrel_error *err)
     if (r < 0)
         return r;
     result->duration_ms = (clock_ns() - began_ns) / NS_PER_MS;
-    /* It may have ended by itself, for example by SIGXFSZ, before the next look. */
-    if ((run->session.image >= 0 && disk_image_is_full(run->session.image)) ||
-            (run->session.disk.n_dirs > 0 && disk_is_over(&run->session.disk)))
+    if (is_disk_full(run))
         result->usage.is_disk_full = true;
     result->reason = follow->reason;
     result->cancel_signal = follow->cancel_signal;
