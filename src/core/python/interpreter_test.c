@@ -55,11 +55,15 @@ static void end(void)
 static const char *shown(void)
 {
     static char text[1024];
+    struct stat source;
+    struct stat target;
 
     text[0] = '\0';
     for (size_t i = interpreter.n_given; i < interpreter.n_mounts; i++) {
         CHECK(!interpreter.mounts[i].is_writable);
-        CHECK_STR(interpreter.mounts[i].source, interpreter.mounts[i].target);
+        CHECK_EQ(stat(interpreter.mounts[i].source, &source), 0);
+        CHECK_EQ(stat(interpreter.mounts[i].target, &target), 0);
+        CHECK_EQ(source.st_ino, target.st_ino);
         CHECK_EQ(strncmp(interpreter.mounts[i].target, top, strlen(top)), 0);
         (void)strcat(text, interpreter.mounts[i].target + strlen(top));
         (void)strcat(text, " ");
@@ -164,6 +168,53 @@ TEST(without_isolation_there_is_nothing_to_show)
     o.venv = at("venv");
     CHECK_EQ(find(&o), 0);
     CHECK_EQ(interpreter.n_mounts, 0);
+    end();
+}
+
+TEST(nothing_larger_than_an_installation_is_shown)
+{
+    struct carrel_python_options o = CARREL_PYTHON_OPTIONS_INIT;
+
+    make_tree();
+    o.venv = at("venv");
+    shell("ln -s / evil && printf 'home = %s/evil/bin\\n' $PWD > venv/pyvenv.cfg");
+    /* Where the machine has /lib/python3/os.py; elsewhere it is no installation either. */
+    shell("mkdir -p lib/python3.12 bin && touch lib/python3.12/os.py bin/python3");
+    int r = find(&o);
+    CHECK(r == -EPERM ? strstr(err.message, "but '/' holds everything") != NULL
+                      : r == 0 && !strstr(shown(), "evil"));
+    interpreter_finish(interpreter);
+    interpreter = (struct interpreter){ 0 };
+    shell("printf 'home = %s/bin\\n' $PWD > venv/pyvenv.cfg"); /* holds the environment */
+    CHECK_EQ(find(&o), -EPERM);
+    CHECK(strstr(err.message, "holds the virtual environment"));
+    shell("mkdir -p h/lib/python3.12 h/bin && touch h/lib/python3.12/os.py && "
+          "printf 'home = %s/h/bin\\n' $PWD > venv/pyvenv.cfg");
+    (void)setenv("HOME", at("h"), 1);
+    o.venv = at("venv");
+    CHECK_EQ(find(&o), -EPERM);
+    CHECK(strstr(err.message, "holds a home"));
+    o.venv = NULL;
+    o.python = at("h/bin/python3");
+    CHECK_EQ(find(&o), -EPERM);
+    end();
+}
+
+TEST(a_fifo_or_a_link_is_no_pyvenv_cfg)
+{
+    struct carrel_python_options o = CARREL_PYTHON_OPTIONS_INIT;
+
+    make_tree();
+    o.venv = at("venv");
+    shell("rm venv/pyvenv.cfg && mkfifo venv/pyvenv.cfg");
+    CHECK_EQ(find(&o), -EINVAL);
+    CHECK(strstr(err.message, "it has no readable pyvenv.cfg ('pyvenv.cfg': is a FIFO"));
+    shell("rm venv/pyvenv.cfg && ln -s /etc/passwd venv/pyvenv.cfg");
+    CHECK_EQ(find(&o), -EINVAL);
+    CHECK(strstr(err.message, "is a link; carrel does not follow links there"));
+    shell("ln -s venv other");
+    o.venv = at("other");
+    CHECK_EQ(find(&o), -ELOOP);
     end();
 }
 

@@ -9,6 +9,7 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/json_read.h"
+#include "base/named.h"
 #include "core/python/interpreter.h"
 #include "core/python/python_guest.h"
 #include "core/python/python_report.h"
@@ -199,6 +200,26 @@ static bool has_findings(int task)
     return task >= 0 && fstat(task, &st) == 0 && st.st_nlink == 0;
 }
 
+/* What of the host was shown beside what the caller named: pyvenv.cfg or a link said so. */
+static void note_installations(
+        const struct interpreter *interpreter, struct carrel_run_result *result)
+{
+    const size_t n = interpreter->n_installations;
+
+    for (size_t i = 0; i < n; i++) {
+        const char *target = interpreter->mounts[interpreter->n_mounts - n + i].target;
+        char path[PATH_MAX] = "";
+        size_t used = strlen(result->note);
+        (void)named_path(interpreter->fds[interpreter->n_fds - n + i], path, sizeof(path));
+        (void)snprintf(result->note + used, sizeof(result->note) - used, "%s'%.100s'%s%.100s",
+                i > 0  ? ", "
+                : used ? "; mounted for Python: "
+                       : "mounted for Python: ",
+                target, strcmp(path, target) == 0 ? "" : " is ",
+                strcmp(path, target) == 0 ? "" : path);
+    }
+}
+
 static void read_report(void *context, struct carrel_run_result *result)
 {
     const struct python *python = context;
@@ -217,6 +238,7 @@ static void read_report(void *context, struct carrel_run_result *result)
     };
 
     python_report_apply(&texts, result);
+    note_installations(&python->interpreter, result);
 }
 
 int carrel_python(const struct carrel_python_options *o, struct carrel_run_result **out,
