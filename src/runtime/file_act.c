@@ -153,6 +153,23 @@ static int act_open(struct act *act)
     return 0;
 }
 
+void file_stat_fill(const struct stat *st, struct file_stat *out)
+{
+    *out = (struct file_stat){
+        .device = st->st_dev,
+        .inode = st->st_ino,
+        .links = st->st_nlink,
+        .mode = st->st_mode,
+        .uid = st->st_uid,
+        .gid = st->st_gid,
+        .size = (uint64_t)st->st_size,
+        .held_bytes = (uint64_t)st->st_blocks * 512,
+        .atime = st->st_atim,
+        .mtime = st->st_mtim,
+        .ctime = st->st_ctim,
+    };
+}
+
 static int act_stat(struct act *act)
 {
     struct stat st;
@@ -162,19 +179,7 @@ static int act_stat(struct act *act)
         return fd;
     if (fstat(fd, &st) < 0)
         return failed(act, -errno, "stat");
-    act->answer->stat = (struct file_stat){
-        .device = st.st_dev,
-        .inode = st.st_ino,
-        .links = st.st_nlink,
-        .mode = st.st_mode,
-        .uid = st.st_uid,
-        .gid = st.st_gid,
-        .size = (uint64_t)st.st_size,
-        .held_bytes = (uint64_t)st.st_blocks * 512,
-        .atime = st.st_atim,
-        .mtime = st.st_mtim,
-        .ctime = st.st_ctim,
-    };
+    file_stat_fill(&st, &act->answer->stat);
     return 0;
 }
 
@@ -335,7 +340,9 @@ int file_act(const struct file_request *request, const struct file_where where[s
         .err = err,
     };
 
-    int r = acts[request->op](&act);
+    int r = acts[request->op]
+                    ? acts[request->op](&act)
+                    : err_set(err, -ENOTSUP, "a directory is reached by its descriptor");
     if (r < 0)
         return r;
     *answer = got;

@@ -19,6 +19,9 @@ struct file_where {
  */
 uint64_t file_resolve_beneath(void);
 
+struct stat;
+void file_stat_fill(const struct stat *st, struct file_stat *out);
+
 /*
  * where[0] is for the request's path, where[1] for `other` of a rename and a link; the caller
  * has handled `dir` and user of the request. `resolve`: RESOLVE_... for every path; magic links

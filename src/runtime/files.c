@@ -6,7 +6,6 @@
 #include <limits.h>
 #include <string.h>
 #include <sys/inotify.h>
-#include <unistd.h>
 
 #define OPEN_FLAGS                                                                             \
     (O_ACCMODE | O_CREAT | O_EXCL | O_TRUNC | O_APPEND | O_DIRECTORY | O_NOFOLLOW |            \
@@ -33,6 +32,10 @@ static const struct shape shapes[FILE_OP_COUNT] = {
     [FILE_SET_MODE] = { FILE_NO_FOLLOW, false },
     [FILE_SET_TIMES] = { FILE_NO_FOLLOW, false },
     [FILE_WATCH] = { FILE_NO_FOLLOW, false },
+    [FILE_LIST] = { 0, false },
+    [FILE_PACK] = { 0, false },
+    [FILE_UNPACK] = { FILE_KEEP_DIRS, false },
+    [FILE_REMOVE_TREE] = { 0, false },
 };
 
 static int check_path(const char *path, const char *what, struct carrel_error *err)
@@ -64,16 +67,4 @@ int file_check(const struct file_request *request, struct carrel_error *err)
                                              request->events & ~(uint32_t)WATCH_EVENTS))
         return err_set(err, -EINVAL, "a watch needs a descriptor and known events");
     return 0;
-}
-
-int file_read_link(int fd, char *text, size_t size, struct carrel_error *err)
-{
-    ssize_t len = readlinkat(fd, "", text, size);
-
-    if (len < 0)
-        return err_set_errno(err, -errno, "read link");
-    if ((size_t)len >= size)
-        return err_set_errno(err, -ENAMETOOLONG, "read link");
-    text[len] = '\0';
-    return (int)len;
 }

@@ -9,6 +9,12 @@
  *
  * A returned directory descriptor may be read, and used as `dir` of further requests. A caller
  * that opens something in it directly must use one name at a time, and follow no link.
+ *
+ * A runtime without CAN_DESCRIPTORS answers with streams. A file is opened to read or to write,
+ * not both, and is read or written once, from its beginning (O_APPEND: its end) to its end.
+ * A read that fails with ECONNRESET means that the rest did not come. Directories are not
+ * opened but listed, packed and unpacked, and there is neither `dir` nor FILE_WATCH: -ENOTSUP.
+ * Where there are descriptors, FILE_LIST, _PACK, _UNPACK and _REMOVE_TREE are -ENOTSUP.
  */
 #pragma once
 #include <stdbool.h>
@@ -31,7 +37,15 @@ enum file_op {
     FILE_SYMLINK,  /* at `path`, with the target `other`, which is any text */
     FILE_SET_MODE, /* mode; FILE_NO_FOLLOW: a link is -ELOOP */
     FILE_SET_TIMES,
-    FILE_WATCH, /* adds a watch to the inotify descriptor `watch`; answer: watch */
+    FILE_WATCH,  /* adds a watch to the inotify descriptor `watch`; answer: watch */
+    FILE_LIST,   /* of a directory; answer: fd, only for file_list_next() */
+    FILE_PACK,   /* a directory's content, or one file, which may be a link to it; answer: fd, a
+                    tar to be read by tar_plain_next(), with all links, with TAR_OTHER for what
+                    is neither, and with TAR_FAILED at its end if it is incomplete */
+    FILE_UNPACK, /* below a directory; answer: fd, which takes a tar of tar_writer_open() and
+                    file_end(). As file_unpack() does it; FILE_KEEP_DIRS */
+    FILE_REMOVE_TREE, /* a directory with its content; answer: fd, for file_end(); no link is
+                         followed */
     FILE_OP_COUNT
 };
 
@@ -39,6 +53,7 @@ enum file_op {
 enum file_flag {
     FILE_NO_FOLLOW = 1, /* the last component; FILE_STAT, _SET_MODE, _SET_TIMES, _WATCH */
     FILE_NO_REPLACE = 2,
+    FILE_KEEP_DIRS = 4, /* directories that exist keep their permissions and times */
 };
 
 struct file_request {
@@ -101,6 +116,23 @@ int sandbox_file(struct sandbox *box, const struct file_request *request,
  * NUL; -ENAMETOOLONG if it does not fit with one.
  */
 int file_read_link(int fd, char *text, size_t size, struct carrel_error *err);
+
+/*
+ * Ends a file that was opened to write, or a tar: waits until all of it is stored, and says
+ * whether, in words of the far side if it has any. A stream that is closed without that may
+ * have stored any part. For a descriptor of the file itself there is nothing to wait for. The
+ * caller still closes it.
+ */
+int file_end(int fd, struct carrel_error *err);
+
+/* An entry of a directory, from the descriptor of FILE_LIST. */
+struct file_entry {
+    struct file_stat stat; /* of a link itself */
+    char name[256];        /* NAME_MAX and a NUL; one component, any bytes */
+};
+
+/* Returns 1, or 0 after the last one; the order is the file system's. */
+int file_list_next(int fd, struct file_entry *out, struct carrel_error *err);
 
 /* Whether a request is valid; for receivers of untrusted requests. */
 int file_check(const struct file_request *request, struct carrel_error *err);
