@@ -1,41 +1,20 @@
 /* living.c - the front, for a living sandbox: list, pause, expire, update. */
 #include "base/err.h"
 #include "runtime/front.h"
-#include "runtime/ps.h"
 #include "runtime/runtime.h"
 #include <assert.h>
 #include <errno.h>
-#include <stdlib.h>
-
-/* Parents by the sandbox's pids; 0 for one that is not listed, which is the runtime's. */
-static void find_parents(struct sandbox_process *all, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        pid_t parent = all[i].inner_parent;
-        all[i].inner_parent = 0;
-        for (size_t j = 0; j < n; j++)
-            if (all[j].pid == parent)
-                all[i].inner_parent = all[j].inner_pid;
-    }
-}
 
 int sandbox_ps(
         struct sandbox *box, struct sandbox_process *out, size_t max, struct carrel_error *err)
 {
-    AUTO(free) pid_t *pids = calloc(max ? max : 1, sizeof(*pids));
-    size_t known = 0;
-
-    if (!pids)
-        return err_set_errno(err, -ENOMEM, "list processes");
-    int n = sandbox_pids(box, pids, max, err);
-    for (int i = 0; i < n; i++) {
-        if (ps_read(pids[i], &out[known]) == 0) /* else it has exited meanwhile */
-            known++;
-    }
-    find_parents(out, known);
-    for (size_t i = 0; box->ops->describe && i < known; i++)
-        box->ops->describe(box, &out[i]);
-    return n < 0 ? n : (int)known;
+    int r = front_check_running(box, err);
+    if (r < 0)
+        return r;
+    if (!box->ops->ps)
+        return front_lacks(box->ops, "list the processes of a sandbox", err);
+    r = box->ops->ps(box, out, max, err);
+    return r < 0 ? front_fail(box->ops, r, err) : r;
 }
 
 int sandbox_pause(struct sandbox *box, struct carrel_error *err)
@@ -43,15 +22,17 @@ int sandbox_pause(struct sandbox *box, struct carrel_error *err)
     const char *by = NULL;
 
     int r = front_check_running(box, err);
-    if (r < 0 || box->paused_by)
+    if (r < 0 || (box->paused_by && !box->is_pause_unsure))
         return r;
     if (!box->ops->pause)
         return front_lacks(box->ops, "pause a sandbox", err);
     r = box->ops->pause(box, &by, err);
+    box->is_pause_unsure = r < 0;
     if (r < 0)
         return front_fail(box->ops, r, err);
     assert(by);
-    box->paused_by = by;
+    if (!box->ops->is_proxy) /* else others may resume it */
+        box->paused_by = by;
     return 0;
 }
 
@@ -62,9 +43,10 @@ int sandbox_resume(struct sandbox *box, struct carrel_error *err)
         return r;
     if (!box->ops->resume)
         return front_lacks(box->ops, "resume a sandbox", err);
-    if (!box->paused_by)
+    if (!box->paused_by && !box->is_pause_unsure && !box->ops->is_proxy)
         return 0;
     r = box->ops->resume(box, err);
+    box->is_pause_unsure = r < 0;
     if (r < 0)
         return front_fail(box->ops, r, err);
     box->paused_by = NULL;
@@ -119,7 +101,7 @@ int sandbox_update(struct sandbox *box, const struct sandbox_limits *limits, uns
         return r;
     if (!box->ops->update)
         return front_lacks(box->ops, "change the limits of a sandbox", err);
-    r = check_update(box, limits, which, err);
+    r = box->ops->is_proxy ? 0 : check_update(box, limits, which, err);
     if (r == 0 && which)
         r = box->ops->update(box, limits, which, err);
     return r < 0 ? front_fail(box->ops, r, err) : 0;

@@ -1,10 +1,11 @@
 /*
- * ps.c - one process, read through one descriptor of its directory.
+ * ps.c - processes, each read through one descriptor of its directory.
  *
  * The pid may be reused before it is opened; from then on all reads are about the same process,
  * or fail. All text in there was chosen by the program.
  */
 #include "runtime/ps.h"
+#include "base/err.h"
 #include "base/fd.h"
 #include "runtime/runtime.h"
 #include <errno.h>
@@ -100,4 +101,33 @@ int ps_read(pid_t pid, struct sandbox_process *out)
     if (r == 0)
         read_command(dir, out);
     return r;
+}
+
+/* Parents by the sandbox's pids; 0 for one that is not listed, which is the runtime's. */
+static void find_parents(struct sandbox_process *all, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        pid_t parent = all[i].inner_parent;
+        all[i].inner_parent = 0;
+        for (size_t j = 0; j < n; j++)
+            if (all[j].pid == parent)
+                all[i].inner_parent = all[j].inner_pid;
+    }
+}
+
+int ps_list(
+        struct sandbox *box, struct sandbox_process *out, size_t max, struct carrel_error *err)
+{
+    AUTO(free) pid_t *pids = calloc(max ? max : 1, sizeof(*pids));
+    size_t known = 0;
+
+    if (!pids)
+        return err_set_errno(err, -ENOMEM, "list processes");
+    int n = box->ops->pids(box, pids, max, err);
+    for (int i = 0; i < n; i++) {
+        if (ps_read(pids[i], &out[known]) == 0) /* else it has exited meanwhile */
+            known++;
+    }
+    find_parents(out, known);
+    return n < 0 ? n : (int)known;
 }

@@ -5,6 +5,7 @@
  * here, and an empty slot is answered here, so every adapter fails with the same messages.
  */
 #include "runtime/runtime.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/kernel.h"
@@ -17,6 +18,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 static struct runtime *const runtimes[] = {
@@ -144,6 +146,21 @@ enum isolation runtime_isolation(const struct runtime *rt)
     return rt->ops->isolation;
 }
 
+unsigned runtime_can(const struct runtime *rt)
+{
+    return rt->ops->can;
+}
+
+void sandbox_init(struct sandbox *box, const struct runtime_ops *ops)
+{
+    *box = (struct sandbox){
+        .ops = ops,
+        .isolation = ops->isolation,
+        .can = ops->can,
+        .event_fd = -1,
+    };
+}
+
 /* An old message must not be mistaken for the adapter's. */
 static void forget(struct carrel_error *err)
 {
@@ -153,7 +170,7 @@ static void forget(struct carrel_error *err)
 
 int front_fail(const struct runtime_ops *ops, int r, struct carrel_error *err)
 {
-    if (!ops->name) /* it is a proxy of another process, whose message has a name already */
+    if (ops->is_proxy)
         return r;
     if (err && !err->message[0])
         return err_set_errno(err, r, "runtime %s", ops->name);
@@ -295,7 +312,74 @@ static int check_mounts(const struct sandbox_spec *spec, struct carrel_error *er
     return 0;
 }
 
-static int check_spec(const struct sandbox_spec *spec, struct carrel_error *err)
+static bool has_overlay(const struct sandbox_spec *spec)
+{
+    bool has = spec->space || spec->root_overlay;
+
+    for (size_t i = 0; i < spec->n_mounts; i++)
+        has = has || spec->mounts[i].overlay;
+    return has;
+}
+
+/* Whether the runtime has what the spec needs, before it is asked for it. */
+static int check_can(const struct runtime_ops *ops, const struct sandbox_spec *spec,
+        struct carrel_error *err)
+{
+    const struct {
+        bool is_needed;
+        enum can bit;
+        const char *refusal;
+    } needs[] = {
+        { spec->image, CAN_IMAGE,
+                "it has no images of its own; an imported image (carrel image) or a directory "
+                "can be the root in runtime local" },
+        { has_overlay(spec), CAN_OVERLAY,
+                "it has no copy-on-write trees and no private space that is kept (runtime "
+                "local has them)" },
+        { spec->n_mounts > 0 || spec->root, CAN_MOUNT,
+                "it cannot mount directories of this host (runtime local can)" },
+        { spec->network == NETWORK_BRIDGE, CAN_BRIDGE,
+                "it has no bridge network; use none or host" },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(needs); i++)
+        if (needs[i].is_needed && !(ops->can & needs[i].bit))
+            return err_set(err, -ENOTSUP, "%s", needs[i].refusal);
+    return 0;
+}
+
+static bool is_key(const char *const *keys, const char *name, size_t len)
+{
+    for (size_t i = 0; keys && keys[i]; i++)
+        if (strlen(keys[i]) == len && strncmp(keys[i], name, len) == 0)
+            return true;
+    return false;
+}
+
+/* A setting that has no effect must not look as if it had one. */
+static int check_settings(const struct runtime_ops *ops, const struct sandbox_spec *spec,
+        struct carrel_error *err)
+{
+    struct names known = { 0 };
+    char shown[64];
+
+    for (size_t i = 0; ops->settings && ops->settings[i]; i++)
+        add_name(&known, ops->settings[i]);
+    for (size_t i = 0; spec->settings && spec->settings[i]; i++) {
+        const char *setting = spec->settings[i];
+        size_t len = strcspn(setting, "=");
+        (void)str_escape(setting, len, shown, sizeof(shown));
+        if (len == 0 || !setting[len])
+            return err_set(err, -EINVAL, "setting '%s' is not of the form KEY=VALUE", shown);
+        if (!is_key(ops->settings, setting, len))
+            return err_set(err, -EINVAL, "unknown setting '%s'; %s%s", shown,
+                    known.len ? "expected one of: " : "it has none", known.text);
+    }
+    return 0;
+}
+
+static int check_spec(const struct runtime_ops *ops, const struct sandbox_spec *spec,
+        struct carrel_error *err)
 {
     if (!spec->id || !path_is_name(spec->id))
         return err_set(err, -EINVAL, "a sandbox's id must be one path component");
@@ -304,6 +388,10 @@ static int check_spec(const struct sandbox_spec *spec, struct carrel_error *err)
     int r = check_disk(spec, err);
     if (r == 0)
         r = check_mounts(spec, err);
+    if (r == 0)
+        r = check_can(ops, spec, err);
+    if (r == 0)
+        r = check_settings(ops, spec, err);
     return r < 0 ? r : check_limits(&spec->limits, err);
 }
 
@@ -331,6 +419,9 @@ static int check_promises(
             add_name(&names, limit_names[i]);
     if (names.len > 0)
         return err_set(err, -ENOTSUP, "demanded limits cannot be enforced: %s", names.text);
+    if (box->isolation < spec->isolation)
+        return err_set(err, -ENOTSUP, "the sandbox has isolation %s, less than the minimum %s",
+                isolation_name(box->isolation), isolation_name(spec->isolation));
     return 0;
 }
 
@@ -340,7 +431,7 @@ int sandbox_begin(struct runtime *rt, const struct sandbox_spec *spec, struct sa
     AUTO(sandbox_free) struct sandbox *box = NULL;
 
     forget(err);
-    int r = check_spec(spec, err);
+    int r = check_spec(rt->ops, spec, err);
     if (r == 0)
         r = rt->ops->create(rt, spec, &box, err);
     if (r == 0)
@@ -359,11 +450,21 @@ int sandbox_create(struct runtime *rt, const struct sandbox_spec *spec, struct s
     int r = sandbox_begin(rt, spec, &box, err);
     if (r < 0)
         return r;
-    r = rt->ops->ready ? rt->ops->ready(box, err) : 0;
+    r = sandbox_ready(box, CLOCK_NEVER, -1, err);
     if (r < 0)
-        return front_fail(rt->ops, r, err);
+        return r;
     *out = ptr_steal(&box);
     return 0;
+}
+
+int sandbox_ready(
+        struct sandbox *box, uint64_t deadline_ns, int cancel_fd, struct carrel_error *err)
+{
+    int r = front_check_running(box, err);
+    if (r < 0 || !box->ops->ready)
+        return r;
+    r = box->ops->ready(box, deadline_ns, cancel_fd, err);
+    return r < 0 ? front_fail(box->ops, r, err) : 0;
 }
 
 static int check_process(const struct process_spec *spec, struct carrel_error *err)
@@ -382,6 +483,8 @@ static int check_process(const struct process_spec *spec, struct carrel_error *e
             return err_set(err, -EINVAL, "environment: '%s' is not of the form NAME=VALUE",
                     str_escape(spec->env[i], strlen(spec->env[i]), shown, sizeof(shown)));
     }
+    if (spec->n_extra > PROCESS_EXTRA)
+        return err_set(err, -EINVAL, "a process has at most %d more streams", PROCESS_EXTRA);
     if (spec->cwd && spec->cwd[0] != '/')
         return err_set(err, -EINVAL, "working directory '%s' is not an absolute path",
                 str_escape(spec->cwd, strlen(spec->cwd), shown, sizeof(shown)));
@@ -401,9 +504,10 @@ int sandbox_start(struct sandbox *box, const struct process_spec *spec, struct p
         r = err_set(err, -EAGAIN, "the sandbox is paused; resume it first (carrel resume)");
     if (r == 0)
         r = box->ops->start(box, spec, &process, err);
-    if ((r == -ENOENT || r == -EACCES || r == -ENOEXEC || r == -ENOTDIR) && err &&
-            err->message[0])
-        return r; /* about the program, so without the runtime's name */
+    if (!box->ops->is_proxy &&
+            (r == -ENOENT || r == -EACCES || r == -ENOEXEC || r == -ENOTDIR) && err &&
+            err->message[0]) /* not the runtime's failure, so without its name */
+        return err_from(err, r, r == -ENOTDIR ? CARREL_FROM_CALLER : CARREL_FROM_PROGRAM);
     if (r < 0)
         return front_fail(box->ops, r, err);
     *out = process;
@@ -412,7 +516,8 @@ int sandbox_start(struct sandbox *box, const struct process_spec *spec, struct p
 
 void process_close(struct process process)
 {
-    const int fds[] = { process.stdin_fd, process.stdout_fd, process.stderr_fd };
+    const int fds[] = { process.stdin_fd, process.stdout_fd, process.stderr_fd,
+        process.extra_fds[0], process.extra_fds[1] };
 
     for (size_t i = 0; i < ARRAY_LEN(fds); i++)
         fd_close(fds[i]);
@@ -443,6 +548,26 @@ int sandbox_terminate(
     return r < 0 ? front_fail(box->ops, r, err) : 0;
 }
 
+static int resize_descriptor(int fd, uint16_t rows, uint16_t cols, struct carrel_error *err)
+{
+    const struct winsize size = { .ws_row = rows, .ws_col = cols };
+
+    if (fd >= 0 && ioctl(fd, TIOCSWINSZ, &size) == 0)
+        return 0;
+    return err_set(err, -ENOTTY, "the process has no terminal");
+}
+
+int sandbox_resize(struct sandbox *box, const struct process *process, uint16_t rows,
+        uint16_t cols, struct carrel_error *err)
+{
+    int r = front_check_running(box, err);
+    if (r < 0)
+        return r;
+    r = box->ops->resize ? box->ops->resize(box, process, rows, cols, err)
+                         : resize_descriptor(process->stdin_fd, rows, cols, err);
+    return r < 0 ? front_fail(box->ops, r, err) : 0;
+}
+
 int sandbox_next_event(
         struct sandbox *box, struct sandbox_event *event, struct carrel_error *err)
 {
@@ -452,7 +577,20 @@ int sandbox_next_event(
     int r = box->is_ended ? 0 : box->ops->next_event(box, &got, err);
     if (r < 0)
         return front_fail(box->ops, r, err);
+    box->is_lost = box->is_lost || (got.kind == EVENT_GONE && got.why == GONE_LOST);
     *event = got;
+    return 0;
+}
+
+/* A lost sandbox may still be in reach of its adapter in another way, or not: both are fine. */
+static int finish(struct sandbox *box,
+        int (*call)(struct sandbox *, struct sandbox_usage *, struct carrel_error *),
+        struct sandbox_usage *usage, struct carrel_error *err)
+{
+    if (!box->is_lost)
+        return call(box, usage, err);
+    if (call(box, usage, NULL) < 0)
+        *usage = USAGE_INIT;
     return 0;
 }
 
@@ -461,7 +599,7 @@ int sandbox_stop(struct sandbox *box, struct sandbox_usage *usage, struct carrel
     struct sandbox_usage got = USAGE_INIT;
 
     forget(err);
-    int r = box->is_stopped ? 0 : box->ops->stop(box, &got, err);
+    int r = box->is_stopped ? 0 : finish(box, box->ops->stop, &got, err);
     if (r < 0)
         return front_fail(box->ops, r, err);
     box->is_ended = box->is_stopped = true;
@@ -478,7 +616,7 @@ int sandbox_end(struct sandbox *box, struct sandbox_usage *usage, struct carrel_
     if (!box->ops->end || box->is_ended)
         return sandbox_stop(box, usage, err);
     forget(err);
-    int r = box->ops->end(box, &got, err);
+    int r = finish(box, box->ops->end, &got, err);
     if (r < 0)
         return front_fail(box->ops, r, err);
     box->is_ended = true;
@@ -506,7 +644,7 @@ int sandbox_usage(struct sandbox *box, struct sandbox_usage *usage, struct carre
         return r;
     if (!box->ops->usage)
         return front_lacks(box->ops, "measure a sandbox while it runs", err);
-    r = box->ops->usage(box, &got, err);
+    r = box->ops->usage(box, USAGE_ALL, &got, err);
     if (r < 0)
         return front_fail(box->ops, r, err);
     *usage = got;
@@ -515,9 +653,28 @@ int sandbox_usage(struct sandbox *box, struct sandbox_usage *usage, struct carre
 
 void sandbox_refusals(struct sandbox *box, struct sandbox_usage *usage)
 {
-    *usage = USAGE_INIT;
-    if (box->ops->refusals && front_check_running(box, NULL) == 0)
-        box->ops->refusals(box, usage);
+    struct sandbox_usage got = USAGE_INIT;
+
+    *usage = got;
+    if (front_check_running(box, NULL) == 0 && box->ops->usage &&
+            box->ops->usage(box, USAGE_REFUSALS, &got, NULL) == 0)
+        *usage = got;
+}
+
+/* What needs a descriptor, and what is done without. */
+static int check_descriptors(
+        const struct sandbox *box, const struct file_request *request, struct carrel_error *err)
+{
+    const bool has = box->can & CAN_DESCRIPTORS;
+
+    if (has && (request->op == FILE_LIST || request->op == FILE_PACK ||
+                       request->op == FILE_UNPACK || request->op == FILE_REMOVE_TREE))
+        return err_set(err, -ENOTSUP, "a directory is reached by its descriptor (FILE_OPEN)");
+    if (!has && (request->dir >= 0 || request->op == FILE_WATCH))
+        return err_set(err, -ENOTSUP, "it has no descriptors of files to watch or to begin at");
+    if (!has && request->op == FILE_OPEN && (request->flags & O_ACCMODE) == O_RDWR)
+        return err_set(err, -ENOTSUP, "a file is opened to read or to write, not both");
+    return 0;
 }
 
 int sandbox_file(struct sandbox *box, const struct file_request *request,
@@ -531,6 +688,8 @@ int sandbox_file(struct sandbox *box, const struct file_request *request,
     if (!box->ops->file)
         return front_lacks(box->ops, "reach the files of a sandbox", err);
     r = file_check(request, err);
+    if (r == 0)
+        r = check_descriptors(box, request, err);
     if (r == 0)
         r = box->ops->file(box, request, &got, err);
     if (r < 0)
@@ -558,8 +717,8 @@ int sandbox_pids(struct sandbox *box, pid_t *pids, size_t max, struct carrel_err
     int r = front_check_running(box, err);
     if (r < 0)
         return r;
-    if (!box->ops->pids)
-        return front_lacks(box->ops, "list the processes of a sandbox", err);
+    if (!box->ops->pids || !(box->can & CAN_HOST_PIDS))
+        return front_lacks(box->ops, "number the processes of a sandbox on this host", err);
     r = box->ops->pids(box, pids, max, err);
     return r < 0 ? front_fail(box->ops, r, err) : r;
 }

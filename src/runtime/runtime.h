@@ -23,7 +23,22 @@ struct carrel_error;
 enum isolation { ISOLATION_NONE, ISOLATION_KERNEL, ISOLATION_VM };
 const char *isolation_name(enum isolation isolation); /* "none" "kernel" "vm" */
 
-enum network { NETWORK_NONE, NETWORK_HOST };
+/*
+ * What a runtime, or one sandbox of it, has. Callers ask this instead of trying; the front
+ * refuses a spec that needs more.
+ */
+enum can {
+    CAN_MOUNT = 1,        /* directories of this host as mounts */
+    CAN_OVERLAY = 2,      /* copy-on-write trees and private directories on this host's disk */
+    CAN_DESCRIPTORS = 4,  /* a file that is opened in the sandbox is a descriptor of its file */
+    CAN_HOST_PIDS = 8,    /* its processes have numbers on this host */
+    CAN_IMAGE = 16,       /* images that the runtime itself keeps */
+    CAN_BRIDGE = 32,      /* NETWORK_BRIDGE */
+    CAN_START_EARLY = 64, /* ready within milliseconds: a start need not wait for it */
+};
+
+/* BRIDGE: a network of the runtime's own that reaches others through this host. */
+enum network { NETWORK_NONE, NETWORK_HOST, NETWORK_BRIDGE };
 /* For an ordinary user: its own id alone, or its subordinate ones as well; root has a range. */
 enum id_source { IDS_OWN, IDS_SUB };
 enum access { ACCESS_READ_ONLY, ACCESS_READ_WRITE };
@@ -85,6 +100,12 @@ struct sandbox_spec {
     const char *root;   /* root filesystem on the host; NULL: the host's own programs */
     const int *root_fd; /* it, open: a root that is another directory by then is refused; NULL:
                            the path is looked up */
+    const char *image;  /* instead: one that the runtime has (CAN_IMAGE); NULL: none */
+    /*
+     * "KEY=VALUE" for this runtime alone, NULL-terminated; NULL: none. A key that it does not
+     * list in its operations is refused.
+     */
+    const char *const *settings;
     /*
      * Where the private directories are kept: /tmp, the home and /workspace. NULL: in memory,
      * and removed with the sandbox. Else they are directories of this overlay, created if
@@ -110,8 +131,9 @@ struct sandbox_spec {
     uid_t uid;
     gid_t gid;
     struct sandbox_limits limits;
-    bool stays;       /* many programs will be started in it: prepare what they share */
-    uint64_t require; /* set of PROTECT_BITs that must be in force, or create refuses */
+    bool stays;               /* many programs will be started in it: prepare what they share */
+    uint64_t require;         /* set of PROTECT_BITs that must be in force, or create refuses */
+    enum isolation isolation; /* that the sandbox must have at least, or create refuses */
 };
 
 struct process_spec {
@@ -121,23 +143,28 @@ struct process_spec {
     bool has_stdin;          /* else it reads end of file at once */
     bool ends_sandbox;       /* when it exits, everything else in the sandbox is killed */
     bool has_tty;            /* one terminal instead of three streams */
-    uint16_t rows, cols;     /* of the terminal; later sizes: TIOCSWINSZ on stdin_fd */
+    uint16_t rows, cols;     /* of the terminal; later sizes: sandbox_resize() */
+    unsigned n_extra;        /* more streams, PROCESS_EXTRA at most; see struct process */
     bool has_user;           /* else the sandbox's ordinary user */
     uid_t uid;               /* as seen in the sandbox */
     gid_t gid;
 };
+
+#define PROCESS_EXTRA 2
 
 /* A started process. The caller closes the descriptors (process_close). */
 struct process {
     uint32_t id;  /* unique in its sandbox, never reused */
     int stdin_fd; /* -1: none. With a terminal, stdin_fd is it and stdout_fd a duplicate */
     int stdout_fd;
-    int stderr_fd; /* -1 with a terminal */
+    int stderr_fd;                /* -1 with a terminal */
+    int extra_fds[PROCESS_EXTRA]; /* the first is written to and read by the program as 3, the
+                                     second is read and written by the program as 4 */
 };
 #define PROCESS_INIT                                                                           \
     (struct process)                                                                           \
     {                                                                                          \
-        .stdin_fd = -1, .stdout_fd = -1, .stderr_fd = -1                                       \
+        .stdin_fd = -1, .stdout_fd = -1, .stderr_fd = -1, .extra_fds = { -1, -1 }              \
     }
 void process_close(struct process process);
 DEFINE_AUTO(struct process, process_close)
@@ -161,10 +188,13 @@ struct sandbox_usage {
         .oom_kills = USAGE_UNKNOWN, .pids_refused = USAGE_UNKNOWN                              \
     }
 
+/* REFUSALS: only oom_kills and pids_refused, cheap enough for each start. */
+enum usage_part { USAGE_ALL, USAGE_REFUSALS };
+
 enum sandbox_event_kind {
     EVENT_NONE,   /* nothing to read now */
     EVENT_EXITED, /* a started process exited */
-    EVENT_GONE,   /* the sandbox ended by itself: nothing in it runs any more */
+    EVENT_GONE,   /* the sandbox ended by itself: nothing in it runs any more, except LOST */
 };
 
 /* Why a sandbox ended by itself. */
@@ -172,6 +202,7 @@ enum gone_why {
     GONE_OWN,   /* its last process exited (ends_sandbox), or it was killed from outside */
     GONE_LEASE, /* see sandbox_set_lease() */
     GONE_IDLE,
+    GONE_LOST, /* engine, node or connection is gone: what still runs is not known */
 };
 
 struct sandbox_event {
@@ -184,7 +215,7 @@ struct sandbox_event {
 
 /* A process of a sandbox, as it was a moment ago. */
 struct sandbox_process {
-    pid_t pid;          /* as seen on this host */
+    pid_t pid;          /* as seen on this host; 0 without CAN_HOST_PIDS */
     pid_t inner_pid;    /* as seen in the sandbox; the same if it has no pid namespace */
     pid_t inner_parent; /* 0 or 1: the runtime's own */
     uid_t uid;          /* as seen in the sandbox */
@@ -227,7 +258,12 @@ struct sandbox;
 
 struct runtime_ops {
     const char *name;
-    enum isolation isolation;
+    /* Another process has the sandbox: its errors have its runtime's name already, and others
+     * may pause and resume it meanwhile. */
+    bool is_proxy;
+    enum isolation isolation;    /* of most of its sandboxes; each one has its own */
+    unsigned can;                /* enum can; the same */
+    const char *const *settings; /* keys of spec.settings, NULL-terminated; NULL: none */
     int (*create)(struct runtime *rt, const struct sandbox_spec *spec, struct sandbox **out,
             struct carrel_error *err);
     int (*start)(struct sandbox *box, const struct process_spec *spec, struct process *out,
@@ -238,28 +274,31 @@ struct runtime_ops {
     /* Optional: NULL answers -ENOTSUP. */
     int (*terminate)(
             struct sandbox *box, uint32_t process, uint32_t grace_ms, struct carrel_error *err);
+    /* Optional: NULL sets the size of the terminal that stdin_fd is. */
+    int (*resize)(struct sandbox *box, const struct process *process, uint16_t rows,
+            uint16_t cols, struct carrel_error *err);
     int (*stop)(struct sandbox *box, struct sandbox_usage *usage, struct carrel_error *err);
     void (*free)(struct sandbox *box);
     /* Optional: like stop, without waiting for the cleanup. NULL: stop is called. */
     int (*end)(struct sandbox *box, struct sandbox_usage *usage, struct carrel_error *err);
     /* Optional: waits until what create began is ready. NULL: create did all of it. */
-    int (*ready)(struct sandbox *box, struct carrel_error *err);
+    int (*ready)(
+            struct sandbox *box, uint64_t deadline_ns, int cancel_fd, struct carrel_error *err);
     /* Optional: NULL answers -ENOTSUP. */
-    int (*usage)(struct sandbox *box, struct sandbox_usage *usage, struct carrel_error *err);
-    void (*refusals)(struct sandbox *box, struct sandbox_usage *usage); /* NULL: unknown */
+    int (*usage)(struct sandbox *box, enum usage_part part, struct sandbox_usage *usage,
+            struct carrel_error *err);
     int (*file)(struct sandbox *box, const struct file_request *request,
             struct file_answer *answer, struct carrel_error *err);
-    int (*pids)(struct sandbox *box, pid_t *pids, size_t max, struct carrel_error *err);
+    int (*ps)(struct sandbox *box, struct sandbox_process *out, size_t max,
+            struct carrel_error *err);
+    int (*pids)(struct sandbox *box, pid_t *pids, size_t max,
+            struct carrel_error *err); /* with CAN_HOST_PIDS only */
     int (*pause)(struct sandbox *box, const char **by, struct carrel_error *err);
     int (*resume)(struct sandbox *box, struct carrel_error *err);
     int (*set_lease)(
             struct sandbox *box, uint64_t end_ns, uint64_t idle_ms, struct carrel_error *err);
     int (*update)(struct sandbox *box, const struct sandbox_limits *limits, unsigned which,
             struct carrel_error *err);
-    /*
-     * Optional: adds what only the adapter knows of a process; NULL: the host's view is used.
-     */
-    void (*describe)(struct sandbox *box, struct sandbox_process *process);
     int (*health)(struct runtime *rt, uint64_t missing, struct runtime_health *health,
             struct carrel_error *err);
     int (*sweep)(struct runtime *rt, struct carrel_error *err);
@@ -275,6 +314,8 @@ struct runtime {
 /* Embedded in the adapter's own struct; filled in by create. */
 struct sandbox {
     const struct runtime_ops *ops;
+    enum isolation isolation;
+    unsigned can;         /* enum can */
     int event_fd;         /* readable when next_event has something; owned by the adapter */
     uint64_t protections; /* set of PROTECT_BITs in force */
     enum limit_holder held_by[LIMIT_COUNT];
@@ -282,10 +323,15 @@ struct sandbox {
     const char *home;
     const char *user_name;
     const char *paused_by; /* "freezer" or "signals"; NULL: it is not paused */
+    bool is_pause_unsure;  /* the last pause or resume failed, perhaps after its effect */
     uint64_t touched_ns; /* CLOCK_BOOTTIME; idle time counts from here while no process runs */
+    bool is_lost;        /* its events have said GONE_LOST */
     bool is_ended;       /* no program runs any more, and none can be started */
     bool is_stopped;
 };
+
+/* What every adapter's create begins with: the operations, what they have, no descriptor. */
+void sandbox_init(struct sandbox *box, const struct runtime_ops *ops);
 
 /* Finds a runtime by name. The result is static: there is nothing to free. */
 int runtime_find(const char *name, struct runtime **out, struct carrel_error *err);
@@ -295,6 +341,7 @@ struct runtime *runtime_at(size_t index);
 
 const char *runtime_name(const struct runtime *rt);
 enum isolation runtime_isolation(const struct runtime *rt);
+unsigned runtime_can(const struct runtime *rt); /* enum can, of most of its sandboxes */
 
 /*
  * Facts about this machine, and for the protections in `missing` the reason and a remedy.
@@ -321,8 +368,8 @@ void runtime_identity(
 /*
  * Creates a sandbox that is ready for processes: every protection in box->protections is in
  * force, or the call fails and nothing is left. A limit in limits.demanded that cannot be
- * enforced, or a protection in spec->require that is missing, is -ENOTSUP with what is missing
- * and how to get it.
+ * enforced, a protection in spec->require that is missing, or less isolation than
+ * spec->isolation is -ENOTSUP with what is missing and how to get it.
  */
 int sandbox_create(struct runtime *rt, const struct sandbox_spec *spec, struct sandbox **out,
         struct carrel_error *err);
@@ -339,6 +386,14 @@ bool sandbox_has_memory_root(void);
  */
 int sandbox_begin(struct runtime *rt, const struct sandbox_spec *spec, struct sandbox **out,
         struct carrel_error *err);
+
+/*
+ * Waits until what sandbox_begin() returned is ready. -ETIMEDOUT: not before `deadline_ns`
+ * (clock_ns(); CLOCK_NEVER: none). -ECANCELED: `cancel_fd` is readable; it is not read; -1:
+ * none. After either the caller may wait again, or free it. Any other failure is final.
+ */
+int sandbox_ready(
+        struct sandbox *box, uint64_t deadline_ns, int cancel_fd, struct carrel_error *err);
 
 /*
  * Starts a process. -ENOENT: no such program in the sandbox; -EACCES, -ENOEXEC: it exists, but
@@ -367,10 +422,17 @@ int sandbox_signal(struct sandbox *box, uint32_t process, int signal, struct car
 int sandbox_terminate(
         struct sandbox *box, uint32_t process, uint32_t grace_ms, struct carrel_error *err);
 
+/* Gives the terminal of a process another size. -ENOTTY: it has none. */
+int sandbox_resize(struct sandbox *box, const struct process *process, uint16_t rows,
+        uint16_t cols, struct carrel_error *err);
+
 /*
  * Kills everything in the sandbox at once and returns the final usage. When it returns no
  * process of the sandbox is left, whatever it did. A second call only fills in `usage` as
  * unknown.
+ *
+ * After GONE_LOST this and sandbox_end() return 0, with what is known of the usage: there is
+ * nothing left that the caller could end. What still runs far away ends with its lease.
  */
 int sandbox_stop(struct sandbox *box, struct sandbox_usage *usage, struct carrel_error *err);
 
@@ -399,10 +461,11 @@ int sandbox_open_file(struct sandbox *box, const char *path, int flags, mode_t m
         struct carrel_error *err);
 
 /*
- * The pids on this host of the sandbox's processes, without the runtime's own. Returns how
- * many. The list is a snapshot: a process may have exited, another may have started, and one
- * that is reparented meanwhile may be missing or listed twice. A caller that must miss none
- * repeats the call until nothing new is listed. -E2BIG: more than `max`.
+ * The pids on this host of the sandbox's processes, without the runtime's own; -ENOTSUP
+ * without CAN_HOST_PIDS. Returns how many. The list is a snapshot: a process may have exited,
+ * another may have started, and one that is reparented meanwhile may be missing or listed
+ * twice. A caller that must miss none repeats the call until nothing new is listed. -E2BIG:
+ * more than `max`.
  */
 int sandbox_pids(struct sandbox *box, pid_t *pids, size_t max, struct carrel_error *err);
 
@@ -417,7 +480,8 @@ int sandbox_ps(
  * Stops every process until sandbox_resume(): when this returns, none runs. Nothing can be
  * started meanwhile (-EAGAIN); files can be opened, and stopping works. box->paused_by says
  * how: "signals" is visible to the programs, and resuming also continues those that had stopped
- * themselves. Pausing a paused sandbox, or resuming a running one, does nothing.
+ * themselves. Pausing a paused sandbox, or resuming a running one, does nothing. After either
+ * failed, both ask the sandbox again: it may be in the other state.
  */
 int sandbox_pause(struct sandbox *box, struct carrel_error *err);
 int sandbox_resume(struct sandbox *box, struct carrel_error *err);

@@ -108,6 +108,15 @@ static int puppet_stop(struct sandbox *box, struct sandbox_usage *usage, struct 
     return answer(e);
 }
 
+static int puppet_next_event(
+        struct sandbox *box, struct sandbox_event *event, struct carrel_error *e)
+{
+    (void)box;
+    (void)e;
+    *event = (struct sandbox_event){ .kind = EVENT_GONE, .why = GONE_LOST };
+    return 0;
+}
+
 static void puppet_free(struct sandbox *box)
 {
     (void)box;
@@ -118,6 +127,7 @@ static const struct runtime_ops puppet_ops = {
     .name = "puppet",
     .create = puppet_create,
     .start = puppet_start,
+    .next_event = puppet_next_event,
     .stop = puppet_stop,
     .free = puppet_free,
 };
@@ -174,10 +184,14 @@ TEST(an_empty_slot_is_a_refusal_with_the_runtimes_name)
 {
     struct sandbox *box = make();
     struct sandbox_usage usage;
+    struct sandbox_process process;
     pid_t pid;
 
-    CHECK_EQ(sandbox_pids(box, &pid, 1, &err), -ENOTSUP);
+    CHECK_EQ(sandbox_ps(box, &process, 1, &err), -ENOTSUP);
     CHECK_STR(err.message, "runtime puppet: cannot list the processes of a sandbox");
+    CHECK_EQ(sandbox_pids(box, &pid, 1, &err), -ENOTSUP);
+    CHECK_STR(err.message,
+            "runtime puppet: cannot number the processes of a sandbox on this host");
     CHECK_EQ(sandbox_pause(box, &err), -ENOTSUP);
     CHECK_STR(err.message, "runtime puppet: cannot pause a sandbox");
     CHECK_EQ(sandbox_resume(box, &err), -ENOTSUP);
@@ -217,6 +231,83 @@ TEST(a_sandbox_that_does_not_hold_a_demanded_limit_is_taken_back)
     CHECK_STR(err.message,
             "runtime puppet: demanded limits cannot be enforced: memory pids disk");
     CHECK_EQ(puppet.frees, 1);
+}
+
+TEST(a_sandbox_that_isolates_less_than_its_runtime_is_taken_back)
+{
+    static const struct runtime_ops strong = {
+        .name = "puppet",
+        .isolation = ISOLATION_VM,
+        .create = puppet_create,
+        .stop = puppet_stop,
+        .free = puppet_free,
+    };
+    struct sandbox_spec spec = plain;
+    struct sandbox *box = NULL;
+
+    puppet.rt.ops = &strong;
+    puppet.base.isolation = ISOLATION_KERNEL;
+    spec.isolation = ISOLATION_VM;
+    CHECK_EQ(sandbox_create(&puppet.rt, &spec, &box, &err), -ENOTSUP);
+    CHECK_STR(err.message,
+            "runtime puppet: the sandbox has isolation kernel, less than the minimum vm");
+    CHECK_EQ(puppet.frees, 1);
+    puppet.base = (struct sandbox){ .isolation = ISOLATION_KERNEL };
+    spec.isolation = ISOLATION_KERNEL;
+    CHECK_EQ(sandbox_create(&puppet.rt, &spec, &box, &err), 0);
+}
+
+static int puppet_ready(
+        struct sandbox *box, uint64_t deadline_ns, int cancel_fd, struct carrel_error *e)
+{
+    (void)box;
+    return err_set(e, puppet.result, "until %ju or %d", (uintmax_t)deadline_ns, cancel_fd);
+}
+
+TEST(a_wait_for_readiness_passes_deadline_and_cancel_on)
+{
+    static const struct runtime_ops slow = {
+        .name = "puppet",
+        .create = puppet_create,
+        .ready = puppet_ready,
+        .stop = puppet_stop,
+        .free = puppet_free,
+    };
+    struct sandbox *box = NULL;
+
+    puppet.rt.ops = &slow;
+    CHECK_EQ(sandbox_begin(&puppet.rt, &plain, &box, &err), 0);
+    puppet.result = -ECANCELED;
+    CHECK_EQ(sandbox_ready(box, 17, 4, &err), -ECANCELED);
+    CHECK_STR(err.message, "runtime puppet: until 17 or 4");
+    puppet.result = 0;
+    CHECK_EQ(sandbox_ready(box, 17, 4, &err), 0);
+}
+
+TEST(settings_are_those_that_the_runtime_lists)
+{
+    static const char *const keys[] = { "engine", "class", NULL };
+    static const struct runtime_ops with_keys = {
+        .name = "puppet",
+        .can = CAN_IMAGE,
+        .settings = keys,
+        .create = puppet_create,
+        .stop = puppet_stop,
+        .free = puppet_free,
+    };
+    const char *const known[] = { "class=", "engine=unix:///run/x=y", NULL };
+    const char *const unknown[] = { "engine=a", "engines=b", NULL };
+    struct sandbox_spec spec = plain;
+    struct sandbox *box = NULL;
+
+    puppet.rt.ops = &with_keys;
+    spec.image = "image";
+    spec.settings = known;
+    CHECK_EQ(sandbox_create(&puppet.rt, &spec, &box, &err), 0);
+    spec.settings = unknown;
+    CHECK_EQ(sandbox_create(&puppet.rt, &spec, &box, &err), -EINVAL);
+    CHECK_STR(err.message,
+            "runtime puppet: unknown setting 'engines'; expected one of: engine class");
 }
 
 TEST(what_a_caller_gets_wrong_does_not_reach_the_runtime)
@@ -283,6 +374,26 @@ TEST(a_stop_that_failed_can_be_tried_again_and_free_frees_all_the_same)
     CHECK_EQ(sandbox_stop(box, &usage, &err), -ETIMEDOUT);
     CHECK_EQ(usage.cpu_ms, 1);
     CHECK(!box->is_stopped);
+    sandbox_free(box);
+    CHECK_EQ(puppet.stops, 2);
+    CHECK_EQ(puppet.frees, 1);
+}
+
+TEST(a_lost_sandbox_is_stopped_whatever_the_runtime_says)
+{
+    struct sandbox *box = make();
+    struct sandbox_usage usage;
+    struct sandbox_event event;
+
+    puppet.result = -ENOTCONN;
+    puppet.message = "no way there";
+    CHECK_EQ(sandbox_stop(box, &usage, &err), -ENOTCONN);
+    CHECK_EQ(sandbox_next_event(box, &event, &err), 0);
+    CHECK_EQ(event.why, GONE_LOST);
+    CHECK_EQ(sandbox_end(box, &usage, &err), 0);
+    CHECK_EQ(usage.cpu_ms, USAGE_UNKNOWN);
+    CHECK_STR(err.message, "");
+    CHECK(box->is_stopped);
     sandbox_free(box);
     CHECK_EQ(puppet.stops, 2);
     CHECK_EQ(puppet.frees, 1);

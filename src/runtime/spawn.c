@@ -35,12 +35,21 @@ static int own_session(struct spawn *spawn)
     return 0;
 }
 
+/* First out of the way of one another, then to their places. */
 static int own_descriptors(struct spawn *spawn)
 {
-    for (int i = 0; i < 3; i++)
+    const int n = (int)spawn->n_fds;
+
+    for (int i = 0; i < n; i++)
+        if (spawn->fds[i] < n) {
+            spawn->fds[i] = fcntl(spawn->fds[i], F_DUPFD, n);
+            if (spawn->fds[i] < 0)
+                return -errno;
+        }
+    for (int i = 0; i < n; i++)
         if (dup3(spawn->fds[i], i, 0) < 0)
             return -errno;
-    return syscall(SYS_close_range, 3U, ~0U, 0U) < 0 ? -errno : 0;
+    return syscall(SYS_close_range, (unsigned)n, ~0U, 0U) < 0 ? -errno : 0;
 }
 
 static int limit_resources(struct spawn *spawn)
@@ -63,11 +72,6 @@ static int limit_resources(struct spawn *spawn)
 static int drop_privileges(struct spawn *spawn)
 {
     return spawn->drop(spawn);
-}
-
-static int seal(struct spawn *spawn)
-{
-    return spawn->seal ? spawn->seal(spawn) : 0;
 }
 
 static int restore_signals(struct spawn *spawn)
@@ -95,7 +99,6 @@ static const struct {
     { drop_privileges, "drop privileges", -EIO },
     { enter_directory, "enter", -ENOTDIR }, /* as that user: the caller may enter more */
     { restore_signals, "restore signals", -EIO },
-    { seal, "filter system calls", -EIO }, /* last: the filter forbids some of the above */
 };
 
 /* execve along PATH. Returns the most informative negative errno. */
@@ -166,7 +169,13 @@ static int run_child(void *arg)
                 strerrordesc_np(-r));
         _exit(127);
     }
-    int r = exec_along_path(spawn);
+    /* Last: the filter forbids some of the above. */
+    int r = spawn->seal ? spawn->seal(spawn, child->err) : 0;
+    if (r < 0) {
+        child->failed = err_wrap(child->err, -EIO, "filter system calls");
+        _exit(127);
+    }
+    r = exec_along_path(spawn);
     child->failed = explain_exec(spawn->argv[0], r, child->err);
     _exit(127);
 }

@@ -12,8 +12,11 @@ struct spawn_rlimit {
     uint64_t value; /* soft and hard; an existing lower hard limit is kept */
 };
 
+#define SPAWN_FDS 5
+
 struct spawn {
-    int fds[3]; /* become 0, 1 and 2; all above 2 */
+    int fds[SPAWN_FDS]; /* become 0, 1, 2 and so on */
+    size_t n_fds;
     bool has_tty;
     const struct spawn_rlimit *rlimits;
     size_t n_rlimits;
@@ -23,7 +26,7 @@ struct spawn {
     char *stack_end; /* of SPAWN_STACK bytes, for the child until exec */
     /* Give up what the program must not have: with the limits set, and just before exec. */
     int (*drop)(struct spawn *spawn);
-    int (*seal)(struct spawn *spawn); /* may be NULL */
+    int (*seal)(struct spawn *spawn, struct carrel_error *err); /* may be NULL */
 };
 #define SPAWN_STACK (64U << 10)
 

@@ -26,7 +26,7 @@ static int open_pipe(int *reading, int *writing, struct carrel_error *err)
     return 0;
 }
 
-int streams_open_pipes(
+static int open_standard(
         struct streams *streams, const struct process_spec *spec, struct carrel_error *err)
 {
     int r = open_pipe(&streams->ours.stdout_fd, &streams->theirs[1], err);
@@ -38,6 +38,26 @@ int streams_open_pipes(
         return r;
     streams->theirs[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
     return streams->theirs[0] < 0 ? err_set_errno(err, -errno, "open '/dev/null'") : 0;
+}
+
+int streams_open(
+        struct streams *streams, const struct process_spec *spec, struct carrel_error *err)
+{
+    int r = spec->has_tty ? 0 : open_standard(streams, spec, err);
+
+    if (r == 0 && spec->n_extra > 0)
+        r = open_pipe(&streams->theirs[3], &streams->ours.extra_fds[0], err);
+    if (r == 0 && spec->n_extra > 1)
+        r = open_pipe(&streams->ours.extra_fds[1], &streams->theirs[4], err);
+    return r;
+}
+
+size_t streams_add_theirs(const struct streams *streams, int *fds, size_t n)
+{
+    for (size_t i = 0; i < ARRAY_LEN(streams->theirs); i++)
+        if (streams->theirs[i] >= 0)
+            fds[n++] = streams->theirs[i];
+    return n;
 }
 
 struct process streams_steal(struct streams *streams, uint32_t id)

@@ -11,22 +11,30 @@
 
 struct carrel_error;
 
+#define STREAMS_MOST (3 + PROCESS_EXTRA)
+
 struct streams {
-    int theirs[3];
+    int theirs[STREAMS_MOST]; /* by the number that they get in the process */
     struct process ours;
 };
 #define STREAMS_INIT                                                                           \
     (struct streams)                                                                           \
     {                                                                                          \
-        .theirs = { -1, -1, -1 }, .ours = PROCESS_INIT                                         \
+        .theirs = { -1, -1, -1, -1, -1 }, .ours = PROCESS_INIT                                 \
     }
 
 void streams_close(struct streams streams);
 DEFINE_AUTO(struct streams, streams_close)
 
-/* Three pipes; /dev/null instead of the first where there is no input. */
-int streams_open_pipes(
+/*
+ * Three pipes, with /dev/null instead of the first where there is no input; none of them with a
+ * terminal. Then those that are asked for beside them.
+ */
+int streams_open(
         struct streams *streams, const struct process_spec *spec, struct carrel_error *err);
+
+/* Puts all of `theirs` that are open behind the `n` descriptors in `fds`. Returns how many. */
+size_t streams_add_theirs(const struct streams *streams, int *fds, size_t n);
 
 /* Hands our ends over, as the process `id`. */
 struct process streams_steal(struct streams *streams, uint32_t id);

@@ -17,13 +17,13 @@ enum wire_kind {
     /* host to init */
     WIRE_MAPPED = 1, /* the ids of the sandbox are mapped */
     WIRE_GO,         /* its limits are set; carries cgroup files to join */
-    WIRE_START, /* carries the payload, if it is long, and without a terminal the streams */
+    WIRE_START, /* carries the payload, if it is long; without a terminal the streams; others */
     WIRE_SIGNAL,
     WIRE_TERMINATE, /* SIGTERM; after the grace SIGKILL to its group, even if it has exited */
     WIRE_FILE,      /* carries the payload, if it is long; directory and watch, if any */
     WIRE_STOP,      /* kill every process except init */
     WIRE_LEASE,     /* exit by itself at these times */
-    WIRE_FREEZER,   /* carries the file to thaw the programs; none: they run */
+    WIRE_FREEZER,   /* carries the file to thaw the programs (WIRE_THAW); none: they run */
     WIRE_PAUSE,     /* stop every process except init, by a signal */
     WIRE_RESUME,
     /* init to host */
@@ -37,7 +37,8 @@ enum wire_kind {
     WIRE_GONE,      /* the sandbox has ended by itself: `value` says why. Must be last */
 };
 
-#define WIRE_MAX_FDS 5
+#define WIRE_MAX_FDS 6
+#define WIRE_THAW "THAWED" /* what is written to that file */
 
 enum wire_flag {
     WIRE_TTY = 1,
@@ -64,8 +65,9 @@ struct wire_message {
     uint32_t process; /* which: ids count up and are never reused */
     uint32_t flags;   /* enum wire_flag */
     int32_t value;    /* signal to send, wait status, pid of what was started, file flags, enum
-                         lease_state */
+                         gone_why */
     uint16_t rows, cols;    /* of the terminal */
+    uint32_t n_extra;       /* streams beside the three, or beside the terminal */
     uint32_t mode;          /* of a file */
     uint32_t uid, gid;      /* of the process to start, as seen in the sandbox */
     uint64_t lease_end_ns;  /* CLOCK_BOOTTIME; 0: none */

@@ -16,13 +16,14 @@
 #include "runtime/local/plan.h"
 #include "runtime/local/slot.h"
 #include "runtime/runtime.h"
+#include "runtime/serving/seccomp.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/landlock.h>
-#include <linux/seccomp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
@@ -111,12 +112,15 @@ static int try_mounts(int flags)
     return tree < 0 ? -errno : 0;
 }
 
+/* Without privileges, as init is, for which the kernel keeps no room. */
 static int try_filter(int flags)
 {
-    uint32_t action = SECCOMP_RET_ERRNO;
+    int listener = -1;
 
     (void)flags;
-    return syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) < 0 ? -errno : 0;
+    if (unshare(CLONE_NEWUSER) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        return -errno;
+    return seccomp_install_init(&listener, NULL);
 }
 
 #define CONTAINER_REMEDY                                                                       \
@@ -206,7 +210,12 @@ static void explain_probe(struct runtime_health *health, const struct probe *pro
 {
     char remedy[sizeof(health->gaps[0].remedy)];
 
-    if (code == -ENOSPC || code == -EUSERS)
+    if (code == -ENOSPC && probe->protection == PROTECT_SECCOMP)
+        (void)snprintf(remedy, sizeof(remedy),
+                "the machine's room for compiled filters is full: as root, raise "
+                "net.core.bpf_jit_limit (sysctl), or end what attaches filters to thousands "
+                "of sockets");
+    else if (code == -ENOSPC || code == -EUSERS)
         (void)snprintf(remedy, sizeof(remedy), "as root: sysctl -w %s=10000",
                 probe->limit ? probe->limit : "user.max_user_namespaces");
     else if (code == -EINVAL || code == -ENOSYS || code == -ENODEV || code == -EOPNOTSUPP)

@@ -56,27 +56,23 @@ static uid_t inner_id(const struct local *local, uid_t uid)
     return uid >= first && uid - first < PLAN_RANGE ? uid - first : 65534;
 }
 
-void local_describe(struct sandbox *box, struct sandbox_process *process)
+static void describe(const struct local *local, struct sandbox_process *process)
 {
-    const struct local *local = local_of(box);
-
     process->uid = inner_id(local, process->uid);
     if (process->inner_parent != 0)
         return;
     process->inner_parent = 1;
-    process->process = started_find(&local->started, process->inner_pid);
+    process->process = started_find(&local->wired.started, process->inner_pid);
 }
 
-int local_set_lease(
-        struct sandbox *box, uint64_t end_ns, uint64_t idle_ms, struct carrel_error *err)
+int local_ps(
+        struct sandbox *box, struct sandbox_process *out, size_t max, struct carrel_error *err)
 {
-    const struct wire_message message = {
-        .kind = WIRE_LEASE,
-        .lease_end_ns = end_ns,
-        .idle_ns = idle_ms * 1000000,
-    };
+    int n = ps_list(box, out, max, err);
 
-    return local_ask(local_of(box), &message, NULL, 0, err);
+    for (int i = 0; i < n; i++)
+        describe(local_of(box), &out[i]);
+    return n;
 }
 
 /* Gives init the file to thaw, if it needs one. */
@@ -89,7 +85,7 @@ static int give_freezer(struct local *local, struct carrel_error *err)
     AUTO(fd_close) int state = freezer_open(&local->cgroup);
     if (state < 0 && state != -ENOTSUP)
         return err_set_errno(err, state, "open the freezer's state");
-    int r = state < 0 ? 0 : local_ask(local, &message, &state, 1, err);
+    int r = state < 0 ? 0 : wired_ask(&local->wired, &message, &state, 1, err);
     local->knows_freezer = r == 0;
     return r;
 }
@@ -102,7 +98,7 @@ static int revoke_freezer(struct local *local, struct carrel_error *err)
     if (!local->knows_freezer)
         return 0;
     local->knows_freezer = false;
-    return local_ask(local, &message, NULL, 0, err);
+    return wired_ask(&local->wired, &message, NULL, 0, err);
 }
 
 /* Not running, and not able to run by itself. D: such a process stops before it runs again. */
@@ -125,7 +121,7 @@ static int await_still(struct local *local, struct carrel_error *err)
     if (!pids)
         return err_set_errno(err, -ENOMEM, "list processes");
     for (;;) {
-        int n = local_pids(&local->base, pids, MAX_PIDS, err);
+        int n = local_pids(&local->wired.base, pids, MAX_PIDS, err);
         if (n < 0)
             return n;
         while (n > 0 && is_still(pids[n - 1]))
@@ -138,21 +134,15 @@ static int await_still(struct local *local, struct carrel_error *err)
     }
 }
 
-static int signal_all(struct local *local, enum wire_kind kind, struct carrel_error *err)
-{
-    const struct wire_message message = { .kind = (uint32_t)kind };
-
-    return local_ask(local, &message, NULL, 0, err);
-}
-
 static int pause_by_signals(struct local *local, struct carrel_error *err)
 {
-    int r = signal_all(local, WIRE_PAUSE, err);
+    int r = wired_signal_all(&local->wired, WIRE_PAUSE, err);
     if (r < 0)
         return r;
     r = await_still(local, err);
     if (r < 0)
-        (void)signal_all(local, WIRE_RESUME, NULL); /* the error above is what matters */
+        (void)wired_signal_all(
+                &local->wired, WIRE_RESUME, NULL); /* the error above is what matters */
     return r;
 }
 
@@ -180,7 +170,7 @@ int local_resume(struct sandbox *box, struct carrel_error *err)
     struct local *local = local_of(box);
 
     if (local->cgroup.freezer < 0)
-        return signal_all(local, WIRE_RESUME, err);
+        return wired_signal_all(&local->wired, WIRE_RESUME, err);
     int r = freezer_thaw(&local->cgroup);
     return r < 0 ? err_set_errno(err, r, "thaw the cgroup") : revoke_freezer(local, err);
 }

@@ -100,7 +100,7 @@ static uint64_t protections_of(const struct local *local)
         set &= ~PROTECT_BIT(PROTECT_NETNS);
     if (local->plan->landlock == 0)
         set &= ~PROTECT_BIT(PROTECT_LANDLOCK);
-    if (local->base.held_by[LIMIT_MEMORY] != HELD_BY_CGROUP)
+    if (local->wired.base.held_by[LIMIT_MEMORY] != HELD_BY_CGROUP)
         set &= ~(PROTECT_BIT(PROTECT_MEMORY) | PROTECT_BIT(PROTECT_PIDS) |
                  PROTECT_BIT(PROTECT_CPU));
     return set;
@@ -197,8 +197,8 @@ static int clone_init(
     signals_unblock(&before);
     if (*pid < 0)
         return explain_clone(code, err);
-    local->sock = fd_steal(&link.sock[0]);
-    local->base.event_fd = fd_steal(&link.events[0]);
+    local->wired.sock = fd_steal(&link.sock[0]);
+    local->wired.base.event_fd = fd_steal(&link.events[0]);
     return 0;
 }
 
@@ -208,7 +208,7 @@ static int tell(struct local *local, enum wire_kind kind, const int *fds, size_t
 {
     const struct wire_message message = { .kind = (uint32_t)kind };
 
-    int r = wire_send(local->sock, &message, fds, n, 0);
+    int r = wire_send(local->wired.sock, &message, fds, n, 0);
     return r < 0 && r != -EPIPE ? err_set_errno(err, r, "tell the sandbox to go on") : 0;
 }
 
@@ -275,8 +275,8 @@ static int launch(struct local *local, const struct sandbox_spec *spec,
         r = sources_open(&trees.sources, local->plan,
                 SLOT_FIRST_ID + local->slot.number * PLAN_RANGE, err);
     if (r == 0) {
-        substitute_rlimits(&spec->limits, local->base.held_by, local->plan);
-        local->base.protections = protections_of(local);
+        substitute_rlimits(&spec->limits, local->wired.base.held_by, local->plan);
+        local->wired.base.protections = protections_of(local);
         r = launch_init(local, spec, where, &trees, err);
     }
     sources_close(&trees.sources);
@@ -296,28 +296,28 @@ int local_create(struct runtime *rt, const struct sandbox_spec *spec, struct san
         return err_set_errno(err, -ENOMEM, "sandbox");
     local->slot = SLOT_INIT;
     local->cgroup = CGROUP_INIT;
-    local->pidfd = local->sock = local->base.event_fd = -1;
-    local->base.ops = local_runtime.ops;
+    local->pidfd = -1;
+    wired_init(&local->wired, local_runtime.ops, local_kill);
 
     cgroup_find(&where);
-    int r = choose_holders(spec, &where, local->base.held_by, err);
+    int r = choose_holders(spec, &where, local->wired.base.held_by, err);
     if (r == 0)
         r = host_read(spec, &host, err);
     if (r == 0)
         r = plan_make(spec, host, &local->plan, err);
     if (r == 0)
-        choose_disk_holder(&spec->limits, local->plan, local->base.held_by);
+        choose_disk_holder(&spec->limits, local->plan, local->wired.base.held_by);
     if (r == 0)
         r = launch(local, spec, &where, err);
     if (r < 0) {
-        sandbox_free(&local->base);
+        sandbox_free(&local->wired.base);
         return r;
     }
     assert(local->plan);
     plan_forget_steps(local->plan); /* init has its own copy, and the sandbox may live long */
-    local->base.workspace = PLAN_WORKSPACE;
-    local->base.home = PLAN_HOME;
-    local->base.user_name = local->plan->user_name;
-    *out = &local->base;
+    local->wired.base.workspace = PLAN_WORKSPACE;
+    local->wired.base.home = PLAN_HOME;
+    local->wired.base.user_name = local->plan->user_name;
+    *out = &local->wired.base;
     return 0;
 }

@@ -21,6 +21,7 @@
 #include "runtime/adapters.h"
 #include "runtime/file_act.h"
 #include "runtime/process/supervisor.h"
+#include "runtime/ps.h"
 #include "runtime/runtime.h"
 #include "runtime/streams.h"
 #include <assert.h>
@@ -94,15 +95,13 @@ static int check_spec(const struct sandbox_spec *spec, struct carrel_error *err)
         bool is_wanted;
         const char *what;
     } lacking[] = {
-        { spec->root || spec->root_overlay, "other root filesystem" },
-        { spec->space, "private space that is kept" },
+        { spec->root, "other root filesystem" },
         { spec->network != NETWORK_HOST, "network of its own" },
         { spec->ids == IDS_SUB, "range of user ids" },
         { spec->hostname, "host name of its own" },
         { spec->has_user && (spec->uid != geteuid() || spec->gid != getegid()), OTHER_USER },
         { spec->n_mounts > 1 || (mount && strcmp(mount->target, "/workspace") != 0),
                 "mount, only one directory as /workspace" },
-        { mount && mount->overlay, "copy-on-write tree" },
         { mount && mount->access != ACCESS_READ_WRITE, "read-only mount" },
     };
 
@@ -293,8 +292,8 @@ static int process_create(struct runtime *rt, const struct sandbox_spec *spec,
     if (!box)
         return err_set_errno(err, -ENOMEM, "create a sandbox");
     struct supervisor *s = &box->own;
-    box->base.ops = rt->ops;
-    box->base.event_fd = box->control = box->pidfd = box->home = -1;
+    sandbox_init(&box->base, rt->ops);
+    box->control = box->pidfd = box->home = -1;
     s->control = s->events = s->owner = s->parent = s->workspace = -1;
     box->base.workspace = box->workspace_path;
     box->base.home = box->home_path;
@@ -335,25 +334,28 @@ static int process_start(struct sandbox *base, const struct process_spec *spec,
         struct process *out, struct carrel_error *err)
 {
     struct process_sandbox *box = process_of(base);
-    const struct order order = { .kind = ORDER_START, .has_tty = spec->has_tty };
+    const struct order order = {
+        .kind = ORDER_START, .has_tty = spec->has_tty, .n_extra = spec->n_extra
+    };
     struct answer answer = { 0 };
     AUTO(streams_close) struct streams streams = STREAMS_INIT;
 
     if (spec->has_user && (spec->uid != geteuid() || spec->gid != getegid()))
         return refuse(OTHER_USER, err);
-    int r = spec->has_tty ? open_terminal(spec, &streams, err)
-                          : streams_open_pipes(&streams, spec, err);
+    int r = spec->has_tty ? open_terminal(spec, &streams, err) : 0;
+    if (r == 0)
+        r = streams_open(&streams, spec, err);
     if (r < 0)
         return r;
     AUTO(fd_close)
     int payload = payload_make(spec->cwd ? spec->cwd : "", spec->argv, spec->env, err);
     if (payload < 0)
         return payload;
-    const int fds[ORDER_FDS] = { payload, streams.theirs[0], streams.theirs[1],
-        streams.theirs[2] };
+    int fds[ORDER_FDS] = { payload };
+    const size_t n_fds = streams_add_theirs(&streams, fds, 1);
     r = started_reserve(&box->started, err);
     if (r == 0)
-        r = ask(box, &order, fds, spec->has_tty ? 2 : ORDER_FDS, CLOCK_NEVER, &answer, err);
+        r = ask(box, &order, fds, n_fds, CLOCK_NEVER, &answer, err);
     if (r < 0)
         return r;
     started_add(&box->started, answer.process, answer.pid);
@@ -456,16 +458,23 @@ static int process_pids(struct sandbox *base, pid_t *pids, size_t max, struct ca
 }
 
 /* The host's view is used. Namespaces that a program created are ignored. */
-static void process_describe(struct sandbox *base, struct sandbox_process *process)
+static int process_ps(
+        struct sandbox *base, struct sandbox_process *out, size_t max, struct carrel_error *err)
 {
-    process->inner_pid = process->pid;
-    if (process->inner_parent == 0)
-        process->process = started_find(&process_of(base)->started, process->pid);
+    int n = ps_list(base, out, max, err);
+
+    for (int i = 0; i < n; i++) {
+        out[i].inner_pid = out[i].pid;
+        if (out[i].inner_parent == 0)
+            out[i].process = started_find(&process_of(base)->started, out[i].pid);
+    }
+    return n;
 }
 
 static const struct runtime_ops process_ops = {
     .name = "process",
     .isolation = ISOLATION_NONE,
+    .can = CAN_MOUNT | CAN_DESCRIPTORS | CAN_HOST_PIDS | CAN_START_EARLY,
     .create = process_create,
     .start = process_start,
     .next_event = process_next_event,
@@ -473,8 +482,8 @@ static const struct runtime_ops process_ops = {
     .stop = process_stop,
     .free = process_free,
     .file = process_file,
+    .ps = process_ps,
     .pids = process_pids,
-    .describe = process_describe,
 };
 
 struct runtime process_runtime = { .ops = &process_ops };

@@ -185,12 +185,13 @@ static int start(struct supervisor *s, const struct order *order, const int *fds
     if (!slot)
         return err_set(&answer->error, -EAGAIN,
                 "at most %d processes at one time in one sandbox", PROGRAMS_MOST);
-    int r = n_fds == (order->has_tty ? 2 : ORDER_FDS) ? payload_map(fds[0], &payload) : -EPROTO;
+    const int n_own = order->has_tty ? 1 : 3;
+    int r = n_fds == 1 + n_own + (int)order->n_extra ? payload_map(fds[0], &payload) : -EPROTO;
     if (r < 0)
         return err_set_errno(&answer->error, r, "read the arguments");
     struct start start = { .supervisor = getpid() };
     start.base = (struct spawn){
-        .fds = { fds[1], fds[order->has_tty ? 1 : 2], fds[order->has_tty ? 1 : 3] },
+        .n_fds = 3 + order->n_extra,
         .has_tty = order->has_tty,
         .rlimits = s->rlimits,
         .n_rlimits = s->n_rlimits,
@@ -200,6 +201,8 @@ static int start(struct supervisor *s, const struct order *order, const int *fds
         .stack_end = s->stack + sizeof(s->stack),
         .drop = drop_privileges,
     };
+    for (int i = 0; i < 3 + (int)order->n_extra; i++)
+        start.base.fds[i] = fds[i < 3 ? 1 + i % n_own : 1 + n_own + i - 3];
     pid_t pid = spawn_program(&start.base, &answer->error);
     payload_unmap(&payload);
     if (pid < 0)

@@ -19,13 +19,14 @@
 
 enum order_kind { ORDER_START, ORDER_SIGNAL, ORDER_STOP };
 
-/* A start carries the payload and three streams, or one terminal. */
-#define ORDER_FDS 4
+/* A start carries the payload and three streams, or one terminal; then those beside them. */
+#define ORDER_FDS (1 + 3 + PROCESS_EXTRA)
 struct order {
     enum order_kind kind;
     uint32_t process;
     int signal;
     bool has_tty;
+    unsigned n_extra;
 };
 
 /* The first one is sent without an order, when the supervisor is ready or has failed. */

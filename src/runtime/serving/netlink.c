@@ -56,24 +56,21 @@ static void refuse(int listener, uint64_t id, int code)
     (void)ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer); /* ENOENT: it no longer waits */
 }
 
-void netlink_answer(int listener, int most)
+void netlink_answer(int listener, const struct seccomp_notif *request, int most)
 {
-    struct seccomp_notif request = { 0 };
+    AUTO(fd_close) int fd = make(&request->data, most);
 
-    if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &request) < 0)
-        return; /* it was interrupted, or has exited */
-    AUTO(fd_close) int fd = make(&request.data, most);
     if (fd < 0) {
-        refuse(listener, request.id, fd);
+        refuse(listener, request->id, fd);
         return;
     }
     /* The socket becomes the program's descriptor and the result of its call in one step. */
     struct seccomp_notif_addfd given = {
-        .id = request.id,
+        .id = request->id,
         .flags = SECCOMP_ADDFD_FLAG_SEND,
         .srcfd = (uint32_t)fd,
-        .newfd_flags = request.data.args[1] & SOCK_CLOEXEC ? O_CLOEXEC : 0,
+        .newfd_flags = request->data.args[1] & SOCK_CLOEXEC ? O_CLOEXEC : 0,
     };
     if (ioctl(listener, SECCOMP_IOCTL_NOTIF_ADDFD, &given) < 0 && errno != ENOENT)
-        refuse(listener, request.id, -errno); /* EMFILE: its own limit of open files */
+        refuse(listener, request->id, -errno); /* EMFILE: its own limit of open files */
 }

@@ -9,6 +9,8 @@
  */
 #pragma once
 
+struct seccomp_notif;
+
 #define NETLINK_MOST 8 /* at a time, in a sandbox */
 #define NETLINK_MOST_MORE                                                                      \
     32 /* on the host's network: beyond the existing ones, including its own */
@@ -20,8 +22,7 @@
 int netlink_count(void);
 
 /*
- * Answers one program that waits at `listener` for its socket() call: with a socket, unless
- * there are `most` already (ENOBUFS), or the number is unknown. Never blocks for long, and
- * never fails: a program that has exited meanwhile needs no answer.
+ * Answers a program that waits at `listener` for its socket() call (asked.h): with a socket,
+ * unless there are `most` already (ENOBUFS), or the number is unknown.
  */
-void netlink_answer(int listener, int most);
+void netlink_answer(int listener, const struct seccomp_notif *request, int most);

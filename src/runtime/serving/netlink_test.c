@@ -2,6 +2,7 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "harness.h"
+#include "runtime/serving/asked.h"
 #include "runtime/serving/netlink.h"
 #include "runtime/serving/seccomp.h"
 #include "runtime/serving/seccomp_rules.h"
@@ -23,12 +24,13 @@ static int open_one(int flags)
 /* Answers until all children have exited. Returns 0 if each of them succeeded. */
 static int answer_all(int listener, int most)
 {
+    struct asked asked = { .netlink_most = most };
     int status;
 
     for (;;) {
         struct pollfd watch = { .fd = listener, .events = POLLIN };
         if (poll(&watch, 1, 10) > 0)
-            netlink_answer(listener, most);
+            asked_answer(listener, &asked);
         pid_t pid = waitpid(-1, &status, WNOHANG);
         if (pid < 0)
             return 0;

@@ -6,7 +6,9 @@
 #include "runtime/serving/seccomp_rules.h"
 #include <errno.h>
 #include <linux/seccomp.h>
+#include <poll.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -16,9 +18,12 @@ _Static_assert(
 /* The first part has checked the architecture. */
 static const struct sock_filter trim_program_words[] = {
     BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 3, 0),
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 4),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 6, 0),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 1, 0),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_seccomp, 2, 6),
     BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1]) + 4),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SECCOMP_INIT_MARK, 3, 4),
+    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0]) + 4),
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SECCOMP_INIT_MARK, 1, 2),
     BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
     BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EINVAL),
@@ -43,8 +48,15 @@ size_t seccomp_program_len(enum seccomp_part part)
     return programs[part].len;
 }
 
+/*
+ * The kernel's own ENOTSUPP, which errno.h lacks: the room for compiled filters, of all
+ * processes of the machine, is used up. It may be for a moment only.
+ */
+#define NO_ROOM 524
+#define LONGEST_WAIT_MS 512 /* about a second in all */
+
 /* Returns what the kernel does: 0, or with NEW_LISTENER a descriptor. */
-static int load(enum seccomp_part part, unsigned flags)
+static int load_once(enum seccomp_part part, unsigned flags)
 {
     /* The kernel copies the program; its interface only lacks the const. */
     union {
@@ -61,12 +73,28 @@ static int load(enum seccomp_part part, unsigned flags)
      * mitigations from an untrusted program; since then a filter does not enable them anyway,
      * and the flag has no effect.
      */
-    long r = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
+    const uint64_t mark = part == SECCOMP_REST ? (uint64_t)SECCOMP_INIT_MARK << 32 : 0;
+    long r = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER | mark, flags, &program);
     return r < 0 ? -errno : (int)r;
+}
+
+static int load(enum seccomp_part part, unsigned flags)
+{
+    int r = load_once(part, flags);
+
+    for (int wait_ms = 1; r == -NO_ROOM && wait_ms <= LONGEST_WAIT_MS; wait_ms *= 2) {
+        (void)poll(NULL, 0, wait_ms);
+        r = load_once(part, flags);
+    }
+    return r;
 }
 
 static int check(int r, struct carrel_error *err)
 {
+    if (r == -NO_ROOM)
+        return err_set(err, -ENOSPC,
+                "install the seccomp filter: the machine's room for compiled filters is full "
+                "(error 524); as root, raise net.core.bpf_jit_limit");
     return r < 0 ? err_set_errno(err, r, "install the seccomp filter") : r;
 }
 

@@ -11,10 +11,11 @@ struct sock_filter;
  * programs; the second, on each program, removes what only init may do. So a program has the
  * whole filter, at a fraction of the cost.
  *
- * One system call on prepared bytes: allocates nothing, safe between clone and exec.
- * no_new_privs must be set before, or the kernel refuses (-EACCES).
+ * A system call on prepared bytes: allocates nothing, safe between clone and exec.
+ * no_new_privs must be set before, or the kernel refuses (-EACCES). If the machine's room for
+ * compiled filters is full, it is tried again for about a second; then -ENOSPC.
  *
- * At *listener calls wait for an answer (netlink.h); the caller owns it. -1: not possible, and
+ * At *listener calls wait for an answer (asked.h); the caller owns it. -1: not possible, and
  * these calls fail.
  */
 int seccomp_install_init(int *listener, struct carrel_error *err);

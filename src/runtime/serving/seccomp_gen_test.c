@@ -159,15 +159,15 @@ TEST(a_number_that_nobody_knows_does_not_exist)
 }
 
 /* Numbers from the kernel's headers, not from libseccomp: the two must agree. */
-static const int harmless_calls[] = { SYS_read, SYS_write, SYS_close, SYS_mmap, SYS_munmap,
-    SYS_brk, SYS_rt_sigaction, SYS_rt_sigreturn, SYS_restart_syscall, SYS_execve, SYS_execveat,
-    SYS_exit, SYS_exit_group, SYS_wait4, SYS_waitid, SYS_kill, SYS_futex, SYS_rseq, SYS_uname,
+static const int harmless_calls[] = { SYS_read, SYS_write, SYS_close, SYS_munmap, SYS_brk,
+    SYS_rt_sigaction, SYS_rt_sigreturn, SYS_restart_syscall, SYS_execve, SYS_execveat, SYS_exit,
+    SYS_exit_group, SYS_wait4, SYS_waitid, SYS_kill, SYS_futex, SYS_rseq, SYS_uname,
     SYS_getrandom, SYS_membarrier, SYS_statx, SYS_faccessat2, SYS_close_range, SYS_epoll_pwait2,
-    SYS_futex_waitv, SYS_pidfd_open, SYS_pidfd_send_signal, SYS_memfd_create,
-    SYS_copy_file_range, SYS_inotify_add_watch, SYS_timerfd_create, SYS_mq_open, SYS_shmget,
-    SYS_seccomp, SYS_landlock_restrict_self, SYS_capset, SYS_setgroups, SYS_setresuid,
-    SYS_setresgid, SYS_setsid, SYS_dup3, SYS_ppoll, SYS_sendmsg, SYS_recvmsg, SYS_statfs,
-    SYS_fstatfs, SYS_getdents64, SYS_chdir, SYS_fchownat, SYS_setxattr };
+    SYS_futex_waitv, SYS_pidfd_open, SYS_pidfd_send_signal, SYS_copy_file_range,
+    SYS_inotify_add_watch, SYS_timerfd_create, SYS_mq_open, SYS_landlock_restrict_self,
+    SYS_capset, SYS_setgroups, SYS_setresuid, SYS_setresgid, SYS_setsid, SYS_dup3, SYS_ppoll,
+    SYS_sendmsg, SYS_recvmsg, SYS_statfs, SYS_fstatfs, SYS_getdents64, SYS_chdir, SYS_fchownat,
+    SYS_setxattr };
 
 static const int refused_calls[] = { SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev,
     SYS_pidfd_getfd, SYS_kcmp, SYS_bpf, SYS_perf_event_open, SYS_userfaultfd, SYS_keyctl,
@@ -263,12 +263,59 @@ TEST(terminal_commands_are_compared_as_the_kernel_reads_them)
         CHECK_EQ(ASK(SYS_ioctl, TIOCSTI, allowed[i], TIOCSTI), ALLOWED);
 }
 
+TEST(a_filter_of_a_program_waits_for_init)
+{
+    const uint64_t mark = (uint64_t)SECCOMP_INIT_MARK << 32;
+    struct seccomp_data data = {
+        .nr = SYS_seccomp, .arch = native_arch, .args = { SECCOMP_SET_MODE_FILTER | mark }
+    };
+
+    CHECK_EQ(run_part(SECCOMP_INIT, &data), SECCOMP_RET_ALLOW);
+    CHECK_EQ(run_filter(&data), FAILS(EINVAL));
+    CHECK_EQ(ASK(SYS_seccomp, SECCOMP_SET_MODE_FILTER), SECCOMP_RET_USER_NOTIF);
+    CHECK_EQ(ASK(SYS_seccomp, SECCOMP_SET_MODE_FILTER | BIT_32), SECCOMP_RET_USER_NOTIF);
+    CHECK_EQ(ASK(SYS_seccomp, SECCOMP_SET_MODE_STRICT), ALLOWED);
+    CHECK_EQ(ASK(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL), ALLOWED);
+    CHECK_EQ(ASK(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER), SECCOMP_RET_USER_NOTIF);
+    CHECK_EQ(ASK(SYS_prctl, PR_SET_SECCOMP | BIT_32, 2), SECCOMP_RET_USER_NOTIF);
+}
+
+TEST(huge_pages_look_as_if_none_were_reserved)
+{
+    const uint64_t size_1g = UINT64_C(30) << 26;
+
+    CHECK_EQ(ASK(SYS_mmap, 0, 4096, 3, MAP_PRIVATE | MAP_ANONYMOUS), ALLOWED);
+    CHECK_EQ(ASK(SYS_mmap, MAP_HUGETLB, MAP_HUGETLB, 3, ~(uint64_t)MAP_HUGETLB), ALLOWED);
+    CHECK_EQ(ASK(SYS_mmap, 0, 4096, 3, MAP_HUGETLB | MAP_ANONYMOUS), FAILS(ENOMEM));
+    CHECK_EQ(ASK(SYS_mmap, 0, 4096, 3, MAP_HUGETLB | size_1g | BIT_63), FAILS(ENOMEM));
+    CHECK_EQ(ASK(SYS_shmget, 0, 4096, 0600), ALLOWED);
+    CHECK_EQ(ASK(SYS_shmget, 0, 4096, 0600 | SHM_HUGETLB | BIT_32), FAILS(ENOMEM));
+    CHECK_EQ(ASK(SYS_memfd_create, 0, MFD_CLOEXEC | MFD_ALLOW_SEALING), ALLOWED);
+    CHECK_EQ(ASK(SYS_memfd_create, 0, MFD_HUGETLB | size_1g), FAILS(ENOMEM));
+}
+
+TEST(a_socket_gets_no_filter)
+{
+    const uint64_t refused[] = { SO_ATTACH_FILTER, SO_ATTACH_BPF, SO_ATTACH_REUSEPORT_CBPF,
+        SO_ATTACH_REUSEPORT_EBPF };
+    const uint64_t allowed[] = { SO_DETACH_FILTER, SO_REUSEADDR, SO_RCVBUF, SO_LOCK_FILTER };
+
+    for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
+        CHECK_EQ(ASK(SYS_setsockopt, 3, SOL_SOCKET, refused[i]), FAILS(ENOPROTOOPT));
+        CHECK_EQ(ASK(SYS_setsockopt, 3, SOL_SOCKET | BIT_32, refused[i] | BIT_63),
+                FAILS(ENOPROTOOPT));
+        CHECK_EQ(ASK(SYS_setsockopt, 3, IPPROTO_TCP, refused[i]), ALLOWED);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(allowed); i++)
+        CHECK_EQ(ASK(SYS_setsockopt, 3, SOL_SOCKET, allowed[i]), ALLOWED);
+}
+
 TEST(core_scheduling_is_all_that_prctl_refuses)
 {
     CHECK_EQ(ASK(SYS_prctl, PR_SCHED_CORE), FAILS(EPERM));
     CHECK_EQ(ASK(SYS_prctl, PR_SCHED_CORE | BIT_32), FAILS(EPERM));
     for (uint32_t option = 0; option < 200; option++)
-        if (option != PR_SCHED_CORE)
+        if (option != PR_SCHED_CORE && option != PR_SET_SECCOMP)
             CHECK_EQ(ASK(SYS_prctl, option), ALLOWED);
 }
 

@@ -25,8 +25,10 @@
 #include <sched.h>
 #include <stdint.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -37,7 +39,9 @@ enum seccomp_rule {
     RULE_NO_FAMILY,   /* EAFNOSUPPORT: the answer of a kernel built without this family */
     RULE_NO_PROTOCOL, /* EPROTONOSUPPORT: likewise */
     RULE_IGNORE,      /* succeeds and does nothing: the requested state holds already */
-    RULE_ASK,         /* netlink.h */
+    RULE_NO_OPTION,   /* ENOPROTOOPT: likewise, without this option of a socket */
+    RULE_NO_PAGES,    /* ENOMEM: the answer of a machine that has reserved no huge pages */
+    RULE_ASK,         /* asked.h */
     RULE_KILL,        /* the whole process: it uses another system call table */
     RULE_COUNT,
 
@@ -47,6 +51,14 @@ enum seccomp_rule {
     CHECK_UNSHARE_HIGH,
     CHECK_IOCTL,
     CHECK_PRCTL,
+    CHECK_PRCTL_FILTER,
+    CHECK_SECCOMP,
+    CHECK_SECCOMP_WHOSE,
+    CHECK_MMAP,
+    CHECK_SHMGET,
+    CHECK_MEMFD,
+    CHECK_SETSOCKOPT,
+    CHECK_SETSOCKOPT_NAME,
     CHECK_PERSONALITY,
     CHECK_SETRLIMIT,
     CHECK_PRLIMIT_WHOSE,
@@ -81,6 +93,8 @@ static const uint32_t seccomp_answers[RULE_COUNT] = {
     [RULE_ABSENT] = SECCOMP_RET_ERRNO | ENOSYS,
     [RULE_NO_FAMILY] = SECCOMP_RET_ERRNO | EAFNOSUPPORT,
     [RULE_NO_PROTOCOL] = SECCOMP_RET_ERRNO | EPROTONOSUPPORT,
+    [RULE_NO_OPTION] = SECCOMP_RET_ERRNO | ENOPROTOOPT,
+    [RULE_NO_PAGES] = SECCOMP_RET_ERRNO | ENOMEM,
     [RULE_IGNORE] = SECCOMP_RET_ERRNO | 0,
     [RULE_ASK] = SECCOMP_RET_USER_NOTIF,
     [RULE_KILL] = SECCOMP_RET_KILL_PROCESS,
@@ -101,7 +115,7 @@ static const struct seccomp_group seccomp_groups[] = {
         "fdatasync sync_file_range syncfs sync" },
     { RULE_ALLOW, "descriptors themselves, and those with nothing but memory behind them",
         "close close_range dup dup2 dup3 fcntl flock pipe pipe2 eventfd eventfd2 signalfd "
-        "signalfd4 timerfd_create timerfd_settime timerfd_gettime memfd_create inotify_init "
+        "signalfd4 timerfd_create timerfd_settime timerfd_gettime inotify_init "
         "inotify_init1 inotify_add_watch inotify_rm_watch" },
     { RULE_ALLOW, "files by name: the mount tree, Landlock and file modes decide which",
         "access faccessat faccessat2 stat lstat fstat newfstatat statx statfs fstatfs "
@@ -116,7 +130,7 @@ static const struct seccomp_group seccomp_groups[] = {
         "poll ppoll select pselect6 epoll_create epoll_create1 epoll_ctl epoll_wait "
         "epoll_pwait epoll_pwait2" },
     { RULE_ALLOW, "a process's own memory, within its limits",
-        "brk mmap mprotect munmap mremap madvise process_madvise msync mincore mlock mlock2 "
+        "brk mprotect munmap mremap madvise process_madvise msync mincore mlock mlock2 "
         "munlock mlockall munlockall pkey_alloc pkey_free pkey_mprotect map_shadow_stack "
         "mseal membarrier get_mempolicy" },
     { RULE_ALLOW, "processes of the own pid namespace: start, wait, signal, count",
@@ -147,19 +161,28 @@ static const struct seccomp_group seccomp_groups[] = {
         "getuid geteuid getgid getegid getresuid getresgid getgroups setuid setgid setreuid "
         "setregid setresuid setresgid setfsuid setfsgid setgroups capget capset" },
     { RULE_ALLOW, "sockets that exist: which ones may is the check of socket()",
-        "connect bind listen accept accept4 getsockname getpeername getsockopt setsockopt "
+        "connect bind listen accept accept4 getsockname getpeername getsockopt "
         "sendto sendmsg sendmmsg recvfrom recvmsg recvmmsg shutdown" },
     { RULE_ALLOW, "System V and POSIX messages: the ipc namespace is the sandbox's own",
-        "shmget shmat shmctl shmdt semget semop semtimedop semctl msgget msgsnd msgrcv msgctl "
+        "shmat shmctl shmdt semget semop semtimedop semctl msgget msgsnd msgrcv msgctl "
         "mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr" },
     { RULE_ALLOW, "facts about the machine", "uname sysinfo getrandom" },
     { RULE_ALLOW, "further confinement by the program itself: it can only tighten",
-        "seccomp landlock_create_ruleset landlock_add_rule landlock_restrict_self" },
+        "landlock_create_ruleset landlock_add_rule landlock_restrict_self" },
+
+    { CHECK_SECCOMP, "the same; compiled filters take room that the whole host shares", "seccomp" },
+    /* Such pages are in a pool of the machine that no memory limit counts. */
+    { CHECK_MMAP, "no huge pages", "mmap" },
+    { CHECK_SHMGET, "likewise", "shmget" },
+    { CHECK_MEMFD, "likewise", "memfd_create" },
+    { CHECK_SETSOCKOPT, "no filters on sockets: they take the same room, one for each socket",
+        "setsockopt" },
 
     { CHECK_CLONE, "new threads and processes, but no new namespaces", "clone" },
     { CHECK_UNSHARE_HIGH, "likewise", "unshare" },
     { CHECK_IOCTL, "no commands that type for, or rewire, a terminal", "ioctl" },
-    { CHECK_PRCTL, "no core scheduling: it idles a core's other thread, which no quota counts",
+    { CHECK_PRCTL, "no core scheduling: it idles a core's other thread, which no quota counts; "
+        "filters as for seccomp",
         "prctl" },
     { CHECK_PERSONALITY, "address space randomisation stays on", "personality" },
     { CHECK_SOCKET, "local, IPv4, IPv6, routing queries: other families are code few look at",
@@ -262,8 +285,8 @@ static const struct seccomp_number seccomp_numbers[] = {
 /*
  * What init may do and its programs may not; a second filter, seccomp.c, removes it from them.
  * init opens files for the host, and only this call can restrict path resolution. And it
- * creates netlink sockets: with this mark in the half of the type's register that the kernel
- * ignores.
+ * creates netlink sockets and installs the second filter: with this mark in the half of the
+ * register of the type, or of the operation, that the kernel ignores.
  */
 #define SECCOMP_INIT_ALONE "openat2"
 #define SECCOMP_INIT_MARK UINT32_C(0x6361726c)
@@ -326,7 +349,27 @@ static const struct seccomp_check seccomp_checks[CHECK_COUNT] = {
         VALUES(4, TIOCSTI, TIOCLINUX, TIOCCONS, TIOCSETD),
         .if_in = RULE_REFUSE, .if_not = RULE_ALLOW },
     [CHECK_PRCTL] = { .arg = 0, .mask = ANY_BIT, VALUES(1, PR_SCHED_CORE),
-        .if_in = RULE_REFUSE, .if_not = RULE_ALLOW },
+        .if_in = RULE_REFUSE, .if_not = CHECK_PRCTL_FILTER },
+    [CHECK_PRCTL_FILTER] = { .arg = 0, .mask = ANY_BIT, VALUES(1, PR_SET_SECCOMP),
+        .if_in = RULE_ASK, .if_not = RULE_ALLOW },
+    [CHECK_SECCOMP] = { .arg = 0, .mask = ANY_BIT, VALUES(1, SECCOMP_SET_MODE_FILTER),
+        .if_in = CHECK_SECCOMP_WHOSE, .if_not = RULE_ALLOW },
+    [CHECK_SECCOMP_WHOSE] = { .arg = 0, .half = HIGH_HALF, .mask = ANY_BIT,
+        VALUES(1, SECCOMP_INIT_MARK), .if_in = RULE_ALLOW, .if_not = RULE_ASK },
+
+    [CHECK_MMAP] = { .arg = 3, .mask = MAP_HUGETLB, VALUES(1, 0),
+        .if_in = RULE_ALLOW, .if_not = RULE_NO_PAGES },
+    [CHECK_SHMGET] = { .arg = 2, .mask = SHM_HUGETLB, VALUES(1, 0),
+        .if_in = RULE_ALLOW, .if_not = RULE_NO_PAGES },
+    [CHECK_MEMFD] = { .arg = 1, .mask = MFD_HUGETLB, VALUES(1, 0),
+        .if_in = RULE_ALLOW, .if_not = RULE_NO_PAGES },
+
+    [CHECK_SETSOCKOPT] = { .arg = 1, .mask = ANY_BIT, VALUES(1, SOL_SOCKET),
+        .if_in = CHECK_SETSOCKOPT_NAME, .if_not = RULE_ALLOW },
+    [CHECK_SETSOCKOPT_NAME] = { .arg = 2, .mask = ANY_BIT,
+        VALUES(4, SO_ATTACH_FILTER, SO_ATTACH_BPF, SO_ATTACH_REUSEPORT_CBPF,
+            SO_ATTACH_REUSEPORT_EBPF),
+        .if_in = RULE_NO_OPTION, .if_not = RULE_ALLOW },
     /*
      * The current one, the default, and those that `setarch` uses to show another name or
      * version.
@@ -414,4 +457,7 @@ static const struct seccomp_check seccomp_checks[CHECK_COUNT] = {
  */
 _Static_assert(O_CREAT == 0100 && (O_TMPFILE & ~O_DIRECTORY) == O_TMPFILE_BIT, "open flags");
 _Static_assert(TIOCSTI == 0x5412 && TIOCLINUX == 0x541c && TIOCSETD == 0x5423, "tty commands");
+_Static_assert(
+        MAP_HUGETLB == 0x40000 && SHM_HUGETLB == 04000 && MFD_HUGETLB == 4, "huge pages");
+_Static_assert(SOL_SOCKET == 1 && SO_ATTACH_FILTER == 26 && SO_ATTACH_BPF == 50, "options");
 _Static_assert(SOCK_STREAM == 1 && SOCK_DGRAM == 2 && SOCK_SEQPACKET == 5, "socket types");

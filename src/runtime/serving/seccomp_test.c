@@ -7,12 +7,16 @@
 #include "harness.h"
 #include "runtime/serving/seccomp.h"
 #include "runtime/serving/seccomp_rules.h"
+#include <limits.h>
 #include <linux/audit.h>
+#include <linux/filter.h>
 #include <linux/fs.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -195,6 +199,95 @@ TEST(the_filter_needs_no_new_privs)
     if (geteuid() != 0)
         SKIP("must be root, to give that up");
     CHECK_EQ(run_apart(install_without_no_new_privs), 0);
+}
+
+/* A filter that makes its listener decide about seccomp(). Returns the listener. */
+static int watch_seccomp(void)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_seccomp, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = { .len = ARRAY_LEN(code), .filter = code };
+
+    CHECK_EQ(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+    return (int)syscall(
+            SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &program);
+}
+
+/* A thread that installs the second part where the first `n_full` attempts find no room. */
+struct full {
+    int n_full;
+    int pipe[2]; /* brings the listener */
+    int n;       /* attempts */
+    int result;
+    struct carrel_error err;
+};
+
+static void *install_in_thread(void *target)
+{
+    struct full *full = target;
+    int listener = watch_seccomp();
+
+    CHECK_EQ(write(full->pipe[1], &listener, sizeof(listener)), sizeof(listener));
+    if (listener >= 0)
+        full->result = seccomp_install_rest(&full->err);
+    return NULL;
+}
+
+/* Answers like the kernel, until the thread has exited. */
+static void answer_attempts(int listener, struct full *full)
+{
+    for (;; full->n++) {
+        struct seccomp_notif request = { 0 };
+        struct pollfd watch = { .fd = listener, .events = POLLIN };
+        if (poll(&watch, 1, -1) < 0 || !(watch.revents & POLLIN))
+            return;
+        CHECK_EQ(ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &request), 0);
+        struct seccomp_notif_resp answer = { .id = request.id };
+        if (full->n < full->n_full)
+            answer.error = -524;
+        else
+            answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+        CHECK_EQ(ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer), 0);
+    }
+}
+
+static void install_while_full(struct full *full)
+{
+    pthread_t thread;
+    int listener = -1;
+
+    CHECK_EQ(pipe2(full->pipe, O_CLOEXEC), 0);
+    CHECK_EQ(pthread_create(&thread, NULL, install_in_thread, full), 0);
+    CHECK_EQ(read(full->pipe[0], &listener, sizeof(listener)), sizeof(listener));
+    if (listener < 0)
+        SKIP("under a filter with a listener already");
+    answer_attempts(listener, full);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+}
+
+TEST(a_full_room_for_filters_is_tried_again)
+{
+    struct full full = { .n_full = 3 };
+
+    install_while_full(&full);
+    CHECK_EQ(full.result, 0);
+    CHECK_EQ(full.n, 4);
+}
+
+TEST(a_room_for_filters_that_stays_full_is_named)
+{
+    struct full full = { .n_full = INT_MAX };
+
+    install_while_full(&full);
+    CHECK_EQ(full.result, -ENOSPC);
+    CHECK_EQ(full.n, 11);
+    CHECK_STR(full.err.message,
+            "install the seccomp filter: the machine's room for compiled filters is full "
+            "(error 524); as root, raise net.core.bpf_jit_limit");
 }
 
 #ifdef __x86_64__

@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "runtime/local/cgroup/cgroup.h"
+#include "runtime/wire.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -76,7 +77,7 @@ static int set_frozen(const struct cgroup *group, bool is_frozen)
 
     if (group->version == CGROUP_V1)
         return fd_write_file(group->freezer, file_of(group, "freezer.state", path),
-                is_frozen ? "FROZEN" : FREEZER_THAW);
+                is_frozen ? "FROZEN" : WIRE_THAW);
     return fd_write_file(
             group->freezer, file_of(group, "cgroup.freeze", path), is_frozen ? "1" : "0");
 }
@@ -207,7 +208,7 @@ int freezer_sweep(int version, int parent, const char *name)
     if (freezer < 0)
         return 0; /* never paused here */
     (void)snprintf(path, sizeof(path), "%s/freezer.state", name);
-    (void)fd_write_file(freezer, path, FREEZER_THAW); /* else they cannot die */
+    (void)fd_write_file(freezer, path, WIRE_THAW); /* else they cannot die */
     return group_sweep(freezer, name);
 }
 

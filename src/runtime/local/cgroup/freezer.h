@@ -21,9 +21,8 @@ struct cgroup;
 /* Creates the group if necessary. -ENOTSUP: it is not possible here. */
 int freezer_make(struct cgroup *group, struct carrel_error *err);
 
-/* v1: the file to which a killer writes FREEZER_THAW. v2: -ENOTSUP, not necessary. */
+/* v1: the file to which a killer writes WIRE_THAW. v2: -ENOTSUP, not necessary. */
 int freezer_open(const struct cgroup *group);
-#define FREEZER_THAW "THAWED"
 
 /*
  * Freezes every process of the sandbox except init. When it returns 0 they are frozen. After a

@@ -2,9 +2,9 @@
  * act_as.c - file system ids: they change what init may open, but not which processes may
  * signal it.
  */
-#include "runtime/local/inside/act_as.h"
+#include "runtime/serving/act_as.h"
 #include "base/err.h"
-#include "runtime/local/plan.h"
+#include "runtime/serving/rights.h"
 #include <errno.h>
 #include <sys/fsuid.h>
 
@@ -14,24 +14,24 @@ static bool are_in_force(uid_t uid, gid_t gid)
     return (uid_t)setfsuid((uid_t)-1) == uid && (gid_t)setfsgid((gid_t)-1) == gid;
 }
 
-int act_as(const struct plan *plan, uid_t uid, gid_t gid, struct carrel_error *err)
+int act_as(const struct rights *rights, uid_t uid, gid_t gid, struct carrel_error *err)
 {
-    if (!plan->has_range && (uid != plan->uid || gid != plan->gid))
-        return err_set(err, -EPERM, "this sandbox has one user: %u", (unsigned)plan->uid);
-    if (!plan->has_range)
+    if (!rights->has_range && (uid != rights->uid || gid != rights->gid))
+        return err_set(err, -EPERM, "this sandbox has one user: %u", (unsigned)rights->uid);
+    if (!rights->has_range)
         return 0;
     (void)setfsgid(gid); /* first: with another uid we could not */
     (void)setfsuid(uid);
     if (are_in_force(uid, gid))
         return 0;
-    act_as_init(plan);
+    act_as_self(rights);
     return err_set(err, -EPERM, "the sandbox has no user %u:%u", (unsigned)uid, (unsigned)gid);
 }
 
-void act_as_init(const struct plan *plan)
+void act_as_self(const struct rights *rights)
 {
-    if (!plan->has_range)
+    if (!rights->has_range)
         return;
-    (void)setfsuid(plan->init_uid);
-    (void)setfsgid(plan->init_gid);
+    (void)setfsuid(rights->own_uid);
+    (void)setfsgid(rights->own_gid);
 }

@@ -2,11 +2,11 @@
 #pragma once
 #include "runtime/spawn.h"
 
-struct plan;
+struct rights;
 
 struct launch {
     struct spawn base;
-    const struct plan *plan;
+    const struct rights *rights;
     uid_t uid; /* the user of the program */
     gid_t gid;
 };

@@ -1,15 +1,15 @@
 /*
- * init_files.c - init resolves paths of the sandbox for the host.
+ * serve_files.c - init resolves paths of the sandbox for the host.
  *
  * The path is the program's, so the program's permissions count, links stay inside this root,
  * and /proc's magic links, which could lead to init's own descriptors, are refused.
  */
-#include "runtime/local/inside/init_files.h"
+#include "runtime/serving/serve_files.h"
 #include "base/err.h"
 #include "base/payload.h"
 #include "runtime/file_act.h"
-#include "runtime/local/inside/act_as.h"
-#include "runtime/local/plan.h"
+#include "runtime/serving/act_as.h"
+#include "runtime/serving/rights.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -40,29 +40,29 @@ static int unpack(const struct wire_message *message, const struct payload *payl
     return 0;
 }
 
-static int perform(const struct plan *plan, const struct file_request *request,
+static int perform(const struct rights *rights, const struct file_request *request,
         struct file_answer *answer, struct carrel_error *err)
 {
     const int base = request->dir >= 0 ? request->dir : AT_FDCWD;
     const struct file_where where[2] = { { base, request->path }, { base, request->other } };
 
-    int r = act_as(plan, request->has_user ? request->uid : plan->uid,
-            request->has_user ? request->gid : plan->gid, err);
+    int r = act_as(rights, request->has_user ? request->uid : rights->uid,
+            request->has_user ? request->gid : rights->gid, err);
     if (r < 0)
         return r;
     if (request->dir >= 0)
         r = file_act(request, where, file_resolve_beneath(), answer, err);
-    else if (chdir(PLAN_WORKSPACE) < 0)
-        r = err_set_errno(err, -errno, "go to %s", PLAN_WORKSPACE);
+    else if (chdir(rights->workspace) < 0)
+        r = err_set_errno(err, -errno, "go to %s", rights->workspace);
     else
         r = file_act(request, where, 0, answer, err);
-    act_as_init(plan);
+    act_as_self(rights);
     (void)chdir("/"); /* always exists */
     return r;
 }
 
-int init_file(const struct plan *plan, struct wire_message *message, const int *fds, int n_fds,
-        struct wire_file *out, int *fd, struct carrel_error *err)
+int serve_file_request(const struct rights *rights, struct wire_message *message,
+        const int *fds, int n_fds, struct wire_file *out, int *fd, struct carrel_error *err)
 {
     struct file_answer answer = FILE_ANSWER_INIT;
     struct file_request request;
@@ -76,7 +76,7 @@ int init_file(const struct plan *plan, struct wire_message *message, const int *
     if (r == 0)
         r = file_check(&request, err);
     if (r == 0)
-        r = perform(plan, &request, &answer, err);
+        r = perform(rights, &request, &answer, err);
     payload_unmap(&payload);
     if (r < 0)
         return r;

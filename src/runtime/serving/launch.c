@@ -1,9 +1,9 @@
 /* launch.c - what a program must not inherit from init. */
-#include "runtime/local/inside/launch.h"
+#include "runtime/serving/launch.h"
 #include "base/auto.h"
 #include "base/process.h"
-#include "runtime/local/plan.h"
 #include "runtime/serving/caps.h"
+#include "runtime/serving/rights.h"
 #include "runtime/serving/seccomp.h"
 #include <errno.h>
 #include <sys/stat.h>
@@ -11,7 +11,7 @@
 
 static int become_program_user(const struct launch *launch)
 {
-    if (!launch->plan->has_range)
+    if (!launch->rights->has_range)
         return 0; /* init is that user already, and may not call setgroups */
     if (process_drop_groups() < 0 || process_set_gid(launch->gid) < 0 ||
             process_set_uid(launch->uid) < 0)
@@ -28,16 +28,16 @@ static int drop(struct spawn *spawn)
     return r < 0 ? r : caps_drop_all();
 }
 
-static int filter_calls(struct spawn *spawn)
+static int filter_calls(struct spawn *spawn, struct carrel_error *err)
 {
     (void)spawn;
-    return seccomp_install_rest(NULL); /* the first part is on init */
+    return seccomp_install_rest(err); /* the first part is on init */
 }
 
 pid_t launch_process(struct launch *launch, struct carrel_error *err)
 {
-    launch->base.rlimits = launch->plan->rlimits;
-    launch->base.n_rlimits = launch->plan->n_rlimits;
+    launch->base.rlimits = launch->rights->rlimits;
+    launch->base.n_rlimits = launch->rights->n_rlimits;
     launch->base.drop = drop;
     launch->base.seal = filter_calls;
     return spawn_program(&launch->base, err);
