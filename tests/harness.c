@@ -291,6 +291,7 @@ int main(int argc, char **argv)
     int number = 0;
     int failed = 0;
 
+    (void)setenv("CARREL_PROGRAM", BUILT_PROGRAM, 1);
     shared = mmap(
             NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED) {

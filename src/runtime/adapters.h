@@ -5,3 +5,5 @@ struct runtime;
 
 extern struct runtime local_runtime;
 extern struct runtime process_runtime;
+/* Only tests are linked with it; everywhere else its address is NULL. */
+extern struct runtime fake_runtime __attribute__((weak, visibility("hidden")));

@@ -21,9 +21,11 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+/* The last one is NULL except in tests. */
 static struct runtime *const runtimes[] = {
     &local_runtime,
     &process_runtime,
+    &fake_runtime,
 };
 
 const char *isolation_name(enum isolation isolation)
@@ -120,7 +122,7 @@ int runtime_find(const char *name, struct runtime **out, struct carrel_error *er
     struct names known = { 0 };
     char shown[64];
 
-    for (size_t i = 0; i < ARRAY_LEN(runtimes); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(runtimes) && runtimes[i]; i++) {
         if (strcmp(runtimes[i]->ops->name, name) == 0) {
             *out = runtimes[i];
             return 0;

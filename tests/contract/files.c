@@ -21,6 +21,7 @@ CONTRACT(a_file_that_is_opened_from_outside_is_the_programs_file)
     CHECK(out >= 0);
     CHECK_EQ(fcntl(out, F_GETFD), FD_CLOEXEC);
     CHECK_EQ(fd_write_all(out, "from outside", 12), 0);
+    CHECK_EQ(file_end(out, &err), 0);
     AUTO(outcome_finish) struct outcome got = run_shell(box, "cat made; echo inside >other");
     CHECK_STR(got.out.data, "from outside");
 

@@ -12,11 +12,13 @@
 
 /*
  * CONTRACT(sentence) is TEST(sentence), once for every runtime; `subject` names the current
- * one. Only this list names the runtimes.
+ * one. Only this list names the runtimes; `traced` is local behind traced.h.
  */
 #define FOR_EACH_RUNTIME(X, sentence)                                                          \
     X(local, sentence)                                                                         \
-    X(process, sentence)
+    X(process, sentence)                                                                       \
+    X(traced, sentence)                                                                        \
+    X(fake, sentence)
 
 #define CONTRACT_FOR(name_, sentence)                                                          \
     static void name_##_##sentence(void)                                                       \

@@ -2,8 +2,8 @@
 #include "base/fd.h"
 #include "harness.h"
 #include "place.h"
+#include <errno.h>
 #include <signal.h>
-#include <sys/ioctl.h>
 #include <sys/wait.h>
 
 static struct process start_on_terminal(struct sandbox *box, const char *line)
@@ -37,7 +37,6 @@ CONTRACT(a_terminal_is_one_and_has_the_size_that_was_asked_for)
 
 CONTRACT(a_new_size_of_the_terminal_is_seen_inside)
 {
-    const struct winsize size = { .ws_row = 44, .ws_col = 55 };
     AUTO(sandbox_free) struct sandbox *box = make_sandbox();
     AUTO(process_close)
     struct process process =
@@ -45,10 +44,26 @@ CONTRACT(a_new_size_of_the_terminal_is_seen_inside)
     AUTO(buf_finish) struct buf out = BUF_INIT(65536);
 
     read_until(process.stdout_fd, &out, "ready\r\n");
-    CHECK_EQ(ioctl(process.stdin_fd, TIOCSWINSZ, &size), 0);
+    CHECK_EQ(sandbox_resize(box, &process, 44, 55, &err), 0);
     CHECK_EQ(fd_write_all(process.stdin_fd, "go\n", 3), 0);
     read_to_end(process.stdout_fd, &out);
     CHECK_STR(out.data, "ready\r\n44 55\r\n");
+}
+
+CONTRACT(what_is_not_on_a_terminal_has_no_size)
+{
+    const char *const argv[] = { "cat", NULL };
+    struct process_spec spec = plain_process(argv);
+    AUTO(sandbox_free) struct sandbox *box = make_sandbox();
+
+    AUTO(process_close) struct process deaf = start(box, &spec);
+    CHECK_EQ(sandbox_resize(box, &deaf, 44, 55, &err), -ENOTTY);
+    spec.has_stdin = true;
+    AUTO(process_close) struct process piped = start(box, &spec);
+    CHECK_EQ(sandbox_resize(box, &piped, 44, 55, &err), -ENOTTY);
+    CHECK(strstr(err.message, "no terminal"));
+    CHECK_EQ(sandbox_stop(box, NULL, &err), 0);
+    CHECK_EQ(sandbox_resize(box, &piped, 44, 55, &err), -ESHUTDOWN);
 }
 
 CONTRACT(an_interrupt_typed_at_the_terminal_ends_the_program)
