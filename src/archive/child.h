@@ -1,32 +1,30 @@
-/* child.h - runs part of the work in a child process, connected by one stream. */
+/* child.h - runs part of the work in a process of its own, connected by one stream. */
 #pragma once
+#include "archive/job.h"
 #include "base/auto.h"
-#include <sys/types.h>
 
 struct carrel_error;
-struct unpacked;
 
 struct child {
-    pid_t pid; /* 0: none */
+    int process; /* a pidfd; -1: none */
     int verdict;
     int stream; /* our end of the bytes that the child writes or reads */
 };
 #define CHILD_INIT                                                                             \
     {                                                                                          \
-        .verdict = -1, .stream = -1                                                            \
+        .process = -1, .verdict = -1, .stream = -1                                             \
     }
 
 /*
- * Starts a process that calls `work` with its end of the stream and is killed when we exit.
- * `answer` is the descriptor for its result, which `work` must not close.
+ * Starts a process that does this work on `source` and is killed when this thread ends.
+ * `limits` NULL: TAR_LIMITS.
  */
-int child_start(int (*work)(int stream, int answer, const void *arg, struct unpacked *out,
-                        struct carrel_error *err),
-        const void *arg, struct child *out, struct carrel_error *err);
+int child_start(enum job_kind kind, int source, const struct tar_limits *limits,
+        struct child *out, struct carrel_error *err);
 
 /*
- * Closes the stream and waits for the child. Returns what `work` returned and filled; a child
- * that was killed has failed. `out` may be NULL.
+ * Closes the stream and waits for the child. Returns its result and fills `out` (may be NULL);
+ * a child that was killed has failed.
  */
 int child_ask(struct child *child, struct unpacked *out, struct carrel_error *err);
 

@@ -1,27 +1,12 @@
-/* tar_apart.c - the confined child that parses, and the parent that checks its answers. */
+/* tar_apart.c - asks the process that parses, and checks its answers. */
 #include "archive/tar_apart.h"
 #include "archive/child.h"
-#include "archive/confine.h"
+#include "archive/entries.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include <errno.h>
 #include <stdbool.h>
 #include <unistd.h>
-
-#define MEMORY (3ULL << 30) /* zstd --long=31 takes two gigabytes */
-#define CHUNK (1U << 17)
-#define END UINT32_MAX /* as a kind: no more entries */
-
-/* Sent over the stream, followed by the two strings and the bytes of a file. */
-struct record {
-    uint32_t kind;
-    uint32_t mode;
-    uint64_t bytes;
-    int64_t seconds;
-    uint32_t nanoseconds;
-    uint16_t path_len;
-    uint16_t target_len;
-};
 
 struct tar_apart {
     struct child child;
@@ -32,85 +17,9 @@ struct tar_apart {
     char target[TAR_PATH_MAX + 1];
 };
 
-struct job {
-    int fd;
-    const struct tar_limits *limits;
-};
-
-/* --- in the child --- */
-
-static int send_data(struct tar_reader *reader, int stream, struct carrel_error *err)
-{
-    AUTO(free) char *chunk = malloc(CHUNK);
-    if (!chunk)
-        return err_set_errno(err, -ENOMEM, "read the archive");
-    for (;;) {
-        ssize_t n = tar_reader_read(reader, chunk, CHUNK, err);
-        if (n <= 0)
-            return (int)n;
-        int r = fd_write_all(stream, chunk, (size_t)n);
-        if (r < 0)
-            return err_set_errno(err, r, "hand on");
-    }
-}
-
-static int send_entry(struct tar_reader *reader, const struct tar_entry *entry, int stream,
-        struct carrel_error *err)
-{
-    const char *target = entry->target ? entry->target : "";
-    size_t path_len = strlen(entry->path);
-    size_t target_len = strlen(target);
-    struct record record;
-
-    if (path_len > TAR_PATH_MAX || target_len > TAR_PATH_MAX)
-        return err_set_errno(err, -ENAMETOOLONG, "a name in the archive");
-    memset(&record, 0, sizeof(record)); /* the padding, too */
-    record.kind = (uint32_t)entry->kind;
-    record.mode = entry->mode;
-    record.bytes = entry->kind == TAR_FILE ? entry->bytes : 0;
-    record.seconds = entry->mtime.tv_sec;
-    record.nanoseconds = (uint32_t)entry->mtime.tv_nsec;
-    record.path_len = (uint16_t)path_len;
-    record.target_len = (uint16_t)target_len;
-    int r = fd_write_all(stream, &record, sizeof(record));
-    if (r == 0)
-        r = fd_write_all(stream, entry->path, path_len);
-    if (r == 0)
-        r = fd_write_all(stream, target, target_len);
-    if (r < 0)
-        return err_set_errno(err, r, "hand on");
-    return entry->kind == TAR_FILE ? send_data(reader, stream, err) : 0;
-}
-
-static int work(int stream, int answer, const void *arg, struct unpacked *unused,
-        struct carrel_error *err)
-{
-    const struct job *job = arg;
-    const int keep[] = { stream, answer, job->fd };
-    const struct record end = { .kind = END };
-    AUTO(tar_reader_free) struct tar_reader *reader = NULL;
-    struct tar_entry entry;
-
-    (void)unused;
-    int r = confine_self(-1, keep, ARRAY_LEN(keep), MEMORY, err);
-    if (r == 0)
-        r = tar_reader_open(job->fd, TAR_GZIP, job->limits, &reader, err);
-    if (r < 0)
-        return r;
-    while ((r = tar_reader_next(reader, &entry, err)) > 0) {
-        r = send_entry(reader, &entry, stream, err);
-        if (r < 0)
-            return r;
-    }
-    return r < 0 ? r : fd_write_all(stream, &end, sizeof(end));
-}
-
-/* --- here --- */
-
 int tar_apart_open(int fd, const struct tar_limits *limits, struct tar_apart **out,
         struct carrel_error *err)
 {
-    const struct job job = { .fd = fd, .limits = limits };
     AUTO(tar_apart_free) struct tar_apart *tar = calloc(1, sizeof(*tar));
 
     if (!tar)
@@ -119,7 +28,7 @@ int tar_apart_open(int fd, const struct tar_limits *limits, struct tar_apart **o
     tar->limits = TAR_LIMITS;
     if (limits && limits->depth)
         tar->limits.depth = limits->depth;
-    int r = child_start(work, &job, &tar->child, err);
+    int r = child_start(JOB_ENTRIES, fd, limits, &tar->child, err);
     if (r < 0)
         return r;
     *out = ptr_steal(&tar);
@@ -155,7 +64,7 @@ static int receive_text(struct tar_apart *tar, char text[static TAR_PATH_MAX + 1
 
 /* The child has checked all this, but the archive may have taken it over. */
 static int check_entry(
-        struct tar_apart *tar, const struct record *record, struct carrel_error *err)
+        struct tar_apart *tar, const struct entry_record *record, struct carrel_error *err)
 {
     char clean[TAR_PATH_MAX + 1];
     bool is_link = record->kind == TAR_SYMLINK || record->kind == TAR_HARDLINK;
@@ -185,7 +94,7 @@ static int skip_rest(struct tar_apart *tar, struct carrel_error *err)
 
 int tar_apart_next(struct tar_apart *tar, struct tar_entry *out, struct carrel_error *err)
 {
-    struct record record = { .kind = END };
+    struct entry_record record = { .kind = ENTRY_END };
 
     if (tar->has_ended)
         return 0;
@@ -194,7 +103,7 @@ int tar_apart_next(struct tar_apart *tar, struct tar_entry *out, struct carrel_e
         r = receive(tar, &record, sizeof(record), err);
     if (r < 0)
         return r;
-    if (record.kind == END) {
+    if (record.kind == ENTRY_END) {
         tar->has_ended = true;
         return child_ask(&tar->child, NULL, err);
     }

@@ -1,8 +1,9 @@
 /*
  * tar_reader.h - reads tar archives of any origin and packing, one entry at a time.
  *
- * It needs libarchive, which the program links and libcarrel.so does not. The writer is our own
- * (files/tar.h), because libarchive's would link all of libarchive.
+ * It needs libarchive, which the program links and libcarrel.so does not: tar_apart.h and
+ * unpack_apart() ask the program. The writer is our own (files/tar.h), because libarchive's
+ * would link all of libarchive.
  */
 #pragma once
 #include "files/tar.h"

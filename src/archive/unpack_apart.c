@@ -3,12 +3,11 @@
  *
  *     file --> inflate --> (this process: hash, count) --> unpack --> tree
  *
- * A plain file needs no inflate. Each child is confined before it reads the first byte, reports
- * its result in one struct on a socket of its own, and is killed when we exit.
+ * A plain file needs no inflate. Each child is `carrel archive`, confined before it reads the
+ * first byte; it reports its result in one struct on a socket of its own, and is killed when we
+ * exit.
  */
 #include "archive/child.h"
-#include "archive/confine.h"
-#include "archive/inflate.h"
 #include "archive/unpack.h"
 #include "base/err.h"
 #include "base/fd.h"
@@ -18,51 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* xz and zstd need much memory: xz -9 takes 65 MB, zstd --long=31 two gigabytes. */
-#define INFLATE_MEMORY (3ULL << 30)
-#define UNPACK_MEMORY (1ULL << 30)
 #define HEADER_BYTES 4096 /* of the stream for each entry, beside its file */
-
-struct job {
-    int fd;  /* inflate: the file */
-    int dir; /* unpack: the tree */
-    const struct tar_limits *limits;
-};
-
-static int inflate_work(
-        int stream, int answer, const void *arg, struct unpacked *out, struct carrel_error *err)
-{
-    const struct job *job = arg;
-    const int keep[] = { stream, answer, job->fd };
-
-    (void)out;
-    int r = confine_self(-1, keep, ARRAY_LEN(keep), INFLATE_MEMORY, err);
-    return r < 0 ? r : inflate_stream(job->fd, stream, err);
-}
-
-static int unpack_work(
-        int stream, int answer, const void *arg, struct unpacked *out, struct carrel_error *err)
-{
-    const struct job *job = arg;
-    const int keep[] = { stream, answer, job->dir };
-
-    int r = confine_self(job->dir, keep, ARRAY_LEN(keep), UNPACK_MEMORY, err);
-    return r < 0 ? r : unpack_tree(stream, job->dir, job->limits, out, err);
-}
-
-static int send_all(int fd, const char *data, size_t len)
-{
-    while (len > 0) {
-        ssize_t n = send(fd, data, len, MSG_NOSIGNAL);
-        if (n < 0 && errno != EINTR)
-            return -errno;
-        if (n > 0) {
-            data += n;
-            len -= (size_t)n;
-        }
-    }
-    return 0;
-}
 
 /* 1: the child at the other end has stopped reading. */
 static int pump(
@@ -88,7 +43,7 @@ static int pump(
             return err_set(err, -EFBIG, "it is more than %ju bytes long when unpacked",
                     (uintmax_t)max);
         sha256_add(&sha, data, (size_t)n);
-        if (send_all(to, data, (size_t)n) < 0)
+        if (fd_send_all(to, data, (size_t)n) < 0)
             return 1;
     }
     sha256_finish_hex(&sha, diff_id);
@@ -120,13 +75,12 @@ int unpack_apart(int fd, enum tar_packing packing, int dir, const struct tar_lim
 {
     AUTO(child_finish) struct child inflate = CHILD_INIT;
     AUTO(child_finish) struct child unpack = CHILD_INIT;
-    const struct job job = { .fd = fd, .dir = dir, .limits = limits };
     struct unpacked unpacked;
     bool is_plain = packing == TAR_PLAIN || is_plain_file(fd);
 
-    int r = child_start(unpack_work, &job, &unpack, err);
+    int r = child_start(JOB_UNPACK, dir, limits, &unpack, err);
     if (r == 0 && !is_plain)
-        r = child_start(inflate_work, &job, &inflate, err);
+        r = child_start(JOB_INFLATE, fd, limits, &inflate, err);
     if (r < 0)
         return r;
     r = pump(is_plain ? fd : inflate.stream, unpack.stream, stream_max(limits), diff_id, err);

@@ -77,6 +77,7 @@ static const struct {
     { "help", cmd_help, MACHINE, "print this text, or explain a command: help COMMAND" },
     { "version", cmd_version, MACHINE, "print the version" },
 
+    { "archive", cmd_archive, FILES, NULL },   /* part of `import` and `image import` */
     { "keeper", cmd_keeper, SANDBOXES, NULL }, /* part of `create` and `fork` */
     { "probe", cmd_probe, MACHINE, NULL },     /* part of `test` */
 };

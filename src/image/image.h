@@ -99,8 +99,10 @@ void image_room_free(struct image_room *room); /* NULL is fine */
 DEFINE_AUTO(struct image_room *, image_room_free)
 
 struct image_import {
-    const char *source; /* directory, tar, OCI layout or docker archive; "-": standard input */
-    const char *name;   /* the new image; one of that name is replaced */
+    const char *source; /* directory, tar, OCI layout or docker archive */
+    bool has_fd;        /* it is open already, as `fd`, and `source` is what it is called */
+    int fd;
+    const char *name; /* the new image; one of that name is replaced */
     const char *tag; /* which of several in the source; NULL: the only one, or this machine's */
     const char *called;       /* what `source` is called in the record; NULL: by its own name */
     struct tar_limits limits; /* zeroes: TAR_LIMITS; for all layers together */
@@ -115,7 +117,7 @@ struct image_imported {
 
 /*
  * All or nothing: on success the image is complete and its digests are verified, else nothing
- * has changed. (In the program only: see archive/tar_reader.h.)
+ * has changed. The program carrel parses: see executable/executable.h.
  */
 int image_import(const char *state, const struct image_import *what, struct image_imported *out,
         struct carrel_error *err);

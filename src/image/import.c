@@ -9,7 +9,6 @@
  * the record is written leaves a draft, or unnamed layers: the sweep removes both.
  */
 #include "archive/child.h"
-#include "archive/pack.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/path.h"
@@ -99,18 +98,6 @@ static int make_layer(struct import *import, int fd, enum tar_packing packing,
     return 0;
 }
 
-static int pack_work(
-        int stream, int answer, const void *arg, struct unpacked *out, struct carrel_error *err)
-{
-    const int *dir = arg;
-    struct packed packed = { 0 };
-
-    (void)answer;
-    int r = pack_tree(*dir, stream, &packed, err);
-    out->skipped = packed.skipped;
-    return r;
-}
-
 /* A directory that is a root: through a tar, so that all that is unpacked is checked alike. */
 static int import_directory(struct import *import, int dir, struct carrel_error *err)
 {
@@ -120,7 +107,7 @@ static int import_directory(struct import *import, int dir, struct carrel_error 
     struct unpacked packed;
 
     import->image->kind = "directory";
-    int r = child_start(pack_work, &dir, &packer, err);
+    int r = child_start(JOB_PACK, dir, NULL, &packer, err);
     if (r < 0)
         return r;
     r = make_layer(import, packer.stream, TAR_PLAIN, layer, NULL, err);
@@ -232,16 +219,17 @@ static int import_tar(struct import *import, int fd, struct carrel_error *err)
 static int import_source(struct import *import, struct carrel_error *err)
 {
     const char *source = import->what->source;
-    bool is_stdin = strcmp(source, "-") == 0;
     struct stat st;
     char shown[200];
 
     (void)str_escape(source, strlen(source), shown, sizeof(shown));
     AUTO(fd_close)
-    int fd = is_stdin ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
-                      : open(source, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    if (fd < 0 || fstat(fd, &st) < 0)
-        return err_set_errno(err, -errno, "open '%s'", shown);
+    int fd = import->what->has_fd ? fcntl(import->what->fd, F_DUPFD_CLOEXEC, 3)
+                                  : open(source, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0 || fstat(fd, &st) < 0) {
+        int code = err_set_errno(err, -errno, "open '%s'", shown);
+        return err_from(err, code, CARREL_FROM_CALLER);
+    }
     int r;
     if (S_ISDIR(st.st_mode)) {
         enum layout_kind kind = layout_kind(fd);
@@ -273,7 +261,7 @@ static int fill_record(struct import *import, struct carrel_error *err)
     image->name = what->name;
     image->created = (uint64_t)time(NULL);
     image->source = what->called ? what->called : what->source;
-    char *cwd = what->called || what->source[0] == '-' ? NULL : getcwd(NULL, 0);
+    char *cwd = what->called || what->has_fd ? NULL : getcwd(NULL, 0);
     if (cwd && path_absolute(cwd, what->source, path, sizeof(path)))
         image->source = arena_copy(arena, path, strlen(path));
     free(cwd);

@@ -72,7 +72,7 @@ static int create(struct sandbox_args *args)
         .idle_ms = args->idle_ms,
     };
     AUTO(fd_close) int receipt = -1;
-    int r = client_create(&options, KEEPER_OWN_PROGRAM, note, id, &receipt, &err);
+    int r = client_create(&options, note, id, &receipt, &err);
     int status = r < 0 ? report_fail(args->run.is_json, &err) : print_id(args, id);
     if (status == 0) {
         client_received(fd_steal(&receipt));

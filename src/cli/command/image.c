@@ -16,6 +16,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <time.h>
+#include <unistd.h>
 
 #define JSON_MAX (SIZE_MAX / 4)
 
@@ -114,6 +115,8 @@ static int verb_import(const struct subcommand_args *args)
 {
     const struct image_import import = {
         .source = args->words[0],
+        .has_fd = strcmp(args->words[0], "-") == 0,
+        .fd = STDIN_FILENO,
         .name = args->words[1],
         .tag = args_of(args)->tag,
     };

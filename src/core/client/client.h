@@ -37,14 +37,14 @@ int client_file_access(const char *word, struct file_access *access, struct carr
 /*
  * Creates a sandbox with a keeper of its own that outlives this call. On return the sandbox is
  * ready and can be found by `id`. Waits while the policy's number of sandboxes is reached.
- * `program` is carrel's own executable, NULL in a program that uses the library. `note`, of
- * CLIENT_NOTE_MAX bytes, is for the limits that are only enforced in part; NULL: not wanted.
+ * `note`, of CLIENT_NOTE_MAX bytes, is for the limits that are only enforced in part; NULL: not
+ * wanted.
  *
  * The caller owns *receipt. The sandbox stays once client_received() gets it; if it is closed
  * without that, also by the caller's death, the id was not delivered and the keeper destroys
  * the sandbox.
  */
-int client_create(const struct carrel_sandbox_options *options, const char *program, char *note,
+int client_create(const struct carrel_sandbox_options *options, char *note,
         char id[static REGISTRY_WORD_MAX + 1], int *receipt, struct carrel_error *err);
 
 /* Confirms that the id was delivered. Closes `receipt`. */

@@ -38,7 +38,7 @@ static int receive(int report, const struct carrel_workspace_options *workspace,
     return 0;
 }
 
-int client_create(const struct carrel_sandbox_options *options, const char *program, char *note,
+int client_create(const struct carrel_sandbox_options *options, char *note,
         char id[static REGISTRY_WORD_MAX + 1], int *receipt, struct carrel_error *err)
 {
     static const struct carrel_run_options defaults = CARREL_RUN_OPTIONS_INIT;
@@ -57,7 +57,6 @@ int client_create(const struct carrel_sandbox_options *options, const char *prog
         return err_set_errno(err, -errno, "socketpair");
     AUTO(fd_close) int read_end = ends[0];
     const struct keeper_launch launch = {
-        .program = program,
         .request = &request,
         .report = ends[1],
     };
@@ -75,7 +74,7 @@ int carrel_sandbox_create(const struct carrel_sandbox_options *options,
     AUTO(fd_close) int receipt = -1;
 
     err = ERR_OR_IGNORED(err);
-    int r = client_create(options, NULL, NULL, id, &receipt, err);
+    int r = client_create(options, NULL, id, &receipt, err);
     if (r == 0)
         r = carrel_sandbox_open(id, out, err);
     if (r == 0)

@@ -1,7 +1,4 @@
-/*
- * files_tar.h - files of a sandbox as a tar, in both directions. In the program only: see
- * archive/tar_reader.h.
- */
+/* files_tar.h - files of a sandbox as a tar, in both directions. */
 #pragma once
 #include "core/files/files.h"
 

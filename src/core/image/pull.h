@@ -1,5 +1,4 @@
-/* pull.h - images from registries, through skopeo. In the program only: see
- * archive/tar_reader.h. */
+/* pull.h - images from registries, through skopeo. */
 #pragma once
 #include "image/image.h"
 

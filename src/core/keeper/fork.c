@@ -147,7 +147,6 @@ static int spawn_all(struct keeper *keeper, const struct keeper_message *request
     const int room = request->value * KEEPER_READY_ROOM;
     (void)setsockopt(ends[1], SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
     const struct keeper_launch launch = {
-        .program = KEEPER_OWN_PROGRAM,
         .cwd = keeper->cwd,
         .request = &text,
         .report = ends[1],

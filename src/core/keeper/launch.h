@@ -6,18 +6,16 @@
  * the layers that it begins with.
  */
 #pragma once
+#include "executable/executable.h"
 #include <stddef.h>
 
 struct buf;
 struct carrel_error;
 
 /* The descriptors that `carrel keeper` begins with, besides the three streams. */
-enum { KEEPER_REQUEST_FD = 3, KEEPER_REPORT_FD, KEEPER_FIRST_LOCK };
-
-#define KEEPER_OWN_PROGRAM "/proc/self/exe" /* for a process that is carrel itself */
+enum { KEEPER_REQUEST_FD = EXECUTABLE_FIRST_FD, KEEPER_REPORT_FD, KEEPER_FIRST_LOCK };
 
 struct keeper_launch {
-    const char *program;       /* of carrel; NULL: the one that belongs to this library */
     const char *cwd;           /* where to run it; NULL: where the caller is */
     const struct buf *request; /* see request.h */
     int report;                /* gets struct keeper_ready */
