@@ -6,6 +6,7 @@
 #include "policy/document.h"
 #include "policy/keys.h"
 #include "policy/value.h"
+#include <carrel/policy.h>
 #include <errno.h>
 
 static struct carrel_error err;
@@ -285,7 +286,7 @@ TEST(rows_fit_together)
 TEST(the_template_is_a_policy_and_has_every_key)
 {
     AUTO(arena_finish) struct arena arena = { 0 };
-    const char *in = policy_template();
+    const char *in = carrel_policy_template();
     char *all = arena_alloc(&arena, strlen(in) + 1);
     char *out = all;
 

@@ -9,6 +9,7 @@
 #include "policy/join.h"
 #include "policy/keys.h"
 #include "policy/words.h"
+#include <carrel/policy.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -178,7 +179,7 @@ int policy_load(
     if (r == 0)
         r = join_hash(policy, err);
     if (r < 0)
-        return r;
+        return err_from(err, r, CARREL_FROM_POLICY);
     *out = ptr_steal(&policy);
     return 0;
 }
@@ -193,7 +194,7 @@ int policy_built_in(struct policy **out, struct carrel_error *err)
     if (r == 0)
         r = join_hash(policy, err);
     if (r < 0)
-        return r;
+        return err_from(err, r, CARREL_FROM_POLICY);
     *out = ptr_steal(&policy);
     return 0;
 }
@@ -232,13 +233,16 @@ int policy_check(const char *text, size_t len, const char *name, struct carrel_e
     return r;
 }
 
-int policy_check_file(const char *path, struct carrel_error *err)
+int carrel_policy_check(const char *path, struct carrel_error *err)
 {
     AUTO(arena_finish) struct arena arena = { 0 };
     struct file file;
 
+    err = ERR_OR_IGNORED(err);
     int r = file_read_named(&arena, path, &file, err);
-    return r < 0 ? r : policy_check(file.text, file.len, file.name, err);
+    if (r == 0)
+        r = policy_check(file.text, file.len, file.name, err);
+    return r < 0 ? err_from(err, r, CARREL_FROM_POLICY) : 0;
 }
 
 /* ---- questions ---- */
@@ -282,11 +286,13 @@ int policy_check_number(const struct policy *policy, enum policy_key key, uint64
         return 0;
     (void)policy_position_text(&maximum->position, there, sizeof(there));
     if (row->kind == KEY_BOOL || row->bound == BOUND_VALUE)
-        return err_set(err, -EPERM, "%s is not allowed: %s is %s in %s", flag,
+        (void)err_set(err, -EPERM, "%s is not allowed: %s is %s in %s", flag,
                 key == POLICY_JOURNAL ? policy_key_name(POLICY_JOURNAL_REQUIRED) : row->name,
                 maximum->text, there);
-    return err_set(err, -EPERM, "%s is %s than the maximum %s of %s", flag,
-            row->kind == KEY_CHOICE ? "looser" : "more", maximum->text, there);
+    else
+        (void)err_set(err, -EPERM, "%s is %s than the maximum %s of %s", flag,
+                row->kind == KEY_CHOICE ? "looser" : "more", maximum->text, there);
+    return err_from(err, -EPERM, CARREL_FROM_POLICY);
 }
 
 static bool allows(enum policy_key key, const char *allowed, const char *item, bool is_writable)
@@ -307,11 +313,13 @@ int policy_check_item(const struct policy *policy, enum policy_key key, const ch
         bool is_allowed = !list->is_set;
         for (size_t j = 0; !is_allowed && list->list[j]; j++)
             is_allowed = allows(key, list->list[j], item, is_writable);
-        if (!is_allowed)
-            return err_set(err, -EPERM, "%s: %s does not allow '%s'%s (%s)", flag,
-                    policy_key_name(key), str_escape(item, strlen(item), shown, sizeof(shown)),
-                    key == POLICY_MOUNTS_ALLOW && is_writable ? " to be written" : "",
-                    policy_position_text(&list->position, there, sizeof(there)));
+        if (is_allowed)
+            continue;
+        (void)err_set(err, -EPERM, "%s: %s does not allow '%s'%s (%s)", flag,
+                policy_key_name(key), str_escape(item, strlen(item), shown, sizeof(shown)),
+                key == POLICY_MOUNTS_ALLOW && is_writable ? " to be written" : "",
+                policy_position_text(&list->position, there, sizeof(there)));
+        return err_from(err, -EPERM, CARREL_FROM_POLICY);
     }
     return 0;
 }

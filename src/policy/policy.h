@@ -182,10 +182,6 @@ const char *policy_hash(const struct policy *policy);
 
 /*
  * Whether the bytes are a valid policy file, with each of its profiles; `name` appears in
- * messages. Other files do not matter. policy_check_file() reads the file first.
+ * messages. Other files do not matter. carrel_policy_check() reads the file first.
  */
 int policy_check(const char *text, size_t len, const char *name, struct carrel_error *err);
-int policy_check_file(const char *path, struct carrel_error *err);
-
-/* A commented starting point, for `policy init`. */
-const char *policy_template(void);

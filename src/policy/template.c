@@ -1,5 +1,5 @@
 /* template.c - what `policy init` writes: every key, with its built-in value or an example. */
-#include "policy/policy.h"
+#include <carrel/policy.h>
 
 /* A key that is commented out has no space after its '#'; prose has one. */
 static const char text[] =
@@ -21,7 +21,7 @@ static const char text[] =
         "  #require: [seccomp, landlock]  # refuse to run without these protections\n"
         "  #best_effort: [memory]   # accept a weaker substitute for these limits\n"
         "  #ids: own                # (*) own, sub: subordinate ids as well, without root\n"
-        "  #hostname: carrel\n"
+        "  #hostname: carrel        # (*)\n"
         "  #image: debian           # (*) an image as root filesystem; see carrel-image(1)\n"
         "\n"
         "  # Each limit may have a default and a maximum, which no flag can pass.\n"
@@ -99,7 +99,7 @@ static const char text[] =
         "    #extends: quick\n"
         "    #python: {imports: {mode: block}}\n";
 
-const char *policy_template(void)
+const char *carrel_policy_template(void)
 {
     return text;
 }

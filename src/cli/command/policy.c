@@ -1,18 +1,20 @@
 /* policy.c - carrel policy show, check and init. */
-#include "policy/policy.h"
 #include "base/auto.h"
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "base/json.h"
 #include "base/str.h"
 #include "cli/args/options.h"
 #include "cli/args/subcommands.h"
 #include "cli/commands.h"
 #include "cli/print/report.h"
+#include <carrel/policy.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
+
+DEFINE_AUTO(struct carrel_policy *, carrel_policy_free)
 
 struct policy_args {
     struct subcommand_args common;
@@ -44,11 +46,11 @@ static const char *safe(const char *text, char *out, size_t size)
 }
 
 /* A value as one line; every list and text of a file may hold anything. */
-static void add_value(struct buf *out, const struct policy_value *value)
+static void add_value(struct buf *out, const struct carrel_policy_value *value)
 {
     char shown[512];
 
-    if (!value->is_set) {
+    if (!value) {
         buf_add_str(out, "-");
     } else if (value->list) {
         buf_add_str(out, "[");
@@ -75,45 +77,42 @@ static size_t column_len(const char *text)
 }
 
 static void add_position(
-        struct buf *out, const char *label, const struct policy_position *position)
+        struct buf *out, const char *label, const struct carrel_policy_value *value)
 {
-    char text[400];
     char shown[1600];
 
-    buf_addf(out, "%s%s", label,
-            safe(policy_position_text(position, text, sizeof(text)), shown, sizeof(shown)));
+    buf_addf(out, "%s%s", label, safe(value->from, shown, sizeof(shown)));
 }
 
 /* Where the value is from; and where the maximum, if that is another file. */
-static void add_positions(
-        struct buf *out, const struct policy_value *value, const struct policy_value *maximum)
+static void add_positions(struct buf *out, const struct carrel_policy_key *key)
 {
-    if (value->is_set)
-        add_position(out, "", &value->position);
+    const struct carrel_policy_value *value = key->value;
+    const struct carrel_policy_value *maximum = key->maximum;
+
+    if (value)
+        add_position(out, "", value);
     else
         buf_add_str(out, "-");
-    if (maximum->is_set && (!value->position.name ||
-                                   strcmp(value->position.name, maximum->position.name) != 0))
-        add_position(out, "; maximum: ", &maximum->position);
+    if (maximum && (!value || !value->name || strcmp(value->name, maximum->name) != 0))
+        add_position(out, "; maximum: ", maximum);
 }
 
-static int print_key(const struct policy *policy, enum policy_key key)
+static int print_key(const struct carrel_policy_key *key, void *context)
 {
-    const struct policy_value *value = policy_get(policy, key);
-    const struct policy_value *maximum = policy_maximum(policy, key);
     AUTO(buf_finish) struct buf text = BUF_INIT(1U << 20);
     AUTO(buf_finish) struct buf bound = BUF_INIT(64U << 10);
     AUTO(buf_finish) struct buf from = BUF_INIT(64U << 10);
 
-    add_value(&text, value);
-    add_value(&bound, maximum);
-    add_positions(&from, value, maximum);
+    (void)context;
+    add_value(&text, key->value);
+    add_value(&bound, key->maximum);
+    add_positions(&from, key);
     if (text.is_short || bound.is_short || from.is_short)
         return -ENOMEM;
     size_t len = column_len(text.data);
-    printf("%c %-*s %-*.*s %-*s %s\n", policy_is_built_in(policy, key) ? ' ' : '*', KEY_WIDTH,
-            policy_key_name(key), VALUE_WIDTH, (int)len, text.data, MAXIMUM_WIDTH, bound.data,
-            from.data);
+    printf("%c %-*s %-*.*s %-*s %s\n", key->is_built_in ? ' ' : '*', KEY_WIDTH, key->name,
+            VALUE_WIDTH, (int)len, text.data, MAXIMUM_WIDTH, bound.data, from.data);
     for (const char *rest = text.data + len; *rest; rest += len) {
         rest += strspn(rest, " ");
         len = column_len(rest);
@@ -122,53 +121,58 @@ static int print_key(const struct policy *policy, enum policy_key key)
     return 0;
 }
 
-static void print_files(const struct policy *policy)
+static int print_file(const struct carrel_policy_file *file, void *context)
 {
-    struct policy_file file;
+    size_t *n = context;
     char shown[800];
-    size_t i = 0;
 
-    for (; policy_file_at(policy, i, &file); i++)
-        printf("%s: %s (%s)\n", file.gives_values ? "values and bounds" : "bounds only",
-                safe(file.name, shown, sizeof(shown)), policy_authority_name(file.authority));
-    if (i == 0)
-        (void)puts("no policy file found: all values are built in or from the environment");
+    (*n)++;
+    printf("%s: %s (%s)\n", file->gives_values ? "values and bounds" : "bounds only",
+            safe(file->name, shown, sizeof(shown)), file->authority);
+    return 0;
 }
 
-static int print_text(const struct policy *policy)
+static int print_text(const struct carrel_policy *policy)
 {
-    print_files(policy);
-    printf("hash: %s\n\n  %-*s %-*s %-*s %s\n", policy_hash(policy), KEY_WIDTH, "key",
+    size_t n_files = 0;
+
+    (void)carrel_policy_file_each(policy, print_file, &n_files, NULL);
+    if (n_files == 0)
+        (void)puts("no policy file found: all values are built in or from the environment");
+    printf("hash: %s\n\n  %-*s %-*s %-*s %s\n", carrel_policy_hash(policy), KEY_WIDTH, "key",
             VALUE_WIDTH, "value", MAXIMUM_WIDTH, "maximum", "from");
-    for (enum policy_key key = 0; key < POLICY_KEYS; key++) {
-        int r = print_key(policy, key);
-        if (r < 0)
-            return r;
-    }
+    int r = carrel_policy_key_each(policy, print_key, NULL, NULL);
+    if (r < 0)
+        return r;
     (void)puts("\n"
                "* differs from the built-in value");
     return 0;
 }
 
+static int print_json(const struct carrel_policy *policy)
+{
+    AUTO(carrel_free) char *text = NULL;
+    struct carrel_error err = { 0 };
+
+    if (carrel_policy_json(policy, &text, &err) < 0)
+        return report_fail(true, &err);
+    (void)puts(text);
+    return report_finish(0);
+}
+
 static int show(const struct subcommand_args *args)
 {
     const struct policy_args *own = container_of(args, const struct policy_args, common);
-    AUTO(buf_finish) struct buf text = BUF_INIT(4U << 20);
-    AUTO(policy_free) struct policy *policy = NULL;
-    struct json json = { .out = &text };
+    struct carrel_policy_options options = CARREL_POLICY_OPTIONS_INIT;
+    AUTO(carrel_policy_free) struct carrel_policy *policy = NULL;
     struct carrel_error err = { 0 };
-    const struct policy_request request = {
-        .file = own->policy,
-        .profile = own->profile,
-        .environment = (const char *const *)environ,
-    };
 
-    if (policy_load(&request, &policy, &err) < 0)
+    options.file = own->policy;
+    options.profile = own->profile;
+    if (carrel_policy_load(&options, &policy, &err) < 0)
         return report_fail(args->is_json, &err);
-    if (args->is_json) {
-        policy_write_json(policy, &json);
-        return report_print_json(&text, 0);
-    }
+    if (args->is_json)
+        return print_json(policy);
     if (print_text(policy) < 0) {
         (void)err_set_errno(&err, -ENOMEM, "policy");
         return report_fail(args->is_json, &err);
@@ -185,7 +189,7 @@ static int check(const struct subcommand_args *args)
     char shown[800];
     char text[sizeof(shown) + 8];
 
-    if (policy_check_file(file, &err) < 0)
+    if (carrel_policy_check(file, &err) < 0)
         return report_fail(args->is_json, &err);
     (void)snprintf(text, sizeof(text), "%s: ok", safe(file, shown, sizeof(shown)));
     return report_done(args->is_json, text, (const char *[]){ "file", file, NULL });
@@ -195,7 +199,7 @@ static int check(const struct subcommand_args *args)
 
 static int write_template(const char *path, struct carrel_error *err)
 {
-    const char *text = policy_template();
+    const char *text = carrel_policy_template();
 
     AUTO(fd_close)
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0644);

@@ -49,6 +49,13 @@ int report_print_json(const struct buf *json, int status)
     return print(json, "\n", status);
 }
 
+int report_print_line(const char *json, int status)
+{
+    const struct buf whole = { .data = (char *)(uintptr_t)json, .len = strlen(json) };
+
+    return print(&whole, "\n", status);
+}
+
 int report_print_text(const struct buf *text, int status)
 {
     return print(text, "", status);
@@ -63,6 +70,8 @@ int report_fail(bool is_json, const struct carrel_error *err)
         json_object(&json, NULL);
         json_bool(&json, "ok", false);
         json_str(&json, "error", err->message);
+        json_str(&json, "reason", err->reason);
+        json_str(&json, "origin", carrel_origin_name(err->origin));
         json_end_object(&json);
         (void)report_print_json(&text, 0); /* the first failure is the one to report */
     }
