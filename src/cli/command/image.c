@@ -1,5 +1,4 @@
 /* image.c - carrel image: root filesystems for sandboxes. */
-#include "image/image.h"
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -9,16 +8,16 @@
 #include "cli/args/subcommands.h"
 #include "cli/commands.h"
 #include "cli/print/report.h"
-#include "core/image/pull.h"
-#include "core/state/state.h"
+#include <carrel/image.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 
 #define JSON_MAX (SIZE_MAX / 4)
+
+DEFINE_AUTO(struct carrel_image *, carrel_image_free)
 
 struct image_args {
     struct subcommand_args common;
@@ -76,80 +75,91 @@ static const char *escaped(const char *text, char *out, size_t size)
     return str_escape(text, strlen(text), out, size);
 }
 
+/* Adds the JSON of an image. */
+static int add_object(struct json *json, const char *key, const struct carrel_image_info *info,
+        struct carrel_error *err)
+{
+    AUTO(carrel_free) char *text = NULL;
+
+    int r = carrel_image_json(info, &text, err);
+    if (r == 0)
+        json_raw(json, key, text, strlen(text));
+    return r;
+}
+
 /* ---- import, pull ---- */
 
-static int report_imported(bool is_json, const char *state, const char *name,
-        const struct image_imported *imported)
+static void print_imported(
+        const struct carrel_image_info *info, const struct carrel_image_imported *imported)
 {
-    AUTO(buf_finish) struct buf text = BUF_INIT(JSON_MAX);
-    AUTO(image_free) struct image *image = NULL;
-    struct json json = { .out = &text };
-    struct carrel_error err = { 0 };
     char size[32];
 
-    if (image_read(state, name, &image, &err) < 0)
-        return report_fail(is_json, &err);
+    printf("%s %s: %zu layer%s (%" PRIu64 " shared), %s%s\n", info->name,
+            imported->is_replaced ? "replaced" : "imported", info->n_layers,
+            info->n_layers == 1 ? "" : "s", imported->n_shared, about(info->bytes, size),
+            info->bytes < 1024 ? " bytes" : "");
+    if (imported->left_out > 0)
+        printf("left out: %" PRIu64 " devices, FIFOs or sockets\n", imported->left_out);
+}
+
+static int report_imported(bool is_json, const struct carrel_image *image)
+{
+    const struct carrel_image_imported *imported = carrel_image_imported(image);
+    const struct carrel_image_info *info = carrel_image_info(image);
+    AUTO(buf_finish) struct buf text = BUF_INIT(JSON_MAX);
+    struct json json = { .out = &text };
+    struct carrel_error err = { 0 };
+
     if (!is_json) {
-        printf("%s %s: %zu layer%s (%zu shared), %s%s\n", name,
-                imported->is_replaced ? "replaced" : "imported", imported->n_layers,
-                imported->n_layers == 1 ? "" : "s", imported->n_shared,
-                about(image->bytes, size), image->bytes < 1024 ? " bytes" : "");
-        if (imported->total.skipped > 0)
-            printf("left out: %" PRIu64 " devices, FIFOs or sockets\n",
-                    imported->total.skipped);
+        print_imported(info, imported);
         return report_finish(0);
     }
     json_object(&json, NULL);
     json_bool(&json, "ok", true);
-    image_write_json(image, &json, "image");
+    if (add_object(&json, "image", info, &err) < 0)
+        return report_fail(true, &err);
     json_bool(&json, "replaced", imported->is_replaced);
     json_u64(&json, "shared_layers", imported->n_shared);
-    json_u64(&json, "unpacked_entries", imported->total.entries);
-    json_u64(&json, "unpacked_bytes", imported->total.bytes);
-    json_u64(&json, "left_out", imported->total.skipped);
+    json_u64(&json, "unpacked_entries", imported->entries);
+    json_u64(&json, "unpacked_bytes", imported->bytes);
+    json_u64(&json, "left_out", imported->left_out);
     json_end_object(&json);
     return report_print_json(&text, 0);
 }
 
 static int verb_import(const struct subcommand_args *args)
 {
-    const struct image_import import = {
-        .source = args->words[0],
-        .has_fd = strcmp(args->words[0], "-") == 0,
-        .fd = STDIN_FILENO,
-        .name = args->words[1],
-        .tag = args_of(args)->tag,
-    };
+    struct carrel_image_import_options options = CARREL_IMAGE_IMPORT_OPTIONS_INIT;
+    AUTO(carrel_image_free) struct carrel_image *image = NULL;
     struct carrel_error err = { 0 };
-    struct image_imported imported = { 0 };
-    char state[PATH_MAX];
 
-    if (state_path(state, sizeof(state), &err) < 0 || state_make(state, &err) < 0 ||
-            image_import(state, &import, &imported, &err) < 0)
+    options.source = args->words[0];
+    if (strcmp(options.source, "-") == 0)
+        options.source_fd = STDIN_FILENO;
+    options.name = args->words[1];
+    options.tag = args_of(args)->tag;
+    if (carrel_image_import(&options, &image, &err) < 0)
         return report_fail(args->is_json, &err);
-    return report_imported(args->is_json, state, import.name, &imported);
+    return report_imported(args->is_json, image);
 }
 
 static int verb_pull(const struct subcommand_args *args)
 {
-    const struct pull pull = {
-        .ref = args->words[0],
-        .name = args->words[1],
-        .is_insecure = args_of(args)->is_insecure,
-    };
+    struct carrel_image_pull_options options = CARREL_IMAGE_PULL_OPTIONS_INIT;
+    AUTO(carrel_image_free) struct carrel_image *image = NULL;
     struct carrel_error err = { 0 };
-    struct image_imported imported = { 0 };
-    char state[PATH_MAX];
 
-    if (state_path(state, sizeof(state), &err) < 0 || state_make(state, &err) < 0 ||
-            pull_image(state, &pull, &imported, &err) < 0)
+    options.reference = args->words[0];
+    options.name = args->words[1];
+    options.is_insecure = args_of(args)->is_insecure;
+    if (carrel_image_pull(&options, &image, &err) < 0)
         return report_fail(args->is_json, &err);
-    return report_imported(args->is_json, state, pull_name(&pull), &imported);
+    return report_imported(args->is_json, image);
 }
 
 /* ---- list, inspect, rm ---- */
 
-static int add_line(const struct image *image, void *arg)
+static int list_line(const struct carrel_image_info *info, void *arg)
 {
     struct buf *text = arg;
     char created[32];
@@ -159,41 +169,53 @@ static int add_line(const struct image *image, void *arg)
     if (text->len == 0)
         buf_addf(text, "%-30s  %-9s  %6s  %8s  %-19s  %s\n", "NAME", "KIND", "LAYERS", "SIZE",
                 "CREATED (UTC)", "SOURCE");
-    buf_addf(text, "%-30s  %-9s  %6zu  %8s  %-19s  %s\n", image->name, image->kind,
-            image->n_layers, about(image->bytes, size), time_text(image->created, created),
-            escaped(image->source, source, sizeof(source)));
+    buf_addf(text, "%-30s  %-9s  %6zu  %8s  %-19s  %s\n", info->name, info->kind,
+            info->n_layers, about(info->bytes, size), time_text(info->created, created),
+            escaped(info->source, source, sizeof(source)));
     return 0;
 }
 
-static int add_object(const struct image *image, void *arg)
+struct listing {
+    struct json json;
+    struct carrel_error err;
+};
+
+static int list_object(const struct carrel_image_info *info, void *arg)
 {
-    image_write_json(image, arg, NULL);
-    return 0;
+    struct listing *listing = arg;
+
+    return add_object(&listing->json, NULL, info, &listing->err);
+}
+
+static int list_json(void)
+{
+    AUTO(buf_finish) struct buf text = BUF_INIT(JSON_MAX);
+    struct listing listing = { .json = { .out = &text } };
+    struct json *json = &listing.json;
+    struct carrel_error err = { 0 };
+
+    json_object(json, NULL);
+    json_bool(json, "ok", true);
+    json_array(json, "images");
+    if (carrel_image_each(list_object, &listing, &err) < 0)
+        return report_fail(true, listing.err.code < 0 ? &listing.err : &err);
+    json_end_array(json);
+    json_end_object(json);
+    return report_print_json(&text, 0);
 }
 
 static int verb_list(const struct subcommand_args *args)
 {
     AUTO(buf_finish) struct buf text = BUF_INIT(JSON_MAX);
-    struct json json = { .out = &text };
     struct carrel_error err = { 0 };
-    char state[PATH_MAX];
 
-    int r = state_path(state, sizeof(state), &err);
-    if (!args->is_json) {
-        if (r < 0 || image_list(state, add_line, &text, &err) < 0)
-            return report_fail(false, &err);
-        if (text.len == 0)
-            (void)fputs("no images yet\n", stderr);
-        return report_print_text(&text, 0);
-    }
-    json_object(&json, NULL);
-    json_bool(&json, "ok", true);
-    json_array(&json, "images");
-    if (r < 0 || image_list(state, add_object, &json, &err) < 0)
-        return report_fail(true, &err);
-    json_end_array(&json);
-    json_end_object(&json);
-    return report_print_json(&text, 0);
+    if (args->is_json)
+        return list_json();
+    if (carrel_image_each(list_line, &text, &err) < 0)
+        return report_fail(false, &err);
+    if (text.len == 0)
+        (void)fputs("no images yet\n", stderr);
+    return report_print_text(&text, 0);
 }
 
 static void print_words(const char *title, const char *const *words)
@@ -212,34 +234,40 @@ static void print_text(const char *title, const char *text)
         printf("%-11s %s\n", title, escaped(text, shown, sizeof(shown)));
 }
 
+static int print_json(const struct carrel_image_info *info)
+{
+    AUTO(carrel_free) char *text = NULL;
+    struct carrel_error err = { 0 };
+
+    if (carrel_image_json(info, &text, &err) < 0)
+        return report_fail(true, &err);
+    (void)puts(text);
+    return report_finish(0);
+}
+
 static int verb_inspect(const struct subcommand_args *args)
 {
-    AUTO(buf_finish) struct buf text = BUF_INIT(JSON_MAX);
-    AUTO(image_free) struct image *image = NULL;
-    struct json json = { .out = &text };
+    AUTO(carrel_image_free) struct carrel_image *image = NULL;
     struct carrel_error err = { 0 };
-    char state[PATH_MAX];
     char line[32];
 
-    if (state_path(state, sizeof(state), &err) < 0 ||
-            image_read(state, args->words[0], &image, &err) < 0)
+    if (carrel_image_open(args->words[0], &image, &err) < 0)
         return report_fail(args->is_json, &err);
-    if (args->is_json) {
-        image_write_json(image, &json, NULL);
-        return report_print_json(&text, 0);
-    }
-    print_text("name", image->name);
-    print_text("kind", image->kind);
-    print_text("source", image->source);
-    print_text("digest", image->digest);
-    print_text("created", time_text(image->created, line));
-    printf("%-11s %" PRIu64 " bytes\n", "size", image->bytes);
-    print_words("layers", image->layers);
-    print_words("entrypoint", image->settings.entrypoint);
-    print_words("cmd", image->settings.cmd);
-    print_text("workdir", image->settings.workdir);
-    print_text("user", image->settings.user);
-    print_words("env", image->settings.env);
+    const struct carrel_image_info *info = carrel_image_info(image);
+    if (args->is_json)
+        return print_json(info);
+    print_text("name", info->name);
+    print_text("kind", info->kind);
+    print_text("source", info->source);
+    print_text("digest", info->digest);
+    print_text("created", time_text(info->created, line));
+    printf("%-11s %" PRIu64 " bytes\n", "size", info->bytes);
+    print_words("layers", info->layers);
+    print_words("entrypoint", info->entrypoint);
+    print_words("cmd", info->cmd);
+    print_text("workdir", info->workdir);
+    print_text("user", info->user);
+    print_words("env", info->env);
     return report_finish(0);
 }
 
@@ -249,15 +277,12 @@ static int verb_rm(const struct subcommand_args *args)
     AUTO(buf_finish) struct buf text = BUF_INIT(JSON_MAX);
     struct json json = { .out = &text };
     struct carrel_error first = { 0 };
-    char state[PATH_MAX];
 
-    if (state_path(state, sizeof(state), &first) < 0)
-        return report_fail(args->is_json, &first);
     json_object(&json, NULL);
     json_array(&json, "removed");
     for (size_t i = 0; i < args->n_words; i++) {
         struct carrel_error err = { 0 };
-        if (image_remove(state, args->words[i], &err) < 0) {
+        if (carrel_image_remove(args->words[i], &err) < 0) {
             (void)report_error(STATUS_FAILED, &err);
             first = first.code < 0 ? first : err;
             continue;
