@@ -1,6 +1,7 @@
 /* carrel.h - everything of libcarrel. */
 #pragma once
 #include <carrel/error.h>
+#include <carrel/host.h>
 #include <carrel/image.h>
 #include <carrel/policy.h>
 #include <carrel/python.h>

@@ -39,5 +39,6 @@ int cmd_export(int argc, char **argv);
 int cmd_import(int argc, char **argv);
 int cmd_cleanup(int argc, char **argv);
 int cmd_archive(int argc, char **argv);
+int cmd_host(int argc, char **argv);
 int cmd_keeper(int argc, char **argv);
 int cmd_probe(int argc, char **argv);

@@ -78,6 +78,7 @@ static const struct {
     { "version", cmd_version, MACHINE, "print the version" },
 
     { "archive", cmd_archive, FILES, NULL },   /* part of `import` and `image import` */
+    { "host", cmd_host, MACHINE, NULL },       /* part of `health` and `test` */
     { "keeper", cmd_keeper, SANDBOXES, NULL }, /* part of `create` and `fork` */
     { "probe", cmd_probe, MACHINE, NULL },     /* part of `test` */
 };

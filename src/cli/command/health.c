@@ -1,11 +1,13 @@
 /* health.c - carrel health. */
-#include "core/host/health.h"
 #include "base/auto.h"
 #include "base/str.h"
 #include "cli/args/report_args.h"
 #include "cli/commands.h"
 #include "cli/print/report.h"
+#include <carrel/host.h>
 #include <stdio.h>
+
+DEFINE_AUTO(struct carrel_health *, carrel_health_free)
 
 static const char help[] =
         "Usage: carrel health [options]\n\n"
@@ -23,35 +25,29 @@ static const char *safe(const char *text, char *out, size_t size)
     return str_escape(text, strlen(text), out, size);
 }
 
-static void print_facts(const struct health_view *view)
+static void print_facts(const struct carrel_health_user *user)
 {
-    char shown[2 * sizeof(view->found.facts[0].value)];
+    char shown[800];
 
-    for (size_t i = 0; i < view->found.n_facts; i++)
-        printf("  %-17s %s\n", view->found.facts[i].name,
-                safe(view->found.facts[i].value, shown, sizeof(shown)));
+    for (size_t i = 0; user->facts[i]; i++)
+        printf("  %-17s %s\n", user->facts[i]->name,
+                safe(user->facts[i]->value, shown, sizeof(shown)));
 }
 
-static void print_table(const struct health *health)
+static void print_table(const struct carrel_health *health)
 {
     static const char *const words[] = {
-        [HEALTH_UNKNOWN] = "-",
-        [HEALTH_WORKS] = "yes",
-        [HEALTH_MISSING] = "NO",
+        [CARREL_HEALTH_UNKNOWN] = "-",
+        [CARREL_HEALTH_WORKS] = "yes",
+        [CARREL_HEALTH_MISSING] = "NO",
     };
 
     printf("\n  %-13s %-5s %-9s %s\n", "protection", "root", "rootless", "meaning");
-    for (enum protection p = 0; p < PROTECT_COUNT; p++)
-        printf("  %-13s %-5s %-9s %s\n", protection_name(p),
-                words[health_state(&health->views[HEALTH_ROOT], p)],
-                words[health_state(&health->views[HEALTH_ROOTLESS], p)], protection_meaning(p));
-}
-
-static void print_set(uint64_t set)
-{
-    for (enum protection p = 0; p < PROTECT_COUNT; p++)
-        if (set & PROTECT_BIT(p))
-            printf(" %s", protection_name(p));
+    for (size_t i = 0; health->protections[i]; i++) {
+        const struct carrel_health_protection *one = health->protections[i];
+        printf("  %-13s %-5s %-9s %s\n", one->name, words[one->root], words[one->rootless],
+                one->meaning);
+    }
 }
 
 /* "label text", broken between words; further lines are indented. */
@@ -74,63 +70,79 @@ static void print_wrapped(const char *label, const char *text)
     (void)putchar('\n');
 }
 
-static void print_gaps(enum health_user user, const struct health_view *view)
+static bool has_rlimits_only(const struct carrel_health_user *user)
 {
-    char shown[2 * sizeof(view->error.message)];
+    for (size_t i = 0; user->limits[i]; i++)
+        if (strcmp(user->limits[i]->name, "memory") == 0)
+            return strcmp(user->limits[i]->held_by, "rlimit") == 0;
+    return false;
+}
 
-    if (!view->is_known) {
-        printf("\n%s: %s\n", health_user_name(user),
-                safe(view->error.message, shown, sizeof(shown)));
+static void print_gaps(const struct carrel_health_user *user)
+{
+    char shown[1024];
+
+    if (!user->is_known) {
+        printf("\n%s: %s\n", user->name, safe(user->error, shown, sizeof(shown)));
         return;
     }
-    if (!view->is_able) {
+    if (!user->is_able) {
         printf("\n"
                "%s: cannot create a sandbox\n",
-                health_user_name(user));
-        print_wrapped("  error:", safe(view->error.message, shown, sizeof(shown)));
+                user->name);
+        print_wrapped("  error:", safe(user->error, shown, sizeof(shown)));
     }
-    for (size_t i = 0; i < view->found.n_gaps; i++) {
-        const struct health_gap *gap = &view->found.gaps[i];
-        printf("\n%s: missing", health_user_name(user));
-        print_set(gap->set);
+    for (size_t i = 0; user->gaps[i]; i++) {
+        const struct carrel_health_gap *gap = user->gaps[i];
+        printf("\n%s: missing", user->name);
+        for (size_t j = 0; gap->protections[j]; j++)
+            printf(" %s", gap->protections[j]);
         (void)putchar('\n');
         print_wrapped("  why:  ", safe(gap->why, shown, sizeof(shown)));
         print_wrapped("  to do:", safe(gap->remedy, shown, sizeof(shown)));
     }
-    if (view->is_able && view->held_by[LIMIT_MEMORY] == HELD_BY_RLIMIT)
+    if (has_rlimits_only(user))
         print_wrapped("  until then:",
                 "default limits are enforced by rlimits (memory per process, "
                 "pids per sandbox, cpu not at all), and --memory, --pids, "
                 "--cpu are refused unless --best-effort lists them");
 }
 
-static void print_text(const struct health *health)
+static void print_text(const struct carrel_health *health)
 {
-    const struct health_view *own = &health->views[health->caller];
-
-    printf("carrel " CARREL_VERSION ": a default run %s for this user (%s)\n\n",
-            own->is_able ? "works" : "does NOT work", health_user_name(health->caller));
-    print_facts(own);
+    printf("carrel %s: a default run %s for this user (%s)\n\n", health->version,
+            health->caller->is_able ? "works" : "does NOT work", health->caller->name);
+    print_facts(health->caller);
     print_table(health);
-    for (enum health_user user = 0; user < HEALTH_USERS; user++)
-        print_gaps(user, &health->views[user]);
+    print_gaps(health->root);
+    print_gaps(health->rootless);
+}
+
+static int print_json(const struct carrel_health *health, int status)
+{
+    AUTO(carrel_free) char *text = NULL;
+    struct carrel_error err = { 0 };
+
+    if (carrel_health_json(health, &text, &err) < 0)
+        return report_error(STATUS_FAILED, &err);
+    (void)puts(text);
+    return report_finish(status);
 }
 
 int cmd_health(int argc, char **argv)
 {
-    AUTO(buf_finish) struct buf json = BUF_INIT(1U << 20);
+    AUTO(carrel_health_free) struct carrel_health *health = NULL;
+    struct carrel_error err = { 0 };
     struct report_args args;
-    struct health health;
 
     int r = report_args_parse(rows, ARRAY_LEN(rows), help, argc, argv, &args);
     if (r != 0)
         return r < 0 ? STATUS_FAILED : 0;
-    health_check(&health);
-    int status = health.views[health.caller].is_able ? 0 : STATUS_UNHEALTHY;
-    if (args.is_json) {
-        health_write_json(&health, &json);
-        return report_print_json(&json, status);
-    }
-    print_text(&health);
+    if (carrel_host_health(&health, &err) < 0)
+        return report_fail(args.is_json, &err);
+    int status = health->caller->is_able ? 0 : STATUS_UNHEALTHY;
+    if (args.is_json)
+        return print_json(health, status);
+    print_text(health);
     return report_finish(status);
 }

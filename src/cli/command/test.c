@@ -1,16 +1,12 @@
 /* test.c - carrel test. */
 #include "base/auto.h"
 #include "base/clock.h"
-#include "base/err.h"
 #include "base/json.h"
 #include "cli/args/report_args.h"
 #include "cli/commands.h"
 #include "cli/print/report.h"
-#include "core/host/selftest.h"
-#include <errno.h>
-#include <limits.h>
+#include <carrel/host.h>
 #include <stdio.h>
-#include <unistd.h>
 
 static const char help[] =
         "Usage: carrel test [options]\n\n"
@@ -28,90 +24,95 @@ static const struct option_row rows[] = {
 
 enum { STATUS_SOME_FAILED = 1 };
 
+/* What a report needs of the tests so far. */
 struct tally {
     unsigned n[3]; /* by outcome */
+    struct json json;
 };
 
-static const char *const words[] = {
-    [SELFTEST_PASSED] = "pass",
-    [SELFTEST_FAILED] = "FAIL",
-    [SELFTEST_SKIPPED] = "skip",
-};
-
-static void print_row(const struct selftest_row *row)
+static void print_row(const struct carrel_test_info *test)
 {
-    printf("  %-8s %-36s %s  %s\n", row->group, row->name, words[row->outcome], row->seen);
+    static const char *const words[] = {
+        [CARREL_TEST_PASSED] = "pass",
+        [CARREL_TEST_FAILED] = "FAIL",
+        [CARREL_TEST_SKIPPED] = "skip",
+    };
+
+    printf("  %-8s %-36s %s  %s\n", test->group, test->name, words[test->outcome], test->seen);
     (void)fflush(stdout); /* one by one; report_finish() asks whether all of it got through */
 }
 
-static void write_row(struct json *json, const struct selftest_row *row)
+static void write_row(struct json *json, const struct carrel_test_info *test)
 {
-    static const char *const outcomes[] = { "passed", "failed", "skipped" };
+    static const char *const outcomes[] = {
+        [CARREL_TEST_PASSED] = "passed",
+        [CARREL_TEST_FAILED] = "failed",
+        [CARREL_TEST_SKIPPED] = "skipped",
+    };
 
     json_object(json, NULL);
-    json_str(json, "group", row->group);
-    json_str(json, "name", row->name);
-    json_str(json, "outcome", outcomes[row->outcome]);
-    json_str(json, "seen", row->seen);
-    json_u64(json, "duration_ms", row->duration_ms);
+    json_str(json, "group", test->group);
+    json_str(json, "name", test->name);
+    json_str(json, "outcome", outcomes[test->outcome]);
+    json_str(json, "seen", test->seen);
+    json_u64(json, "duration_ms", test->duration_ms);
     json_end_object(json);
 }
 
-static int run_json(struct selftest *test)
+static int visit(const struct carrel_test_info *test, void *context)
 {
-    AUTO(buf_finish) struct buf text = BUF_INIT(1U << 20);
-    struct json json = { .out = &text };
-    struct selftest_row row;
-    struct tally tally = { 0 };
+    struct tally *tally = context;
 
-    json_object(&json, NULL);
-    json_array(&json, "tests");
-    while (selftest_next(test, &row)) {
-        tally.n[row.outcome]++;
-        write_row(&json, &row);
-    }
-    json_end_array(&json);
-    json_u64(&json, "passed", tally.n[SELFTEST_PASSED]);
-    json_u64(&json, "failed", tally.n[SELFTEST_FAILED]);
-    json_u64(&json, "skipped", tally.n[SELFTEST_SKIPPED]);
-    json_bool(&json, "ok", tally.n[SELFTEST_FAILED] == 0);
-    json_end_object(&json);
-    return report_print_json(&text, tally.n[SELFTEST_FAILED] ? STATUS_SOME_FAILED : 0);
+    tally->n[test->outcome]++;
+    if (tally->json.out)
+        write_row(&tally->json, test);
+    else
+        print_row(test);
+    return 0;
 }
 
-static int run_text(struct selftest *test)
+static int run_json(const struct carrel_test_options *options)
 {
-    struct selftest_row row;
+    AUTO(buf_finish) struct buf text = BUF_INIT(1U << 20);
+    struct tally tally = { .json = { .out = &text } };
+    struct json *json = &tally.json;
+    struct carrel_error err = { 0 };
+
+    json_object(json, NULL);
+    json_array(json, "tests");
+    if (carrel_host_test(options, visit, &tally, &err) < 0)
+        return report_error(STATUS_FAILED, &err);
+    json_end_array(json);
+    json_u64(json, "passed", tally.n[CARREL_TEST_PASSED]);
+    json_u64(json, "failed", tally.n[CARREL_TEST_FAILED]);
+    json_u64(json, "skipped", tally.n[CARREL_TEST_SKIPPED]);
+    json_bool(json, "ok", tally.n[CARREL_TEST_FAILED] == 0);
+    json_end_object(json);
+    return report_print_json(&text, tally.n[CARREL_TEST_FAILED] ? STATUS_SOME_FAILED : 0);
+}
+
+static int run_text(const struct carrel_test_options *options)
+{
+    struct carrel_error err = { 0 };
     struct tally tally = { 0 };
     uint64_t began_ns = clock_ns();
 
-    while (selftest_next(test, &row)) {
-        tally.n[row.outcome]++;
-        print_row(&row);
-    }
-    printf("\n%u passed, %u failed, %u skipped in %.1f s\n", tally.n[SELFTEST_PASSED],
-            tally.n[SELFTEST_FAILED], tally.n[SELFTEST_SKIPPED],
+    if (carrel_host_test(options, visit, &tally, &err) < 0)
+        return report_error(STATUS_FAILED, &err);
+    printf("\n%u passed, %u failed, %u skipped in %.1f s\n", tally.n[CARREL_TEST_PASSED],
+            tally.n[CARREL_TEST_FAILED], tally.n[CARREL_TEST_SKIPPED],
             (double)(clock_ns() - began_ns) / 1e9);
-    return report_finish(tally.n[SELFTEST_FAILED] ? STATUS_SOME_FAILED : 0);
+    return report_finish(tally.n[CARREL_TEST_FAILED] ? STATUS_SOME_FAILED : 0);
 }
 
 int cmd_test(int argc, char **argv)
 {
-    struct carrel_error err = { 0 };
-    AUTO(selftest_free) struct selftest *test = NULL;
+    struct carrel_test_options options = CARREL_TEST_OPTIONS_INIT;
     struct report_args args;
-    char own[PATH_MAX];
 
     int r = report_args_parse(rows, ARRAY_LEN(rows), help, argc, argv, &args);
     if (r != 0)
         return r < 0 ? STATUS_FAILED : 0;
-    ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 1);
-    if (n < 0) {
-        (void)err_set_errno(&err, -errno, "find carrel's own executable");
-        return report_error(STATUS_FAILED, &err);
-    }
-    own[n] = '\0';
-    if (selftest_new(args.runtime, own, &test, &err) < 0)
-        return report_error(STATUS_FAILED, &err);
-    return args.is_json ? run_json(test) : run_text(test);
+    options.runtime = args.runtime;
+    return args.is_json ? run_json(&options) : run_text(&options);
 }
