@@ -3,6 +3,7 @@
 #include <carrel/error.h>
 #include <carrel/host.h>
 #include <carrel/image.h>
+#include <carrel/journal.h>
 #include <carrel/policy.h>
 #include <carrel/python.h>
 #include <carrel/run.h>

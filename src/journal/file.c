@@ -232,7 +232,8 @@ int journal_lock_shared(int fd)
 
 void journal_unlock(int fd)
 {
-    (void)lock(fd, F_OFD_SETLK, F_UNLCK); /* the close would do it too */
+    /* Closing would not do: a child that another thread forked may have the descriptor, too. */
+    (void)lock(fd, F_OFD_SETLK, F_UNLCK);
 }
 
 bool journal_lock_is_held(int fd)

@@ -71,27 +71,36 @@ static int add(struct journal_file *file, const struct journal_index_record *rec
     return journal_file_add(file, err);
 }
 
-int journal_index_add(int runs, const struct journal_index_record *record, bool must_sync,
-        struct carrel_error *err)
+static int add_to(struct journal_file *file, const struct journal_index_record *record,
+        bool must_sync, struct carrel_error *err)
 {
-    AUTO(journal_file_finish) struct journal_file file = { .fd = -1 };
     struct journal_torn torn;
 
-    int fd = open_index(runs, err);
-    if (fd < 0)
-        return fd;
-    journal_file_init(&file, fd, JOURNAL_INDEX);
-    int r = journal_file_resume(&file, NULL, &torn, err);
+    int r = journal_file_resume(file, NULL, &torn, err);
     if (r == -EBADMSG)
         return err_wrap(err, r,
                 "the index of runs cannot be continued; see 'carrel journal verify', "
                 "and move the file away to begin a new one");
     if (r == 0)
-        r = journal_file_note_torn(&file, record->run, "torn", &torn, err);
+        r = journal_file_note_torn(file, record->run, "torn", &torn, err);
     if (r == 0)
-        r = add(&file, record, err);
+        r = add(file, record, err);
     if (r == 0 && must_sync)
-        r = journal_file_sync(&file, err);
+        r = journal_file_sync(file, err);
+    return r;
+}
+
+int journal_index_add(int runs, const struct journal_index_record *record, bool must_sync,
+        struct carrel_error *err)
+{
+    AUTO(journal_file_finish) struct journal_file file = { .fd = -1 };
+
+    int fd = open_index(runs, err);
+    if (fd < 0)
+        return fd;
+    journal_file_init(&file, fd, JOURNAL_INDEX);
+    int r = add_to(&file, record, must_sync, err);
+    journal_unlock(fd);
     return r;
 }
 

@@ -45,9 +45,9 @@ TEST(a_seal_that_was_signed_verifies_by_its_key)
     bench_run(&bench, "R-1", 3, key);
     bench_run(&bench, "R-1", 3, key);
     struct journal_verdict verdict = verify(&bench, "R-1/journal.jsonl", &trust);
-    CHECK_EQ(verdict.state, JOURNAL_SEALED);
+    CHECK_EQ(verdict.state, CARREL_RECORD_SEALED);
     CHECK_STR(verdict.chain.signer, public_hex);
-    CHECK_EQ(verify(&bench, "R-1/journal.jsonl", NULL).state, JOURNAL_SEALED);
+    CHECK_EQ(verify(&bench, "R-1/journal.jsonl", NULL).state, CARREL_RECORD_SEALED);
 }
 
 TEST(a_seal_that_was_signed_by_another_is_bad)
@@ -63,7 +63,7 @@ TEST(a_seal_that_was_signed_by_another_is_bad)
     (void)key;
     bench_run(&bench, "R-1", 3, thief);
     struct journal_verdict verdict = verify(&bench, "R-1/journal.jsonl", &trust);
-    CHECK_EQ(verdict.state, JOURNAL_BAD);
+    CHECK_EQ(verdict.state, CARREL_RECORD_BAD);
     CHECK_EQ(verdict.bad_record, 4);
     journal_key_id(hex, id);
     CHECK_EQ(strlen(id), 16);
@@ -79,10 +79,10 @@ TEST(a_seal_without_a_signature_is_bad_where_one_is_required)
 
     (void)key;
     bench_run(&bench, "R-1", 3, NULL);
-    CHECK_EQ(verify(&bench, "R-1/journal.jsonl", &trust).state, JOURNAL_SEALED);
+    CHECK_EQ(verify(&bench, "R-1/journal.jsonl", &trust).state, CARREL_RECORD_SEALED);
     trust.is_required = true;
     struct journal_verdict verdict = verify(&bench, "R-1/journal.jsonl", &trust);
-    CHECK_EQ(verdict.state, JOURNAL_BAD);
+    CHECK_EQ(verdict.state, CARREL_RECORD_BAD);
     CHECK_STR(verdict.why, "it is not signed");
 }
 
@@ -119,7 +119,7 @@ TEST(a_signature_is_about_all_that_was_sealed)
     buf_add(&text, seal.data, seal.len);
     bench_write(&bench, "R-1/journal.jsonl", text.data, text.len);
     struct journal_verdict verdict = verify(&bench, "R-1/journal.jsonl", &trust);
-    CHECK_EQ(verdict.state, JOURNAL_BAD);
+    CHECK_EQ(verdict.state, CARREL_RECORD_BAD);
     CHECK_EQ(verdict.bad_record, 4);
     CHECK_STR(verdict.why, "its signature is wrong");
 }

@@ -178,7 +178,7 @@ int journal_runs_read(int dir, struct journal_runs **out, struct carrel_error *e
 
     if (!runs)
         return err_set_errno(err, -ENOMEM, "read '%s'", JOURNAL_INDEX);
-    runs->index.state = JOURNAL_UNSEALED;
+    runs->index.state = CARREL_RECORD_UNSEALED;
     AUTO(fd_close)
     int fd = dir < 0 ? -1 : openat(dir, JOURNAL_INDEX, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (dir >= 0 && fd < 0 && errno != ENOENT)
@@ -204,19 +204,20 @@ int journal_open_run(int dir, const char *run, struct carrel_error *err)
     return fd;
 }
 
-enum journal_state journal_run_state(int dir, const struct journal_run *run)
+enum carrel_record_state journal_run_state(int dir, const struct journal_run *run)
 {
     if (run->is_pruned)
-        return JOURNAL_PRUNED;
+        return CARREL_RECORD_PRUNED;
     AUTO(fd_close) int fd = journal_open_run(dir, run->run, NULL);
     if (fd < 0)
-        return JOURNAL_MISSING;
+        return CARREL_RECORD_MISSING;
     if (journal_lock_is_held(fd))
-        return JOURNAL_IN_PROGRESS;
-    return run->is_open ? JOURNAL_UNSEALED : JOURNAL_SEALED;
+        return CARREL_RECORD_IN_PROGRESS;
+    return run->is_open ? CARREL_RECORD_UNSEALED : CARREL_RECORD_SEALED;
 }
 
-static void say(struct journal_verdict *verdict, enum journal_state state, const char *why)
+static void say(
+        struct journal_verdict *verdict, enum carrel_record_state state, const char *why)
 {
     verdict->state = state;
     (void)snprintf(verdict->why, sizeof(verdict->why), "%s", why);
@@ -236,10 +237,11 @@ struct journal_known journal_run_known(const char *run, const struct journal_run
 void journal_run_judge(const struct journal_run *entry, struct journal_verdict *verdict)
 {
     if (!entry && verdict->records + verdict->torn_bytes > 0 &&
-            (verdict->state == JOURNAL_SEALED || verdict->state == JOURNAL_UNSEALED))
-        say(verdict, JOURNAL_BAD, "the index does not know this run");
-    else if (verdict->state == JOURNAL_SEALED && !verdict->has_known_seal)
-        say(verdict, JOURNAL_UNSEALED,
+            (verdict->state == CARREL_RECORD_SEALED ||
+                    verdict->state == CARREL_RECORD_UNSEALED))
+        say(verdict, CARREL_RECORD_BAD, "the index does not know this run");
+    else if (verdict->state == CARREL_RECORD_SEALED && !verdict->has_known_seal)
+        say(verdict, CARREL_RECORD_UNSEALED,
                 "it is sealed and the index has no record of that: carrel was killed at its "
                 "end, "
                 "or the index was truncated");
@@ -254,9 +256,9 @@ int journal_verify_run(int fd, const char *run, const struct journal_run *entry,
     if (fd < 0) {
         *out = (struct journal_verdict){ 0 };
         if (entry && entry->is_pruned)
-            say(out, JOURNAL_PRUNED, "");
+            say(out, CARREL_RECORD_PRUNED, "");
         else
-            say(out, JOURNAL_MISSING, "the index knows it, and its journal is not there");
+            say(out, CARREL_RECORD_MISSING, "the index knows it, and its journal is not there");
         return 0;
     }
     known.trust = trust;

@@ -36,7 +36,7 @@ const struct journal_run *journal_runs_get(const struct journal_runs *runs, cons
 int journal_open_run(int dir, const char *run, struct carrel_error *err);
 
 /* The state without reading the journal: whether it exists and is locked. */
-enum journal_state journal_run_state(int dir, const struct journal_run *run);
+enum carrel_record_state journal_run_state(int dir, const struct journal_run *run);
 
 /*
  * What the journal of `run` must contain according to the index entry `entry` (NULL: unknown),

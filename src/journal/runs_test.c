@@ -71,12 +71,12 @@ TEST(runs_are_listed_as_they_began_with_their_last_seal)
     CHECK_EQ(runs->items[0].records, 2);
     CHECK_EQ(strlen(runs->items[0].began), 27);
     CHECK_EQ(strlen(runs->items[0].sealed), 27);
-    CHECK_EQ(journal_run_state(dir, &runs->items[0]), JOURNAL_SEALED);
+    CHECK_EQ(journal_run_state(dir, &runs->items[0]), CARREL_RECORD_SEALED);
     CHECK_STR(runs->items[1].run, "R-a");
     CHECK_EQ(runs->items[1].records, 3);
     CHECK_STR(runs->items[2].reason, "");
-    CHECK_EQ(journal_run_state(dir, &runs->items[2]), JOURNAL_UNSEALED);
-    CHECK_EQ(journal_run_state(dir, &runs->items[3]), JOURNAL_IN_PROGRESS);
+    CHECK_EQ(journal_run_state(dir, &runs->items[2]), CARREL_RECORD_UNSEALED);
+    CHECK_EQ(journal_run_state(dir, &runs->items[3]), CARREL_RECORD_IN_PROGRESS);
     (void)last;
     CHECK(journal_runs_get(runs, "R-c") == &runs->items[2]);
     CHECK(!journal_runs_get(runs, "R-"));
@@ -88,11 +88,11 @@ TEST(a_sealed_run_verifies_against_the_index)
 
     bench_run(&bench, "R-1", 3, NULL);
     struct journal_verdict verdict = verify(&bench, "R-1");
-    CHECK_EQ(verdict.state, JOURNAL_SEALED);
+    CHECK_EQ(verdict.state, CARREL_RECORD_SEALED);
     CHECK(verdict.has_known_seal);
     bench_run(&bench, "R-1", 2, NULL); /* continued */
     verdict = verify(&bench, "R-1");
-    CHECK_EQ(verdict.state, JOURNAL_SEALED);
+    CHECK_EQ(verdict.state, CARREL_RECORD_SEALED);
     CHECK_EQ(verdict.records, 7);
 }
 
@@ -107,7 +107,7 @@ TEST(a_cut_back_to_an_earlier_seal_is_found)
     bench_run(&bench, "R-1", 2, NULL);
     CHECK_EQ(truncate(path, st.st_size), 0);
     struct journal_verdict verdict = verify(&bench, "R-1");
-    CHECK_EQ(verdict.state, JOURNAL_BAD);
+    CHECK_EQ(verdict.state, CARREL_RECORD_BAD);
     CHECK_EQ(verdict.bad_record, 5);
     CHECK(strstr(verdict.why, "the index has a seal of 7 records"));
 }
@@ -125,7 +125,7 @@ TEST(what_was_cut_is_still_found_when_the_run_goes_on)
     CHECK_EQ(truncate(bench_path(&bench, "R-1/journal.jsonl", path), (off_t)without_seal), 0);
     bench_run(&bench, "R-1", 2, NULL);
     struct journal_verdict verdict = verify(&bench, "R-1");
-    CHECK_EQ(verdict.state, JOURNAL_BAD);
+    CHECK_EQ(verdict.state, CARREL_RECORD_BAD);
     CHECK_EQ(verdict.bad_record, 4);
     CHECK(strstr(verdict.why, "the index has a seal of 4 records"));
 
@@ -133,7 +133,7 @@ TEST(what_was_cut_is_still_found_when_the_run_goes_on)
     CHECK_EQ(unlink(bench_path(&bench, "R-2/journal.jsonl", path)), 0);
     bench_run(&bench, "R-2", 5, NULL);
     verdict = verify(&bench, "R-2");
-    CHECK_EQ(verdict.state, JOURNAL_BAD);
+    CHECK_EQ(verdict.state, CARREL_RECORD_BAD);
     CHECK_EQ(verdict.bad_record, 4);
 }
 
@@ -150,7 +150,7 @@ TEST(a_seal_that_did_not_reach_the_index_is_no_fault)
     CHECK_EQ(truncate(bench_path(&bench, "index.jsonl", path), (off_t)without_seal), 0);
     bench_run(&bench, "R-1", 2, NULL);
     struct journal_verdict verdict = verify(&bench, "R-1");
-    CHECK_EQ(verdict.state, JOURNAL_SEALED);
+    CHECK_EQ(verdict.state, CARREL_RECORD_SEALED);
     CHECK_EQ(verdict.records, 7);
 }
 
@@ -165,7 +165,7 @@ TEST(a_journal_written_anew_is_found)
     bench_read(&elsewhere, "R-1/journal.jsonl", &text);
     bench_write(&bench, "R-1/journal.jsonl", text.data, text.len);
     struct journal_verdict verdict = verify(&bench, "R-1");
-    CHECK_EQ(verdict.state, JOURNAL_BAD);
+    CHECK_EQ(verdict.state, CARREL_RECORD_BAD);
     CHECK_EQ(verdict.bad_record, 4);
 }
 
@@ -177,13 +177,13 @@ TEST(a_journal_that_was_removed_is_missed_unless_on_purpose)
     bench_run(&bench, "R-1", 3, NULL);
     bench_run(&bench, "R-2", 3, NULL);
     CHECK_EQ(unlink(bench_path(&bench, "R-1/journal.jsonl", path)), 0);
-    CHECK_EQ(verify(&bench, "R-1").state, JOURNAL_MISSING);
+    CHECK_EQ(verify(&bench, "R-1").state, CARREL_RECORD_MISSING);
     CHECK_EQ(journal_note_pruned(bench.runs, "R-1", NULL), 0);
-    CHECK_EQ(verify(&bench, "R-1").state, JOURNAL_PRUNED);
+    CHECK_EQ(verify(&bench, "R-1").state, CARREL_RECORD_PRUNED);
     /* The same id again is a new run. */
     bench_run(&bench, "R-1", 1, NULL);
-    CHECK_EQ(verify(&bench, "R-1").state, JOURNAL_SEALED);
-    CHECK_EQ(verify(&bench, "R-2").state, JOURNAL_SEALED);
+    CHECK_EQ(verify(&bench, "R-1").state, CARREL_RECORD_SEALED);
+    CHECK_EQ(verify(&bench, "R-2").state, CARREL_RECORD_SEALED);
 }
 
 TEST(a_run_that_the_index_does_not_know_is_bad)
@@ -197,11 +197,11 @@ TEST(a_run_that_the_index_does_not_know_is_bad)
     bench_run(&elsewhere, "R-2", 3, NULL);
     CHECK_EQ(mkdir(bench_path(&bench, "R-2", path), 0700), 0);
     bench_write(&bench, "R-2/journal.jsonl", "", 0);
-    CHECK_EQ(verify(&bench, "R-2").state, JOURNAL_UNSEALED);
+    CHECK_EQ(verify(&bench, "R-2").state, CARREL_RECORD_UNSEALED);
     bench_read(&elsewhere, "R-2/journal.jsonl", &text);
     bench_write(&bench, "R-2/journal.jsonl", text.data, text.len);
     struct journal_verdict verdict = verify(&bench, "R-2");
-    CHECK_EQ(verdict.state, JOURNAL_BAD);
+    CHECK_EQ(verdict.state, CARREL_RECORD_BAD);
     CHECK_STR(verdict.why, "the index does not know this run");
 }
 
@@ -215,7 +215,7 @@ TEST(a_seal_that_the_index_has_lost_is_told)
     bench_write(&bench, "index.jsonl", text.data,
             (size_t)(strchr(text.data, '\n') + 1 - text.data));
     struct journal_verdict verdict = verify(&bench, "R-1");
-    CHECK_EQ(verdict.state, JOURNAL_UNSEALED);
+    CHECK_EQ(verdict.state, CARREL_RECORD_UNSEALED);
     CHECK(strstr(verdict.why, "it is sealed and the index has no record of that"));
 }
 
@@ -231,7 +231,7 @@ TEST(a_changed_index_names_its_first_bad_record)
     *strstr(third, "run_begun") = 'x';
     bench_write(&bench, "index.jsonl", text.data, text.len);
     AUTO(journal_runs_free) struct journal_runs *runs = read_runs(&bench);
-    CHECK_EQ(runs->index.state, JOURNAL_BAD);
+    CHECK_EQ(runs->index.state, CARREL_RECORD_BAD);
     CHECK_EQ(runs->index.bad_record, 3);
     CHECK_EQ(runs->n, 1); /* what is good before it */
 }

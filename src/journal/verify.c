@@ -8,23 +8,24 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-const char *journal_state_name(enum journal_state state)
+const char *carrel_record_state_name(enum carrel_record_state state)
 {
-    static const char *const names[] = {
-        [JOURNAL_SEALED] = "sealed",
-        [JOURNAL_UNSEALED] = "unsealed",
-        [JOURNAL_IN_PROGRESS] = "in progress",
-        [JOURNAL_BAD] = "bad",
-        [JOURNAL_MISSING] = "missing",
-        [JOURNAL_PRUNED] = "pruned",
+    static const char names[][16] = {
+        [CARREL_RECORD_SEALED] = "sealed",
+        [CARREL_RECORD_UNSEALED] = "unsealed",
+        [CARREL_RECORD_IN_PROGRESS] = "in progress",
+        [CARREL_RECORD_BAD] = "bad",
+        [CARREL_RECORD_MISSING] = "missing",
+        [CARREL_RECORD_PRUNED] = "pruned",
+        [CARREL_RECORD_NONE] = "not recorded",
     };
 
-    return names[state];
+    return state < ARRAY_LEN(names) ? names[state] : "unknown";
 }
 
 static void condemn(struct journal_verdict *verdict, uint64_t record, const char *why)
 {
-    verdict->state = JOURNAL_BAD;
+    verdict->state = CARREL_RECORD_BAD;
     verdict->bad_record = record;
     (void)snprintf(
             verdict->why, sizeof(verdict->why), "%.*s", (int)sizeof(verdict->why) - 1, why);
@@ -45,7 +46,7 @@ struct journal_reader journal_reader_of(int fd, const struct journal_known *know
     if (known->run)
         (void)snprintf(
                 reader.verdict.chain.run, sizeof(reader.verdict.chain.run), "%s", known->run);
-    reader.verdict.state = JOURNAL_UNSEALED;
+    reader.verdict.state = CARREL_RECORD_UNSEALED;
     return reader;
 }
 
@@ -63,7 +64,7 @@ int journal_reader_next(
     const char *text;
     size_t len;
 
-    if (verdict->state == JOURNAL_BAD)
+    if (verdict->state == CARREL_RECORD_BAD)
         return 0;
     int r = journal_lines_next(&reader->lines, &text, &len);
     verdict->torn_bytes = reader->lines.end - reader->lines.begin;
@@ -126,12 +127,12 @@ void journal_reader_judge(struct journal_reader *reader, struct journal_verdict 
 {
     struct journal_verdict verdict = reader->verdict;
 
-    if (verdict.state != JOURNAL_BAD) {
+    if (verdict.state != CARREL_RECORD_BAD) {
         bool is_sealed = verdict.chain.is_sealed && verdict.torn_bytes == 0;
         if (reader->was_in_progress && (!is_sealed || journal_lock_is_held(reader->fd)))
-            verdict.state = JOURNAL_IN_PROGRESS;
+            verdict.state = CARREL_RECORD_IN_PROGRESS;
         else if (is_sealed)
-            verdict.state = JOURNAL_SEALED;
+            verdict.state = CARREL_RECORD_SEALED;
         if (!reader->was_in_progress)
             tell_torn(&verdict);
         compare(&reader->known, reader->n_seals, &verdict);

@@ -3,16 +3,7 @@
 #include "journal/key.h"
 #include "journal/line.h"
 #include "journal/lines.h"
-
-enum journal_state {
-    JOURNAL_SEALED,      /* whole, and its last record is a seal */
-    JOURNAL_UNSEALED,    /* valid up to its last record: the run was killed */
-    JOURNAL_IN_PROGRESS, /* the same, and a process is writing */
-    JOURNAL_BAD,
-    JOURNAL_MISSING, /* the index knows it, and the file does not exist */
-    JOURNAL_PRUNED,  /* removed on purpose */
-};
-const char *journal_state_name(enum journal_state state);
+#include <carrel/journal.h>
 
 /* A seal in the index. */
 struct journal_seal {
@@ -31,7 +22,7 @@ struct journal_known {
 };
 
 struct journal_verdict {
-    enum journal_state state;
+    enum carrel_record_state state;
     struct journal_chain chain; /* after the last valid record */
     uint64_t records;           /* how many are valid */
     uint64_t bytes;             /* and their length */

@@ -119,7 +119,7 @@ TEST(an_untouched_journal_is_sealed)
     AUTO(book_free) struct book *book = book_make(&bench, "R-1");
 
     struct journal_verdict verdict = verify(&bench, book->text.data, book->text.len, NULL);
-    CHECK_EQ(verdict.state, JOURNAL_SEALED);
+    CHECK_EQ(verdict.state, CARREL_RECORD_SEALED);
     CHECK_EQ(verdict.records, RECORDS);
     CHECK_EQ(verdict.bytes, book->text.len);
     CHECK_EQ(verdict.bad_record, 0);
@@ -188,7 +188,7 @@ TEST(a_changed_byte_of_the_file_names_its_record)
         char was = book->text.data[at];
         book->text.data[at] = (char)(was ^ (char)(1 + next_random(&random) % 255));
         struct journal_verdict verdict = verify(&bench, book->text.data, book->text.len, NULL);
-        CHECK_EQ(verdict.state, JOURNAL_BAD);
+        CHECK_EQ(verdict.state, CARREL_RECORD_BAD);
         CHECK_EQ(verdict.bad_record, record + 1);
         CHECK_EQ(verdict.records, record);
         CHECK(verdict.why[0]);
@@ -206,13 +206,13 @@ TEST(every_record_that_is_dropped_is_missed)
     for (size_t i = 0; i + 1 < RECORDS; i += 97) {
         const struct json_value pieces[] = { part(book, 0, i), part(book, i + 1, RECORDS) };
         struct journal_verdict verdict = verify_pieces(&bench, pieces, 2);
-        CHECK_EQ(verdict.state, JOURNAL_BAD);
+        CHECK_EQ(verdict.state, CARREL_RECORD_BAD);
         CHECK_EQ(verdict.bad_record, i + 1);
         CHECK(strstr(verdict.why, "records are missing, repeated or out of order"));
     }
     /* Without its last one it is not sealed. */
     struct json_value most = part(book, 0, RECORDS - 1);
-    CHECK_EQ(verify_pieces(&bench, &most, 1).state, JOURNAL_UNSEALED);
+    CHECK_EQ(verify_pieces(&bench, &most, 1).state, CARREL_RECORD_UNSEALED);
 }
 
 TEST(every_swap_of_neighbours_and_others_is_found)
@@ -234,7 +234,7 @@ TEST(every_swap_of_neighbours_and_others_is_found)
             part(book, b + 1, RECORDS),
         };
         struct journal_verdict verdict = verify_pieces(&bench, pieces, ARRAY_LEN(pieces));
-        CHECK_EQ(verdict.state, JOURNAL_BAD);
+        CHECK_EQ(verdict.state, CARREL_RECORD_BAD);
         CHECK_EQ(verdict.bad_record, a + 1);
     }
 }
@@ -259,10 +259,10 @@ TEST(repeated_and_spliced_records_are_found)
             part(other, at + 1, RECORDS),
         };
         struct journal_verdict verdict = verify_pieces(&bench, replayed, ARRAY_LEN(replayed));
-        CHECK_EQ(verdict.state, JOURNAL_BAD);
+        CHECK_EQ(verdict.state, CARREL_RECORD_BAD);
         CHECK_EQ(verdict.bad_record, at + 2);
         verdict = verify_pieces(&bench, spliced, ARRAY_LEN(spliced));
-        CHECK_EQ(verdict.state, JOURNAL_BAD);
+        CHECK_EQ(verdict.state, CARREL_RECORD_BAD);
         CHECK_EQ(verdict.bad_record, at + 2);
         CHECK_STR(verdict.why, "it is of another run: 'R-2'");
     }
@@ -278,7 +278,7 @@ TEST(the_same_run_written_twice_cannot_be_mixed)
     const struct json_value pieces[] = { part(book, 0, RECORDS / 2),
         part(fork, RECORDS / 2, RECORDS) };
     struct journal_verdict verdict = verify_pieces(&bench, pieces, 2);
-    CHECK_EQ(verdict.state, JOURNAL_BAD);
+    CHECK_EQ(verdict.state, CARREL_RECORD_BAD);
     CHECK_EQ(verdict.bad_record, RECORDS / 2 + 1);
     CHECK_STR(verdict.why, "it does not follow the record before it");
 }
@@ -305,7 +305,7 @@ TEST(a_forged_record_does_not_fit_the_next)
     forge(book->text.data + at, length(book, 300));
     CHECK(passes(book, 300, book->lines[300], length(book, 300)));
     struct journal_verdict verdict = verify(&bench, book->text.data, book->text.len, NULL);
-    CHECK_EQ(verdict.state, JOURNAL_BAD);
+    CHECK_EQ(verdict.state, CARREL_RECORD_BAD);
     CHECK_EQ(verdict.bad_record, 302);
     CHECK_STR(verdict.why, "it does not follow the record before it");
 }
@@ -336,12 +336,12 @@ TEST(every_cut_leaves_it_unsealed_and_the_index_finds_it)
         while (book->lines[record + 1] <= book->text.data + at)
             record++;
         struct journal_verdict verdict = verify(&bench, book->text.data, at, NULL);
-        CHECK_EQ(verdict.state, JOURNAL_UNSEALED);
+        CHECK_EQ(verdict.state, CARREL_RECORD_UNSEALED);
         CHECK_EQ(verdict.records, record);
         CHECK_EQ(verdict.torn_bytes, at - (size_t)(book->lines[record] - book->text.data));
         CHECK_EQ(strstr(verdict.why, "is cut short") != NULL, verdict.torn_bytes > 0);
         verdict = verify(&bench, book->text.data, at, &known);
-        CHECK_EQ(verdict.state, JOURNAL_BAD);
+        CHECK_EQ(verdict.state, CARREL_RECORD_BAD);
         CHECK_EQ(verdict.bad_record, record + 1);
         CHECK(strstr(verdict.why, "it was truncated or replaced"));
     }
@@ -354,7 +354,7 @@ TEST(a_journal_of_another_run_is_not_taken_for_this)
     const struct journal_known known = { .run = "R-2" };
 
     struct journal_verdict verdict = verify(&bench, book->text.data, book->text.len, &known);
-    CHECK_EQ(verdict.state, JOURNAL_BAD);
+    CHECK_EQ(verdict.state, CARREL_RECORD_BAD);
     CHECK_EQ(verdict.bad_record, 1);
     CHECK_STR(verdict.why, "it is of another run: 'R-1'");
 }
@@ -369,12 +369,12 @@ TEST(records_after_a_seal_need_another)
     bench_seal(journal);
     bench_add(journal, "workspace_committed", "b");
     bench_read(&bench, "R-1/journal.jsonl", &text);
-    CHECK_EQ(verify(&bench, text.data, text.len, NULL).state, JOURNAL_UNSEALED);
+    CHECK_EQ(verify(&bench, text.data, text.len, NULL).state, CARREL_RECORD_UNSEALED);
     bench_seal(journal);
     journal_close(journal);
     bench_read(&bench, "R-1/journal.jsonl", &text);
     struct journal_verdict verdict = verify(&bench, text.data, text.len, NULL);
-    CHECK_EQ(verdict.state, JOURNAL_SEALED);
+    CHECK_EQ(verdict.state, CARREL_RECORD_SEALED);
     CHECK_EQ(verdict.records, 4);
 }
 
@@ -387,15 +387,15 @@ TEST(what_is_no_journal_is_bad_at_its_first_line)
     bench_run(&bench, "R-1", 1, NULL);
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         struct journal_verdict verdict = verify(&bench, texts[i], strlen(texts[i]), NULL);
-        CHECK_EQ(verdict.state, JOURNAL_BAD);
+        CHECK_EQ(verdict.state, CARREL_RECORD_BAD);
         CHECK_EQ(verdict.bad_record, 1);
     }
     CHECK(endless);
     memset(endless, 'a', 2 << 20);
     struct journal_verdict verdict = verify(&bench, endless, 2 << 20, NULL);
-    CHECK_EQ(verdict.state, JOURNAL_BAD);
+    CHECK_EQ(verdict.state, CARREL_RECORD_BAD);
     CHECK_STR(verdict.why, "it is longer than any record");
-    CHECK_EQ(verify(&bench, "", 0, NULL).state, JOURNAL_UNSEALED);
+    CHECK_EQ(verify(&bench, "", 0, NULL).state, CARREL_RECORD_UNSEALED);
 }
 
 TEST(a_journal_that_is_written_is_in_progress)
@@ -411,10 +411,10 @@ TEST(a_journal_that_is_written_is_in_progress)
     int fd = open(bench_path(&bench, "R-1/journal.jsonl", path), O_RDONLY | O_CLOEXEC);
     CHECK(fd >= 0);
     CHECK_EQ(journal_verify(fd, &nothing, &verdict, NULL), 0);
-    CHECK_EQ(verdict.state, JOURNAL_IN_PROGRESS);
+    CHECK_EQ(verdict.state, CARREL_RECORD_IN_PROGRESS);
     journal_close(journal);
     CHECK_EQ(journal_verify(fd, &nothing, &verdict, NULL), 0);
-    CHECK_EQ(verdict.state, JOURNAL_UNSEALED);
+    CHECK_EQ(verdict.state, CARREL_RECORD_UNSEALED);
     CHECK_EQ(verdict.records, 1);
 }
 
@@ -443,7 +443,7 @@ TEST(a_writer_that_is_killed_leaves_what_it_wrote)
         AUTO(fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
         CHECK(fd >= 0);
         CHECK_EQ(journal_verify(fd, &known, &verdict, NULL), 0);
-        CHECK_EQ(verdict.state, JOURNAL_UNSEALED);
+        CHECK_EQ(verdict.state, CARREL_RECORD_UNSEALED);
         CHECK(verdict.records > 50);
         CHECK_EQ(verdict.bad_record, 0);
     }
@@ -501,7 +501,7 @@ TEST(a_full_disk_stops_the_journal_closed)
     int fd = open(bench_path(&bench, "R-1/journal.jsonl", path), O_RDONLY | O_CLOEXEC);
     CHECK(fd >= 0);
     CHECK_EQ(journal_verify(fd, &known, &verdict, NULL), 0);
-    CHECK_EQ(verdict.state, JOURNAL_UNSEALED);
+    CHECK_EQ(verdict.state, CARREL_RECORD_UNSEALED);
     CHECK_EQ(verdict.records, n);
     CHECK_EQ(verdict.torn_bytes, 0);
 
@@ -530,6 +530,6 @@ TEST(a_flood_of_records_stays_ordered_and_verifies)
     int fd = open(bench_path(&bench, "R-1/journal.jsonl", path), O_RDONLY | O_CLOEXEC);
     CHECK(fd >= 0);
     CHECK_EQ(journal_verify(fd, &known, &verdict, NULL), 0);
-    CHECK_EQ(verdict.state, JOURNAL_SEALED);
+    CHECK_EQ(verdict.state, CARREL_RECORD_SEALED);
     CHECK_EQ(verdict.records, n + 1);
 }

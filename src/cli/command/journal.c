@@ -2,16 +2,12 @@
 #include "cli/command/journal.h"
 #include "base/auto.h"
 #include "base/err.h"
-#include "base/json.h"
-#include "base/str.h"
 #include "cli/args/options.h"
 #include "cli/args/subcommands.h"
 #include "cli/commands.h"
 #include "cli/print/report.h"
 #include <errno.h>
-#include <inttypes.h>
 #include <stdint.h>
-#include <stdio.h>
 
 static struct journal_args *args_of(void *target)
 {
@@ -70,45 +66,10 @@ static const struct subcommand verbs[] = {
             0, 0, 0, journal_verb_keygen, NULL },
 };
 
-void journal_asked_finish(struct journal_asked asked)
+int journal_ask(const struct subcommand_args *args, struct carrel_journal_reader **out,
+        struct carrel_error *err)
 {
-    journal_ref_finish(asked.ref);
-    journals_close(asked.journals);
-}
-
-int journal_ask(
-        const struct subcommand_args *args, struct journal_asked *out, struct carrel_error *err)
-{
-    struct journal_asked *asked = out;
-
-    int r = journals_open(&asked->journals, err);
-    if (r == 0)
-        r = journals_find(asked->journals, args->words[0], &asked->ref, err);
-    if (r < 0)
-        return r;
-    if (asked->ref.fd < 0)
-        return err_set(err, -ENOENT, "the journal of run '%s' %s", asked->ref.run,
-                asked->ref.entry->is_pruned ? "was pruned"
-                                            : "is missing, but the index lists the run");
-    asked->known = (struct journal_known){ .is_index = asked->ref.is_index };
-    if (asked->ref.run[0])
-        asked->known = journal_run_known(asked->ref.run, asked->ref.entry);
-    r = journals_trust(journal_args_of(args)->key, &asked->trust, err);
-    if (r > 0)
-        asked->known.trust = &asked->trust;
-    return r < 0 ? r : 0;
-}
-
-int journal_asked_judge(const struct journal_asked *asked, struct journal_reader *reader,
-        struct journal_verdict *out, struct carrel_error *err)
-{
-    journal_reader_judge(reader, out);
-    if (!asked->ref.run[0])
-        return 0;
-    journal_run_judge(asked->ref.entry, out);
-    if (out->state != JOURNAL_UNSEALED || !out->chain.is_sealed)
-        return 0;
-    return journals_verify(&asked->ref, asked->known.trust, out, err); /* has a later index */
+    return carrel_journal_open(args->words[0], journal_args_of(args)->key, out, err);
 }
 
 int cmd_journal(int argc, char **argv)

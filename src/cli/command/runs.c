@@ -1,19 +1,18 @@
 /* runs.c - carrel runs: lists, shows and prunes past runs. */
-#include "core/record/runs.h"
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/fd.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "cli/args/subcommands.h"
 #include "cli/commands.h"
 #include "cli/print/report.h"
+#include <carrel/journal.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
-#include <unistd.h>
+
+DEFINE_AUTO(struct carrel_run_record *, carrel_runs_free)
 
 struct runs_args {
     struct subcommand_args common;
@@ -44,14 +43,14 @@ static int take_keep(void *t, const char *v, struct carrel_error *err)
     return 0;
 }
 
-static void write_entry(const struct run_entry *entry, struct json *json, const char *key)
+static void write_entry(const struct carrel_run_info *entry, struct json *json, const char *key)
 {
     json_object(json, key);
     json_str(json, "run", entry->key);
-    json_str(json, "task", entry->task[0] ? entry->task : NULL);
-    json_str(json, "state", run_state_name(entry->state));
-    json_str(json, "began", entry->began[0] ? entry->began : NULL);
-    json_str(json, "reason", entry->reason[0] ? entry->reason : NULL);
+    json_str(json, "task", entry->task);
+    json_str(json, "state", carrel_record_state_name(entry->state));
+    json_str(json, "began", entry->began);
+    json_str(json, "reason", entry->reason);
     if (entry->has_status)
         json_i64(json, "status", entry->status);
     else
@@ -70,18 +69,18 @@ static void write_entry(const struct run_entry *entry, struct json *json, const 
 
 static const char *or_dash(const char *text)
 {
-    return text[0] ? text : "-";
+    return text ? text : "-";
 }
 
 /* The words of a command line as one line that is safe on a terminal. */
-static const char *argv_text(const struct run_entry *entry, char *out, size_t size)
+static const char *argv_text(const struct carrel_run_info *entry, char *out, size_t size)
 {
     if (!entry->argv)
         return "";
     return str_escape(entry->argv, strlen(entry->argv), out, size);
 }
 
-static void print_entry(const struct run_entry *entry)
+static void print_entry(const struct carrel_run_info *entry)
 {
     char size[32];
     char status[32] = "-";
@@ -92,37 +91,49 @@ static void print_entry(const struct run_entry *entry)
         (void)snprintf(status, sizeof(status), "%" PRId64, entry->status);
     (void)snprintf(began, sizeof(began), "%.19s", or_dash(entry->began));
     printf("%-18s  %-19s  %-12s  %-14s  %6s  %7s  %s\n", entry->key, began,
-            run_state_name(entry->state), or_dash(entry->reason), status,
+            carrel_record_state_name(entry->state), or_dash(entry->reason), status,
             str_size(entry->bytes, size), argv_text(entry, words, sizeof(words)));
+}
+
+/* What the listing has so far. */
+struct listing {
+    bool is_json;
+    bool has_title;
+    struct json json;
+};
+
+static int list_one(const struct carrel_run_info *entry, void *context)
+{
+    struct listing *listing = context;
+
+    if (listing->is_json) {
+        write_entry(entry, &listing->json, NULL);
+        return 0;
+    }
+    if (!listing->has_title)
+        printf("%-18s  %-19s  %-12s  %-14s  %6s  %7s  %s\n", "RUN", "BEGAN (UTC)", "JOURNAL",
+                "REASON", "STATUS", "SIZE", "COMMAND");
+    listing->has_title = true;
+    print_entry(entry);
+    return 0;
 }
 
 static int list(const struct subcommand_args *args)
 {
     struct carrel_error err = { 0 };
-    AUTO(run_list_finish) struct run_list all = { 0 };
     AUTO(buf_finish) struct buf text = BUF_INIT(SIZE_MAX / 4);
-    struct json json = { .out = &text };
+    struct listing listing = { .is_json = args->is_json, .json = { .out = &text } };
 
-    if (runs_list(&all, &err) < 0)
+    json_object(&listing.json, NULL);
+    json_array(&listing.json, "runs");
+    if (carrel_runs_each(list_one, &listing, &err) < 0)
         return report_fail(args->is_json, &err);
-    if (!args->is_json) {
-        if (all.n > 0)
-            printf("%-18s  %-19s  %-12s  %-14s  %6s  %7s  %s\n", "RUN", "BEGAN (UTC)",
-                    "JOURNAL", "REASON", "STATUS", "SIZE", "COMMAND");
-        for (size_t i = 0; i < all.n; i++)
-            print_entry(&all.items[i]);
-        return report_finish(0);
-    }
-    json_object(&json, NULL);
-    json_array(&json, "runs");
-    for (size_t i = 0; i < all.n; i++)
-        write_entry(&all.items[i], &json, NULL);
-    json_end_array(&json);
-    json_end_object(&json);
-    return report_print_json(&text, 0);
+    json_end_array(&listing.json);
+    json_end_object(&listing.json);
+    return args->is_json ? report_print_json(&text, 0) : report_finish(0);
 }
 
-static void print_file(const char *name, uint64_t bytes, void *context)
+static int print_file(const char *name, uint64_t bytes, void *context)
 {
     char size[32];
     char shown[512];
@@ -130,9 +141,10 @@ static void print_file(const char *name, uint64_t bytes, void *context)
     (void)context;
     printf("  %-7s %s\n", str_size(bytes, size),
             str_escape(name, strlen(name), shown, sizeof(shown)));
+    return 0;
 }
 
-static void add_file(const char *name, uint64_t bytes, void *context)
+static int add_file(const char *name, uint64_t bytes, void *context)
 {
     struct json *json = context;
 
@@ -140,46 +152,46 @@ static void add_file(const char *name, uint64_t bytes, void *context)
     json_str(json, "name", name);
     json_u64(json, "bytes", bytes);
     json_end_object(json);
+    return 0;
 }
 
-static int show_json(const struct run_entry *entry)
+static int show_json(const struct carrel_run_record *run)
 {
     struct carrel_error err = { 0 };
-    AUTO(buf_finish) struct buf result = BUF_INIT(SIZE_MAX / 4);
+    AUTO(carrel_free) char *result = NULL;
     AUTO(buf_finish) struct buf text = BUF_INIT(SIZE_MAX / 4);
     struct json json = { .out = &text };
-    char dir[PATH_MAX];
 
     json_object(&json, NULL);
-    write_entry(entry, &json, "run");
+    write_entry(carrel_runs_info(run), &json, "run");
     json_array(&json, "files");
-    int r = runs_files(entry->key, dir, sizeof(dir), add_file, &json, &err);
+    int r = carrel_runs_each_file(run, add_file, &json, &err);
     json_end_array(&json);
-    json_str(&json, "directory", dir);
+    json_str(&json, "directory", carrel_runs_directory(run));
     if (r == 0)
-        r = runs_result(entry->key, &result, &err);
+        r = carrel_runs_result(run, &result, &err);
     if (r < 0)
         return report_fail(true, &err);
-    if (result.len > 0)
-        json_raw(&json, "result", result.data, result.len);
+    if (result)
+        json_raw(&json, "result", result, strlen(result));
     else
         json_null(&json, "result");
     json_end_object(&json);
     return report_print_json(&text, 0);
 }
 
-static int show_text(const struct run_entry *entry)
+static int show_text(const struct carrel_run_record *run)
 {
+    const struct carrel_run_info *entry = carrel_runs_info(run);
     struct carrel_error err = { 0 };
     char words[4096];
     char time[32];
-    char dir[PATH_MAX];
 
     printf("run       %s\n", entry->key);
-    if (entry->task[0])
+    if (entry->task)
         printf("task      %s\n", entry->task);
     printf("began     %s\n", or_dash(entry->began));
-    printf("journal   %s\n", run_state_name(entry->state));
+    printf("journal   %s\n", carrel_record_state_name(entry->state));
     printf("reason    %s\n", or_dash(entry->reason));
     if (entry->has_status)
         printf("status    %" PRId64 "\n", entry->status);
@@ -187,20 +199,20 @@ static int show_text(const struct run_entry *entry)
         printf("duration  %s\n", str_duration(entry->duration_ms, time));
     printf("command   %s\n", argv_text(entry, words, sizeof(words)));
     (void)puts("files");
-    if (runs_files(entry->key, dir, sizeof(dir), print_file, NULL, &err) < 0)
+    if (carrel_runs_each_file(run, print_file, NULL, &err) < 0)
         return report_error(STATUS_FAILED, &err);
-    printf("in        %s\n", dir);
+    printf("in        %s\n", carrel_runs_directory(run));
     return report_finish(0);
 }
 
 static int show(const struct subcommand_args *args)
 {
     struct carrel_error err = { 0 };
-    AUTO(run_entry_finish) struct run_entry entry = { 0 };
+    AUTO(carrel_runs_free) struct carrel_run_record *run = NULL;
 
-    if (runs_find(args->words[0], &entry, &err) < 0)
+    if (carrel_runs_find(args->words[0], &run, &err) < 0)
         return report_fail(args->is_json, &err);
-    return args->is_json ? show_json(&entry) : show_text(&entry);
+    return args->is_json ? show_json(run) : show_text(run);
 }
 
 struct removal {
@@ -208,7 +220,7 @@ struct removal {
     struct json json;
 };
 
-static void on_removed(const struct run_entry *entry, void *context)
+static int on_removed(const struct carrel_run_info *entry, void *context)
 {
     struct removal *removal = context;
 
@@ -216,6 +228,7 @@ static void on_removed(const struct run_entry *entry, void *context)
         json_str(&removal->json, NULL, entry->key);
     else
         printf("%s %s\n", removal->args->is_dry_run ? "would remove" : "removed", entry->key);
+    return 0;
 }
 
 static int prune(const struct subcommand_args *args)
@@ -224,22 +237,19 @@ static int prune(const struct subcommand_args *args)
     struct carrel_error err = { 0 };
     AUTO(buf_finish) struct buf text = BUF_INIT(SIZE_MAX / 4);
     struct removal removal = { .args = own, .json = { .out = &text } };
-    const struct runs_prune what = {
-        .older_than_s = own->older_than_ms / 1000,
-        .keep = own->keep,
-        .is_dry_run = own->is_dry_run,
-        .each = on_removed,
-        .context = &removal,
-    };
+    struct carrel_runs_prune_options options = CARREL_RUNS_PRUNE_OPTIONS_INIT;
 
     if (!own->has_age && !own->has_keep) {
         (void)err_set(&err, -EINVAL,
                 "no runs selected; expected --older-than TIME, --keep N, or both");
         return report_fail(args->is_json, &err);
     }
+    options.older_than_s = own->older_than_ms / 1000;
+    options.keep = own->keep;
+    options.is_dry_run = own->is_dry_run;
     json_object(&removal.json, NULL);
     json_array(&removal.json, "removed");
-    if (runs_prune(&what, &err) < 0)
+    if (carrel_runs_prune(&options, on_removed, &removal, &err) < 0)
         return report_fail(args->is_json, &err);
     json_end_array(&removal.json);
     json_end_object(&removal.json);

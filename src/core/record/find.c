@@ -11,20 +11,14 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-static int join(char path[static PATH_MAX], const char *name, struct carrel_error *err)
-{
-    size_t len = strlen(path);
-
-    if (len + strlen(name) >= PATH_MAX)
-        return err_set_errno(err, -ENAMETOOLONG, "'%s'", path);
-    (void)stpcpy(path + len, name);
-    return 0;
-}
-
 int journals_path(char path[static PATH_MAX], struct carrel_error *err)
 {
     int r = state_path(path, PATH_MAX, err);
-    return r < 0 ? r : join(path, "/runs", err);
+    if (r == 0 && strlen(path) + sizeof("/runs") > PATH_MAX)
+        return err_set_errno(err, -ENAMETOOLONG, "'%s'", path);
+    if (r == 0)
+        (void)strcat(path, "/runs");
+    return r;
 }
 
 void journals_close(struct journals *journals)
@@ -152,11 +146,12 @@ int journals_find(const struct journals *journals, const char *word, struct jour
     if (r != -ENOENT)
         return r;
     r = open_file(word, out, err);
-    if (r == -ENOENT)
-        return err_set(err, r,
-                "there is no run '%s' and no such file; 'carrel journal list' shows the runs",
-                shown);
-    return r;
+    if (r != -ENOENT)
+        return r;
+    (void)err_set(err, r,
+            "there is no run '%s' and no such file; 'carrel journal list' shows the runs",
+            shown);
+    return err_from(err, r, CARREL_FROM_CALLER);
 }
 
 int journals_verify(const struct journal_ref *ref, const struct journal_trust *trust,
@@ -169,7 +164,7 @@ int journals_verify(const struct journal_ref *ref, const struct journal_trust *t
         return journal_verify(ref->fd, &known, out, err);
     }
     int r = journal_verify_run(ref->fd, ref->run, ref->entry, trust, out, err);
-    if (r < 0 || out->state != JOURNAL_UNSEALED || !out->chain.is_sealed)
+    if (r < 0 || out->state != CARREL_RECORD_UNSEALED || !out->chain.is_sealed)
         return r;
     /* A seal that is not in the index: perhaps the run has ended since the index was read. */
     r = journals_open(&later, err);
@@ -207,68 +202,4 @@ int journals_strays(const struct journals *journals, char (**out)[JOURNAL_RUN], 
     *out = ptr_steal(&strays);
     *n = n_strays;
     return 0;
-}
-
-static int config_path(char path[static PATH_MAX], struct carrel_error *err)
-{
-    const char *config = getenv("XDG_CONFIG_HOME");
-    const char *home = getenv("HOME");
-    int n;
-
-    if (config && config[0] == '/')
-        n = snprintf(path, PATH_MAX, "%s/carrel", config);
-    else if (home && home[0] == '/')
-        n = snprintf(path, PATH_MAX, "%s/.config/carrel", home);
-    else
-        return err_set(err, -ENOENT, "neither XDG_CONFIG_HOME nor HOME is set");
-    return n < PATH_MAX ? 0 : err_set_errno(err, -ENAMETOOLONG, "configuration directory");
-}
-
-int journals_key_path(char path[static PATH_MAX], struct carrel_error *err)
-{
-    int r = config_path(path, err);
-    return r < 0 ? r : join(path, "/journal.key", err);
-}
-
-static int public_path(char path[static PATH_MAX], struct carrel_error *err)
-{
-    int r = config_path(path, err);
-    return r < 0 ? r : join(path, "/journal.pub", err);
-}
-
-int journals_make_key(char public_hex[static JOURNAL_KEY], char path[static PATH_MAX],
-        struct carrel_error *err)
-{
-    char beside[PATH_MAX];
-
-    int r = config_path(path, err);
-    if (r == 0)
-        r = state_make(path, err);
-    if (r == 0)
-        r = journals_key_path(path, err);
-    if (r == 0)
-        r = public_path(beside, err);
-    if (r == 0)
-        r = journal_key_make(path, beside, public_hex, err);
-    return r == -EEXIST
-                   ? err_wrap(err, r, "there is a key already; move it away to create another")
-                   : r;
-}
-
-int journals_trust(const char *path, struct journal_trust *out, struct carrel_error *err)
-{
-    struct carrel_error why = { 0 };
-    char own[PATH_MAX];
-
-    if (path) {
-        int r = journal_trust_load(path, out, err);
-        out->is_required = r == 0;
-        return r < 0 ? r : 1;
-    }
-    if (public_path(own, &why) < 0)
-        return 0; /* without a home there is no key */
-    int r = journal_trust_load(own, out, &why);
-    if (r == -ENOENT)
-        return 0;
-    return r < 0 ? err_set(err, r, "%s", why.message) : 1;
 }

@@ -43,16 +43,6 @@ int journals_verify(const struct journal_ref *ref, const struct journal_trust *t
 int journals_strays(const struct journals *journals, char (**out)[JOURNAL_RUN], size_t *n,
         struct carrel_error *err);
 
-/* Creates the user's pair of keys and returns its path. -EEXIST: there is one. */
-int journals_make_key(char public_hex[static JOURNAL_KEY], char path[static PATH_MAX],
-        struct carrel_error *err);
-
-/*
- * $XDG_CONFIG_HOME/carrel/journal.key, or the one in ~/.config; the public one is beside it,
- * .pub.
- */
-int journals_key_path(char path[static PATH_MAX], struct carrel_error *err);
-
 /*
  * The key whose signatures count: that in the file `path`, which must exist; without a path the
  * user's own, if there is one. Returns 1, or 0: any key is accepted.

@@ -63,15 +63,28 @@ static int remove_run(int runs, const char *path, const char *key, struct carrel
     return r < 0 ? r : 1;
 }
 
-int runs_prune(const struct runs_prune *what, struct carrel_error *err)
+/* Whether it may be removed; remove_run() looks again whether it is in progress. */
+static bool is_prunable(const struct run_entry *entry, uint64_t older_than_s, const char *state)
+{
+    const uint64_t now = (uint64_t)time(NULL);
+
+    return entry->state != CARREL_RECORD_IN_PROGRESS && entry->began_s <= now &&
+           now - entry->began_s >= older_than_s && !has_workspace(state, entry);
+}
+
+int carrel_runs_prune(const struct carrel_runs_prune_options *options,
+        int (*visit)(const struct carrel_run_info *info, void *context), void *context,
+        struct carrel_error *err)
 {
     AUTO(run_list_finish) struct run_list list = { 0 };
     AUTO(fd_close) int runs = -1;
     char state[PATH_MAX];
     char path[PATH_MAX + 8];
-    uint64_t now = (uint64_t)time(NULL);
-    int removed = 0;
 
+    err = ERR_OR_IGNORED(err);
+    if (!options || options->size != sizeof(*options))
+        return err_set(err, -EINVAL,
+                "options of another version; start from CARREL_RUNS_PRUNE_OPTIONS_INIT");
     int r = state_path(state, sizeof(state), err);
     if (r == 0)
         r = run_dir_open_all(&runs, err);
@@ -80,19 +93,15 @@ int runs_prune(const struct runs_prune *what, struct carrel_error *err)
     if (r < 0)
         return r;
     (void)snprintf(path, sizeof(path), "%s/runs", state);
-    for (size_t i = what->keep; i < list.n; i++) {
-        const struct run_entry *entry = &list.items[i];
-        if (entry->state == RUN_IN_PROGRESS || entry->began_s > now ||
-                now - entry->began_s < what->older_than_s || has_workspace(state, entry))
+    for (size_t i = options->keep; r == 0 && i < list.n; i++) {
+        struct carrel_run_info info;
+        if (!is_prunable(&list.items[i], options->older_than_s, state))
             continue;
-        r = what->is_dry_run ? 1 : remove_run(runs, path, entry->key, err);
-        if (r < 0)
-            return r;
-        removed += r;
-        if (r > 0 && what->each)
-            what->each(entry, what->context);
+        runs_view(&list.items[i], &info);
+        int removed = options->is_dry_run ? 1 : remove_run(runs, path, info.key, err);
+        r = removed > 0 && visit ? visit(&info, context) : removed < 0 ? removed : 0;
     }
-    return removed;
+    return r;
 }
 
 int runs_sweep(uint64_t max_bytes, uint64_t max_age_s, struct carrel_error *err)

@@ -29,18 +29,6 @@ void run_list_finish(struct run_list list)
     free(list.items);
 }
 
-const char *run_state_name(enum run_state state)
-{
-    static const char *const names[] = {
-        [RUN_IN_PROGRESS] = "in progress",
-        [RUN_SEALED] = "sealed",
-        [RUN_UNSEALED] = "unsealed",
-        [RUN_BARE] = "not recorded",
-    };
-
-    return names[state];
-}
-
 static void take_text(struct json_value value, char *out, size_t size)
 {
     AUTO(buf_finish) struct buf text = BUF_INIT(size);
@@ -81,7 +69,7 @@ static void take_record(const char *line, size_t len, struct run_entry *entry)
     if (json_read_check(line, len, &record, NULL) < 0)
         return; /* `carrel journal verify` reports what is wrong */
     take_text(json_read_member(record, "event"), event, sizeof(event));
-    entry->state = strcmp(event, "sealed") == 0 ? RUN_SEALED : RUN_UNSEALED;
+    entry->state = strcmp(event, "sealed") == 0 ? CARREL_RECORD_SEALED : CARREL_RECORD_UNSEALED;
     if (strcmp(event, "run_started") == 0 || strcmp(event, "run_resumed") == 0)
         take_began(record, entry);
     else if (strcmp(event, "process_ended") == 0)
@@ -126,7 +114,7 @@ static int take_journal(int fd, struct run_entry *entry, struct carrel_error *er
             take_lines(first + 1, (size_t)(text + tail - first - 1), entry);
     }
     if (journal_lock_is_held(fd))
-        entry->state = RUN_IN_PROGRESS;
+        entry->state = CARREL_RECORD_IN_PROGRESS;
     return 0;
 }
 
@@ -136,7 +124,7 @@ static int read_run(
 {
     struct stat st;
 
-    *entry = (struct run_entry){ .state = RUN_BARE };
+    *entry = (struct run_entry){ .state = CARREL_RECORD_NONE };
     AUTO(fd_close) int dir = openat(runs, key, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (dir < 0 || fstat(dir, &st) < 0)
         return 1;
@@ -191,105 +179,40 @@ int runs_list(struct run_list *out, struct carrel_error *err)
     return 0;
 }
 
-/* "T/R" is T+R on disk. */
-static bool is_meant(const char *key, const char *name, size_t len)
+static const char *or_null(const char *text)
 {
-    for (size_t i = 0; i < len; i++)
-        if (key[i] != (name[i] == '/' ? '+' : name[i]))
-            return false;
-    return true;
+    return text[0] ? text : NULL;
 }
 
-struct newest {
-    char name[NAME_MAX + 16];
-};
-
-static void offer_result(const char *name, uint64_t bytes, void *context)
+void runs_view(const struct run_entry *entry, struct carrel_run_info *out)
 {
-    struct newest *newest = context;
-    size_t len = strlen(name);
-
-    (void)bytes;
-    if (strncmp(name, "artifacts/", 10) == 0 && len > 12 &&
-            strcmp(name + len - 12, "-result.json") == 0 && strcmp(name, newest->name) > 0)
-        (void)snprintf(newest->name, sizeof(newest->name), "%s", name);
+    *out = (struct carrel_run_info){
+        .size = sizeof(*out),
+        .key = entry->key,
+        .task = or_null(entry->task),
+        .state = entry->state,
+        .began = or_null(entry->began),
+        .began_s = (int64_t)entry->began_s,
+        .reason = or_null(entry->reason),
+        .has_status = entry->has_status,
+        .status = entry->status,
+        .has_duration = entry->has_duration,
+        .duration_ms = entry->duration_ms,
+        .bytes = entry->bytes,
+        .argv = entry->argv,
+    };
 }
 
-static int open_run(const char *key, struct carrel_error *err)
-{
-    AUTO(fd_close) int runs = -1;
-
-    int r = run_dir_open_all(&runs, err);
-    if (r < 0)
-        return r;
-    int dir = openat(runs, key, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    return dir < 0 ? err_set_errno(err, -errno, "run '%s'", key) : dir;
-}
-
-int runs_result(const char *key, struct buf *out, struct carrel_error *err)
-{
-    struct newest newest = { 0 };
-    struct json_value value = { 0 };
-
-    AUTO(fd_close) int dir = open_run(key, err);
-    if (dir < 0)
-        return dir;
-    run_dir_each(dir, offer_result, &newest);
-    if (!newest.name[0])
-        return 0;
-    int r = fd_add_file(dir, newest.name, out, err);
-    if (r == 0)
-        r = json_read_check(out->data, out->len, &value, err);
-    if (r < 0)
-        return err_wrap(err, r, "'%s'", newest.name);
-    out->len = (size_t)(value.text + value.len - out->data); /* without the newline */
-    return 0;
-}
-
-int runs_files(const char *key, char *dir, size_t size,
-        void (*each)(const char *name, uint64_t bytes, void *context), void *context,
-        struct carrel_error *err)
-{
-    char state[PATH_MAX];
-
-    AUTO(fd_close) int fd = open_run(key, err);
-    if (fd < 0)
-        return fd;
-    int r = state_path(state, sizeof(state), err);
-    if (r < 0)
-        return r;
-    (void)snprintf(dir, size, "%s/runs/%s", state, key);
-    run_dir_each(fd, each, context);
-    return 0;
-}
-
-int runs_find(const char *name, struct run_entry *out, struct carrel_error *err)
+int carrel_runs_each(int (*visit)(const struct carrel_run_info *info, void *context),
+        void *context, struct carrel_error *err)
 {
     AUTO(run_list_finish) struct run_list list = { 0 };
-    size_t len = strlen(name);
-    size_t found = 0;
-    size_t at = 0;
-    char shown[128];
 
-    int r = runs_list(&list, err);
-    if (r < 0)
-        return r;
-    (void)str_escape(name, len, shown, sizeof(shown));
-    for (size_t i = 0; i < list.n; i++) {
-        if (!is_meant(list.items[i].key, name, len))
-            continue;
-        bool is_whole = list.items[i].key[len] == '\0';
-        found = is_whole ? 1 : found + 1;
-        at = i;
-        if (is_whole)
-            break;
+    int r = runs_list(&list, ERR_OR_IGNORED(err));
+    for (size_t i = 0; r == 0 && i < list.n; i++) {
+        struct carrel_run_info info;
+        runs_view(&list.items[i], &info);
+        r = visit(&info, context);
     }
-    if (found == 0)
-        return err_set(err, -ENOENT, "no run '%s'; 'carrel runs' lists them", shown);
-    if (found > 1)
-        return err_set(
-                err, -EINVAL, "'%s' is a prefix of %zu runs; give more of it", shown, found);
-    *out = list.items[at];
-    list.items[at].argv = NULL;
-    return 0;
+    return r;
 }
