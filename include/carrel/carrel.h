@@ -8,3 +8,4 @@
 #include <carrel/python.h>
 #include <carrel/run.h>
 #include <carrel/sandbox.h>
+#include <carrel/workspace.h>

@@ -48,6 +48,17 @@ struct carrel_python_options {
 CARREL_PUBLIC int carrel_python(const struct carrel_python_options *options,
         struct carrel_run_result **out, struct carrel_error *err);
 
+/* More than this of either is refused. */
+#define CARREL_PYTHON_CODE_MAX (16U << 20)
+#define CARREL_PYTHON_INPUTS_MAX (64U << 20)
+
+/*
+ * Whether a text is a JSON object, as `inputs` must be. Errors begin with `name`, then line and
+ * column.
+ */
+CARREL_PUBLIC int carrel_python_check_inputs(
+        const char *text, size_t len, const char *name, struct carrel_error *err);
+
 /*
  * JSON of what the program assigned to `result`; "null" if it did not, or if it was no JSON,
  * which the member result_error of the whole result says. It is the program's word.

@@ -1,6 +1,7 @@
 /* run.h - one program in its own sandbox, from start to result. */
 #pragma once
 #include <carrel/error.h>
+#include <carrel/workspace.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -8,10 +9,6 @@
 
 #ifdef __cplusplus
 extern "C" {
-#endif
-
-#ifndef CARREL_PUBLIC
-#define CARREL_PUBLIC __attribute__((visibility("default")))
 #endif
 
 enum carrel_network {
@@ -24,54 +21,6 @@ struct carrel_mount {
     const char *source; /* on the host */
     const char *target; /* absolute, in the sandbox; "/workspace" is the working directory */
     bool is_writable;
-};
-
-enum carrel_outcome_action {
-    CARREL_ACTION_DEFAULT, /* what the policy says; else CARREL_KEEP */
-    CARREL_KEEP,           /* the workspace stays as the run left it */
-    CARREL_COMMIT,         /* its work becomes commits on the run's branch */
-    CARREL_APPLY,          /* that, and its changes go into the user's checked-out files */
-    CARREL_DISCARD,        /* the workspace and its branch are removed */
-};
-
-enum carrel_history {
-    CARREL_HISTORY_DEFAULT, /* what the policy says; else all of it */
-    CARREL_HISTORY_FULL,
-    CARREL_HISTORY_CUT, /* the run sees the base commit alone */
-};
-
-enum carrel_tree {
-    CARREL_TREE_AUTO,    /* what the policy says; else the first of these that works here */
-    CARREL_TREE_OVERLAY, /* the kernel's overlay */
-    CARREL_TREE_COPY,    /* a whole checkout */
-};
-
-/*
- * A workspace for the run: a git worktree of its own as /workspace, or with `is_folder` a
- * copy-on-write copy of a folder without git.
- */
-struct carrel_workspace_options {
-    const char *repo; /* a directory in the repository (or the folder); NULL: the current one */
-    const char *base; /* revision; NULL: HEAD */
-    const char *task; /* ids; NULL: made up */
-    const char *run;
-    const char *resume; /* "R" or "T/R": go on in that workspace; everything above is its own */
-    const char *fork; /* "R" or "T/R": begin with all that is in that workspace, as it is now */
-    bool is_folder;
-    bool is_dirty;              /* start from the uncommitted work in the user's tree */
-    const char *const *include; /* patterns of ignored files to carry along; NULL-terminated */
-    enum carrel_history history;
-    const char *setup;             /* shell line whose result is kept as a layer; NULL: none */
-    const char *const *setup_keys; /* files that decide whether that layer is still right */
-    enum carrel_tree tree;
-    enum carrel_outcome_action on_success;
-    enum carrel_outcome_action on_failure; /* CARREL_KEEP or, unless resumed, CARREL_DISCARD */
-    /* Called from time to time when the first checkout of a commit takes more than a second. */
-    void (*progress)(uint64_t done, uint64_t total, void *context);
-    void *progress_context;
-    /* The executable of carrel(1): mounted into the sandbox, it answers git, which then need
-     * not look at each file of a large tree. NULL: git looks. */
-    const char *program;
 };
 
 enum carrel_journal {
@@ -106,7 +55,8 @@ struct carrel_run_options {
     const char *const *argv; /* NULL-terminated */
     const char *const *env;  /* NULL-terminated "K=V", added to a minimal environment */
     const char *cwd;         /* NULL: the workspace */
-    const char *policy;      /* a file; NULL: the one that is found; "none": no file's values */
+    const char *policy;      /* a file; NULL: the one that is found from the current directory
+                                upwards, the user's and the system's; "none": no file's values */
     const char *profile;     /* of that file; NULL: its top level */
     const char *runtime;     /* NULL: what the policy says, else "local" */
     const char *root;        /* another root filesystem; NULL: the host's programs */
@@ -149,7 +99,8 @@ struct carrel_run_options {
     uint16_t rows, cols; /* of that terminal */
     /*
      * A signalfd(2), or -1. SIGWINCH gives the terminal the size of the one at stdin_fd; any
-     * other signal cancels the run.
+     * other signal cancels the run. Any other descriptor cancels it when it is readable, such
+     * as an eventfd(2) or a pipe that the caller closes.
      */
     int signal_fd;
 };
@@ -178,17 +129,31 @@ struct carrel_run_result; /* opaque: read it with the functions below */
 
 /*
  * Runs to the end. Returns 0 with *out set when there is a result, whatever the program did; a
- * negative errno when it could not be run: -ENOENT no such program in the sandbox, -EACCES or
- * -ENOEXEC it cannot be executed, -ENOTSUP a protection or limit cannot be given (the message
- * names it and how to get it), -EINVAL the options contradict themselves, others as they are.
+ * negative errno when it could not be run. err->origin tells CARREL_FROM_PROGRAM (-ENOENT: not
+ * in the sandbox, -EACCES or -ENOEXEC: cannot be executed) from everything else: -ENOTSUP a
+ * protection or limit cannot be given (the message names it and how to get it), -EPERM a policy
+ * forbids it, -EINVAL the options contradict themselves, others as they are.
  */
 CARREL_PUBLIC int carrel_run(const struct carrel_run_options *options,
         struct carrel_run_result **out, struct carrel_error *err);
+
+/*
+ * A result for a run that did not happen, so that its caller has one form for both: the reason
+ * is CARREL_INFRASTRUCTURE and its JSON says why. `output_bytes` as in the options.
+ */
+CARREL_PUBLIC int carrel_run_result_from_error(const struct carrel_error *why,
+        uint64_t output_bytes, struct carrel_run_result **out, struct carrel_error *err);
 
 CARREL_PUBLIC void carrel_run_result_free(struct carrel_run_result *result); /* NULL is fine */
 
 CARREL_PUBLIC enum carrel_reason carrel_run_result_reason(
         const struct carrel_run_result *result);
+
+/* "exited" "signaled" "timeout" ..., as in the JSON. */
+CARREL_PUBLIC const char *carrel_reason_name(enum carrel_reason reason);
+
+/* The key of the run, as carrel_runs_find() takes it; "": there was none. */
+CARREL_PUBLIC const char *carrel_run_result_run(const struct carrel_run_result *result);
 
 /* The exit status a shell would show: the program's own, 124 timeout, 125 ours, 128+n signal.
  */
@@ -209,6 +174,16 @@ CARREL_PUBLIC const char *carrel_run_result_summary(const struct carrel_run_resu
 
 /* The whole result as one JSON object without a newline. The text belongs to the result. */
 CARREL_PUBLIC const char *carrel_run_result_json(const struct carrel_run_result *result);
+
+/*
+ * The result as short text for a model: a status line, the value of a Python program, what was
+ * written, the end of standard error; at most output_bytes in all. Freed with carrel_free().
+ */
+CARREL_PUBLIC int carrel_run_result_text(
+        const struct carrel_run_result *result, char **text, struct carrel_error *err);
+
+/* 0, or a negative errno: stdout_fd or stderr_fd did not take all that the program wrote. */
+CARREL_PUBLIC int carrel_run_result_output_error(const struct carrel_run_result *result);
 
 /* What the program wrote, capped at output_bytes (head, a marker line, tail). */
 CARREL_PUBLIC const char *carrel_run_result_stdout(

@@ -1,18 +1,16 @@
 /* program.c - running one program for a command: signals, terminal, streams, and the result. */
 #include "cli/program.h"
 #include "base/auto.h"
-#include "base/buf.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/str.h"
 #include "cli/args/run_args.h"
 #include "cli/print/report.h"
 #include "cli/print/result_file.h"
-#include "core/result/result.h"
-#include "core/result/text_form.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
@@ -21,18 +19,13 @@
 #include <termios.h>
 #include <unistd.h>
 
+#define READER_MS 2000 /* for a reader of standard error that does not read */
+
 static int status_of_error(const struct carrel_error *err)
 {
-    switch (err->code) {
-    case -ENOENT:
-        return STATUS_NOT_FOUND;
-    case -EACCES:
-    case -EISDIR:
-    case -ENOEXEC:
-        return STATUS_CANNOT_EXECUTE;
-    default:
+    if (err->origin != CARREL_FROM_PROGRAM)
         return STATUS_FAILED;
-    }
+    return err->code == -ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_EXECUTE;
 }
 
 /*
@@ -103,10 +96,12 @@ static int write_result(const struct run_args *args, const struct carrel_run_res
         if (r == 0)
             r = fd_write_all(STDOUT_FILENO, "\n", 1);
     } else if (args->is_text) {
-        AUTO(buf_finish) struct buf text = BUF_INIT(SIZE_MAX / 4);
-        text_form_write(
-                result, result->output_bytes ? result->output_bytes : TEXT_FORM_BYTES, &text);
-        r = text.is_short ? -ENOMEM : fd_write_all(STDOUT_FILENO, text.data, text.len);
+        char *text = NULL;
+        r = carrel_run_result_text(result, &text, err);
+        if (r < 0)
+            return r;
+        r = fd_write_all(STDOUT_FILENO, text, strlen(text));
+        carrel_free(text);
     } else if (args->is_capped) {
         const char *text = carrel_run_result_stdout(result, &len);
         r = fd_write_all(STDOUT_FILENO, text, len);
@@ -118,9 +113,8 @@ static int write_result(const struct run_args *args, const struct carrel_run_res
         return err_set_errno(err, r, "write the result");
     if (args->output)
         r = result_file_write(args->output, json, strlen(json), err);
-    return r == 0 && result->output_error < 0
-                   ? err_set_errno(err, result->output_error, "write the output")
-                   : r;
+    const int failed = carrel_run_result_output_error(result);
+    return r == 0 && failed < 0 ? err_set_errno(err, failed, "write the output") : r;
 }
 
 void program_print_note(const struct run_args *args, const char *note)
@@ -132,13 +126,21 @@ void program_print_note(const struct run_args *args, const char *note)
                 str_escape(note, strlen(note), shown, sizeof(shown)));
 }
 
+/* A reader that has stopped reading must not keep carrel past the program's time limit. */
+static bool takes_lines(void)
+{
+    struct pollfd room = { .fd = STDERR_FILENO, .events = POLLOUT };
+
+    return poll(&room, 1, READER_MS) > 0;
+}
+
 static void print_notes(const struct run_args *args, const struct carrel_run_result *result)
 {
     const char *message = carrel_run_result_message(result);
     const char *note = carrel_run_result_note(result);
     char shown[2048]; /* both may quote the program */
 
-    if (args->is_quiet)
+    if (args->is_quiet || !takes_lines())
         return;
     program_print_note(args, note);
     if (message[0] && !args->is_text && carrel_run_result_reason(result) != CARREL_SIGNALED)
@@ -152,7 +154,7 @@ static void print_summary(const struct run_args *args, const struct carrel_run_r
     const char *text = carrel_run_result_summary(result);
     size_t len = strlen(text);
 
-    if (args->is_quiet || args->is_json || len == 0)
+    if (args->is_quiet || args->is_json || len == 0 || !takes_lines())
         return;
     (void)fprintf(stderr, "%s%s", text, text[len - 1] == '\n' ? "" : "\n");
 }
@@ -164,11 +166,8 @@ static int fail(const struct run_args *args, int status, const struct carrel_err
     struct carrel_run_result *result = NULL;
 
     if ((args->is_json || args->is_text || args->output) &&
-            result_from_error(err, &result) == 0) {
-        result->output_bytes =
-                args->options.output_bytes;        /* the budget applies to failures too */
+            carrel_run_result_from_error(err, args->options.output_bytes, &result, NULL) == 0)
         (void)write_result(args, result, &second); /* only the first error is reported */
-    }
     carrel_run_result_free(result);
     return report_error(status, err);
 }

@@ -5,7 +5,6 @@
 #include "base/fd.h"
 #include "base/named.h"
 #include "base/str.h"
-#include "core/python/python.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -181,8 +180,8 @@ int python_args_parse(struct python_args *args, int argc, char **argv, struct ca
     *args = (struct python_args){
         .run.options = CARREL_RUN_OPTIONS_INIT,
         .options = CARREL_PYTHON_OPTIONS_INIT,
-        .code_text = BUF_INIT(PYTHON_CODE_MAX),
-        .inputs_text = BUF_INIT(PYTHON_INPUTS_MAX),
+        .code_text = BUF_INIT(CARREL_PYTHON_CODE_MAX),
+        .inputs_text = BUF_INIT(CARREL_PYTHON_INPUTS_MAX),
     };
     int at = parse_words(args, argc, argv, err);
     if (at < 0 || args->run.wants_help)
@@ -200,7 +199,7 @@ int python_args_parse(struct python_args *args, int argc, char **argv, struct ca
     return run_args_complete(&args->run, err);
 }
 
-/* A file of any kind, to its end; -EFBIG when it is more than fits. */
+/* To the end of the file; -EFBIG when it is more than fits. */
 static int read_whole(int fd, struct buf *out)
 {
     char chunk[16384];
@@ -246,6 +245,8 @@ static int load_code(struct python_args *args, struct carrel_error *err)
     }
     bool is_file = args->file && strcmp(args->file, "-") != 0;
     int r = is_file ? load_file(args->file, &args->code_text, err) : load_stdin(args, err);
+    if (r == -ENOENT || r == -EACCES || r == -EISDIR)
+        return err_from(err, r, CARREL_FROM_PROGRAM);
     if (r < 0)
         return r;
     args->options.name = is_file ? args->file : NULL;
@@ -254,7 +255,6 @@ static int load_code(struct python_args *args, struct carrel_error *err)
     return 0;
 }
 
-/* An error in the inputs must not look as if the program was not found. */
 static int load_inputs(struct python_args *args, struct carrel_error *err)
 {
     if (!args->inputs)
@@ -262,11 +262,9 @@ static int load_inputs(struct python_args *args, struct carrel_error *err)
     int r = load_file(args->inputs, &args->inputs_text, err);
     const char *text = args->inputs_text.data ? args->inputs_text.data : "";
     if (r == 0)
-        r = python_check_inputs(text, args->inputs_text.len, args->inputs, err);
-    if (r < 0) {
-        err->code = -EINVAL;
-        return err_wrap(err, -EINVAL, "--inputs");
-    }
+        r = carrel_python_check_inputs(text, args->inputs_text.len, args->inputs, err);
+    if (r < 0)
+        return err_wrap(err, r, "--inputs");
     args->options.inputs = text;
     args->options.inputs_len = args->inputs_text.len;
     return 0;

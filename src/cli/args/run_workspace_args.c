@@ -307,6 +307,7 @@ int run_workspace_complete(struct run_args *args, struct carrel_error *err)
         return err_set(err, -EINVAL,
                 "--dirty and --base cannot be combined: uncommitted changes belong to the "
                 "checked-out commit");
+    options->size = sizeof(*options);
     args->options.workspace = options;
     return 0;
 }

@@ -31,7 +31,7 @@ DEFINE_AUTO(struct carrel_sandbox *, carrel_sandbox_free)
 /* Opens the sandbox `word` for file operations only. */
 int client_file_access(const char *word, struct file_access *access, struct carrel_error *err);
 
-#define CLIENT_NOTE_MAX 256
+#define CLIENT_NOTE_MAX 1024
 #define CLIENT_LEASE_MS KEEPER_LEASE_MS
 
 /*

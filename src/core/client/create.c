@@ -64,7 +64,7 @@ int client_create(const struct carrel_sandbox_options *options, char *note,
     fd_close(ends[1]);
     if (r == 0)
         r = receive(read_end, run->workspace, note, id, receipt, err);
-    return r < 0 ? session_not_the_program(r, err) : 0;
+    return r;
 }
 
 int carrel_sandbox_create(const struct carrel_sandbox_options *options,

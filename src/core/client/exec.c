@@ -145,7 +145,7 @@ static int make_nonblocking(const struct process *process, struct carrel_error *
     for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
         int r = fds[i] < 0 ? 0 : fd_set_nonblocking(fds[i]);
         if (r < 0)
-            return session_not_the_program(err_set_errno(err, r, "streams"), err);
+            return err_set_errno(err, r, "streams");
     }
     return 0;
 }
@@ -240,7 +240,7 @@ int carrel_sandbox_exec(struct carrel_sandbox *sandbox,
         r = follow(exec, sandbox->box->timeout_ms, err);
     if (r == 0)
         r = finish(exec, out, err);
-    return r < 0 ? session_not_the_program(r, err) : 0;
+    return r;
 }
 
 int client_detach(struct carrel_sandbox *sandbox, const struct carrel_run_options *options,
@@ -341,5 +341,5 @@ int client_attach(struct carrel_sandbox *sandbox, uint32_t process,
     }
     if (r == 0)
         r = finish(exec, out, err);
-    return r < 0 ? session_not_the_program(r, err) : 0;
+    return r;
 }

@@ -72,8 +72,7 @@ int remote_ask(struct remote *remote, struct keeper_message *message, const int 
     close_all(got, n);
     if (message->kind != KEEPER_FAILED)
         return err_set(err, -EPROTO, "unexpected answer %u from the keeper", message->kind);
-    int code = message->error.code < 0 ? message->error.code : -EIO;
-    return err_set(err, code, "%s", message->error.message);
+    return err_take(err, &message->error);
 }
 
 /* The answer's descriptors in the order in which the keeper has them. */
@@ -88,6 +87,8 @@ static void take_streams(const struct keeper_message *answer, int *fds, int n, b
         process->stdout_fd = fd_steal(&fds[at++]);
     if (!has_tty && at < n)
         process->stderr_fd = fd_steal(&fds[at++]);
+    for (int i = 0; i < PROCESS_EXTRA && at < n; i++)
+        process->extra_fds[i] = fd_steal(&fds[at++]);
 }
 
 static int start(struct sandbox *box, const struct process_spec *spec, struct process *out,
@@ -98,9 +99,11 @@ static int start(struct sandbox *box, const struct process_spec *spec, struct pr
         .kind = KEEPER_START,
         .flags = (spec->has_tty ? KEEPER_TTY : 0U) | (spec->has_stdin ? KEEPER_STDIN : 0U) |
                  (spec->has_user ? KEEPER_USER : 0U) |
-                 (remote->is_detaching ? KEEPER_DETACH : 0U),
+                 (remote->is_detaching ? KEEPER_DETACH : 0U) |
+                 (remote->is_alone ? KEEPER_ALONE : 0U),
         .rows = spec->rows,
         .cols = spec->cols,
+        .value = (int32_t)spec->n_extra,
         .uid = spec->uid,
         .gid = spec->gid,
         .timeout_ms = remote->timeout_ms,
@@ -135,7 +138,8 @@ static int next_event(
     if (n == -EAGAIN)
         return 0;
     if (n == -EPIPE) {
-        event->kind = EVENT_GONE;
+        /* The keeper has exited, or has dropped this client. */
+        *event = (struct sandbox_event){ .kind = EVENT_GONE, .why = GONE_LOST };
         return 0;
     }
     if (n < 0)
@@ -215,12 +219,47 @@ static int file(struct sandbox *box, const struct file_request *request,
     return 0;
 }
 
+/* A request without descriptors. */
+static int ask_plain(
+        struct sandbox *box, struct keeper_message *message, struct carrel_error *err)
+{
+    int r = remote_ask(remote_of(box), message, NULL, 0, NULL, err);
+
+    return r < 0 ? r : 0;
+}
+
+static int pause_all(struct sandbox *box, const char **by, struct carrel_error *err)
+{
+    *by = "keeper";
+    return ask_plain(box, &(struct keeper_message){ .kind = KEEPER_PAUSE }, err);
+}
+
+static int resume_all(struct sandbox *box, struct carrel_error *err)
+{
+    return ask_plain(box, &(struct keeper_message){ .kind = KEEPER_RESUME }, err);
+}
+
+static int update(struct sandbox *box, const struct sandbox_limits *limits, unsigned which,
+        struct carrel_error *err)
+{
+    struct keeper_message message = { .kind = KEEPER_UPDATE };
+
+    for (unsigned i = 0; i < LIMIT_COUNT; i++)
+        if (which & LIMIT_BIT(i))
+            message.limit[i] = limits->value[i];
+    return ask_plain(box, &message, err);
+}
+
 static int stop(struct sandbox *box, struct sandbox_usage *usage, struct carrel_error *err)
 {
     struct remote *remote = remote_of(box);
 
     (void)usage;
     (void)err;
+    /* A process that the caller forked may have copies; but in such a process it is not ours.
+     */
+    if (remote->sock >= 0 && remote->opener == getpid())
+        (void)shutdown(remote->sock, SHUT_RDWR);
     fd_close(fd_steal(&remote->sock));
     fd_close(fd_steal(&box->event_fd));
     return 0;
@@ -233,7 +272,8 @@ static void free_box(struct sandbox *box)
 }
 
 static const struct runtime_ops ops = {
-    .isolation = ISOLATION_KERNEL,
+    .name = "keeper",
+    .is_proxy = true,
     .start = start,
     .next_event = next_event,
     .signal = send_signal,
@@ -241,6 +281,9 @@ static const struct runtime_ops ops = {
     .stop = stop,
     .free = free_box,
     .file = file,
+    .pause = pause_all,
+    .resume = resume_all,
+    .update = update,
 };
 
 static struct remote *remote_of(struct sandbox *box)
@@ -266,6 +309,8 @@ static int say_hello(struct remote *remote, struct carrel_error *err)
     if (r < 0)
         return r;
     remote->facts = message.facts;
+    remote->base.isolation = (enum isolation)remote->facts.isolation;
+    remote->base.can = remote->facts.can;
     remote->base.protections = remote->facts.protections;
     memcpy(remote->base.held_by, remote->facts.held_by, sizeof(remote->base.held_by));
     remote->base.workspace = "/workspace";
@@ -280,11 +325,11 @@ int remote_open(int sock, pid_t keeper, struct remote **out, struct carrel_error
         fd_close(sock);
         return err_set_errno(err, -ENOMEM, "sandbox");
     }
-    remote->base.ops = &ops;
-    remote->base.event_fd = -1;
+    sandbox_init(&remote->base, &ops);
     remote->oom_kills = remote->pids_refused = USAGE_UNKNOWN;
     remote->sock = sock;
     remote->keeper = keeper;
+    remote->opener = getpid();
     int r = say_hello(remote, err);
     if (r < 0) {
         remote_free(remote);

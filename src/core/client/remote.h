@@ -13,10 +13,12 @@ struct carrel_error;
 struct remote {
     struct sandbox base;
     int sock;      /* requests and answers; base.event_fd has the reports */
+    pid_t opener;  /* the process that opened it */
     pid_t keeper;  /* as the registry had it; 0: not known */
     bool is_stuck; /* no answer came in time: a late one would be taken for the next */
     struct keeper_facts facts;
     bool is_detaching;   /* of the next start */
+    bool is_alone;       /* of the next start: the keeper ends it in time */
     uint64_t timeout_ms; /* of the next start; 0: the keeper's. Then: what it got */
     uint64_t oom_kills;  /* of the process whose end was reported last */
     uint64_t pids_refused;

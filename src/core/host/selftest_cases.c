@@ -33,7 +33,7 @@ static const char *shown(const struct carrel_run_result *result, char text[stati
         out = carrel_run_result_stderr(result, &len);
     if (len > 0)
         return str_escape(out, strcspn(out, "\n"), text, 160);
-    (void)snprintf(text, 160, "%s, status %d %s", reason_name(result->reason),
+    (void)snprintf(text, 160, "%s, status %d %s", carrel_reason_name(result->reason),
             carrel_run_result_status(result), carrel_run_result_message(result));
     return text;
 }
@@ -160,7 +160,7 @@ static void timeout(
     unsigned left = selftest_count_marked(test);
     bool is_good = result->reason == CARREL_TIMEOUT && result->duration_ms < 5000 && left == 0;
     selftest_end(row, is_good ? SELFTEST_PASSED : SELFTEST_FAILED,
-            "%s after %ju ms, %u processes left", reason_name(result->reason),
+            "%s after %ju ms, %u processes left", carrel_reason_name(result->reason),
             (uintmax_t)result->duration_ms, left);
 }
 
@@ -201,7 +201,7 @@ static void memory(
     if (result->held_by[LIMIT_MEMORY] == HELD_BY_CGROUP)
         selftest_end(row,
                 result->reason == CARREL_MEMORY_LIMIT ? SELFTEST_PASSED : SELFTEST_FAILED,
-                "%s, status %d", reason_name(result->reason), status);
+                "%s, status %d", carrel_reason_name(result->reason), status);
     else
         selftest_end(row, status != 0 ? SELFTEST_PASSED : SELFTEST_FAILED,
                 "held for each process (%s): %s",
@@ -221,7 +221,7 @@ static void pids(struct selftest *test, const struct selftest_case *c, struct se
     if (result->held_by[LIMIT_PIDS] == HELD_BY_CGROUP)
         is_good = is_good && result->reason == CARREL_PIDS_LIMIT;
     selftest_end(row, is_good ? SELFTEST_PASSED : SELFTEST_FAILED, "%s after %s (%s)",
-            reason_name(result->reason), shown(result, text),
+            carrel_reason_name(result->reason), shown(result, text),
             limit_holder_name(result->held_by[LIMIT_PIDS]));
 }
 
@@ -239,7 +239,7 @@ static void disk(struct selftest *test, const struct selftest_case *c, struct se
     if (written != USAGE_UNKNOWN)
         (void)str_size(written, size);
     selftest_end(row, is_good ? SELFTEST_PASSED : SELFTEST_FAILED, "%s after %s, status %d",
-            reason_name(result->reason), size, carrel_run_result_status(result));
+            carrel_reason_name(result->reason), size, carrel_run_result_status(result));
 }
 
 /* A tenth of a core, and two loops that would like two. The bound is generous: other load can

@@ -59,11 +59,13 @@ int keeper_attach(struct keeper *keeper, size_t client, const struct keeper_mess
     int fds[KEEPER_MAX_FDS];
     size_t n = 0;
 
-    if (!p || !p->is_detached)
-        return err_set(err, -ESRCH,
+    if (!p || !p->is_detached) {
+        (void)err_set(err, -ENOENT,
                 p ? "process %u is not a detached one"
                   : "no process %u; 'carrel ps' shows them",
                 request->process);
+        return err_from(err, -ENOENT, CARREL_FROM_CALLER);
+    }
     if (p->client >= 0)
         return err_set(err, -EBUSY, "a client is attached to process %u", request->process);
     keeper_drain(p, 0);

@@ -63,6 +63,7 @@ int keeper_take_event(struct keeper *keeper, struct carrel_error *err)
         [GONE_OWN] = KEEPER_LOST,
         [GONE_LEASE] = KEEPER_LEASE,
         [GONE_IDLE] = KEEPER_IDLE,
+        [GONE_LOST] = KEEPER_OUT_OF_REACH,
     };
     struct sandbox_event event;
 
@@ -117,11 +118,12 @@ static bool has_clients(const struct keeper *keeper)
 static void poll_disk(struct keeper *keeper)
 {
     struct disk *disk = &keeper->session.disk;
+    struct sandbox *box = keeper->session.box;
     pid_t one;
 
     bool is_over = disk_poll(disk);
-    if (keeper_count_running(keeper) == 0 &&
-            sandbox_pids(keeper->session.box, &one, 1, NULL) == 0)
+    if (keeper_count_running(keeper) == 0 && box->can & CAN_HOST_PIDS &&
+            sandbox_pids(box, &one, 1, NULL) == 0)
         disk->next_ns = has_clients(keeper) ? clock_ns() + CLIENTS_MS * NS_PER_MS : UINT64_MAX;
     else if (is_over)
         keeper_kill_programs(keeper);
@@ -294,6 +296,8 @@ static void set_end_reason(struct keeper *keeper)
         [KEEPER_IDLE] = { CARREL_TIMEOUT, "The sandbox was not used for its idle time" },
         [KEEPER_SIGNALLED] = { CARREL_CANCELLED, "The keeper of the sandbox got a signal" },
         [KEEPER_LOST] = { CARREL_INFRASTRUCTURE, "The sandbox was killed from outside" },
+        [KEEPER_OUT_OF_REACH] = { CARREL_INFRASTRUCTURE,
+                "The sandbox is out of reach; some of it may run" },
         [KEEPER_UNCLAIMED] = { CARREL_CANCELLED, "The requester of the sandbox had exited" },
     };
     struct carrel_run_result *result = keeper->session.result;

@@ -77,6 +77,7 @@ enum keeper_end {
     KEEPER_IDLE,
     KEEPER_SIGNALLED,
     KEEPER_LOST,
+    KEEPER_OUT_OF_REACH,
     KEEPER_UNCLAIMED, /* the creator exited before it delivered the id */
 };
 

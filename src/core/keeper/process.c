@@ -59,8 +59,10 @@ int keeper_signal(struct keeper *keeper, uint32_t number, int signal, struct car
 {
     const struct keeper_process *p = keeper_find_process(keeper, number);
 
-    if (!p || p->has_ended)
-        return err_set(err, -ESRCH, "no process %u is running; 'carrel ps' shows them", number);
+    if (!p || p->has_ended) {
+        (void)err_set(err, -ENOENT, "no process %u is running; 'carrel ps' shows them", number);
+        return err_from(err, -ENOENT, CARREL_FROM_CALLER);
+    }
     return sandbox_signal(keeper->session.box, p->id, signal, err);
 }
 
@@ -201,7 +203,7 @@ static int answer_started(struct keeper *keeper, size_t client,
         .flags = streams->stdin_fd >= 0 ? KEEPER_STDIN : 0,
         .timeout_ms = timeout_ms,
     };
-    int fds[3];
+    int fds[3 + PROCESS_EXTRA];
     size_t n = 0;
 
     if (process->is_detached) {
@@ -212,6 +214,8 @@ static int answer_started(struct keeper *keeper, size_t client,
         fds[n++] = streams->stdout_fd;
         if (streams->stderr_fd >= 0)
             fds[n++] = streams->stderr_fd;
+        for (size_t i = 0; i < PROCESS_EXTRA && streams->extra_fds[i] >= 0; i++)
+            fds[n++] = streams->extra_fds[i];
     }
     return keeper_send(keeper->clients[client].sock, &answer, fds, n, MSG_DONTWAIT);
 }
@@ -242,7 +246,7 @@ static int launch(struct keeper *keeper, struct keeper_process *process,
 
     int r = environment_make(keeper->session.box, options->env, has_tty, &env, err);
     if (r < 0)
-        return session_not_the_program(r, err);
+        return r;
     const struct process_spec spec = {
         .argv = options->argv,
         .env = (const char *const *)env,
@@ -251,6 +255,7 @@ static int launch(struct keeper *keeper, struct keeper_process *process,
         .has_tty = has_tty,
         .rows = request->rows,
         .cols = request->cols,
+        .n_extra = (unsigned)request->value,
         .has_user = request->flags & KEEPER_USER,
         .uid = request->uid,
         .gid = request->gid,
@@ -265,7 +270,7 @@ static int launch(struct keeper *keeper, struct keeper_process *process,
     r = keep_streams(process, err);
     if (r < 0)
         (void)sandbox_signal(keeper->session.box, process->id, SIGKILL, NULL);
-    return r < 0 ? session_not_the_program(r, err) : 0;
+    return r;
 }
 
 static int start(struct keeper *keeper, size_t client, const struct keeper_message *request,
@@ -309,10 +314,10 @@ static int start(struct keeper *keeper, size_t client, const struct keeper_messa
     }
     int sent = answer_started(keeper, client, process, &process->streams, timeout_ms);
     /* The client ends it in time, unless the client is stopped or has exited. */
-    process->deadline_ns = clock_ns() + (timeout_ms + LATE_MS) * NS_PER_MS;
+    const bool is_ours = process->is_detached || request->flags & KEEPER_ALONE;
+    process->deadline_ns = clock_ns() + (timeout_ms + (is_ours ? 0 : LATE_MS)) * NS_PER_MS;
     if (process->is_detached) {
         process->client = -1;
-        process->deadline_ns -= LATE_MS * NS_PER_MS;
     } else {
         process_close(process->streams);
         process->streams = PROCESS_INIT;
@@ -356,13 +361,13 @@ int keeper_start(struct keeper *keeper, size_t client, struct keeper_message *re
     r = keeper_check_disk(keeper, err);
     if (r == 0 && (!payload.argv[0] || !payload.argv[0][0]))
         r = err_set(err, -EINVAL, "no program to run");
+    if (r == 0 && request->flags & KEEPER_DETACH && request->value)
+        r = err_set(err, -EINVAL, "a detached process has no streams beside the three");
     if (r == 0 && request->timeout_ms > KEEPER_MAX_MS)
         r = err_set(err, -EINVAL, "no such timeout");
     if (r == 0)
         r = permit_start(keeper, request, &payload, &permit, &env, err);
-    if (r < 0)
-        r = session_not_the_program(r, err);
-    else
+    if (r == 0)
         r = start(keeper, client, request, &permit.options, err);
     free(env);
     payload_unmap(&payload);

@@ -60,6 +60,7 @@ static int hello(struct keeper *keeper, struct ask *ask, struct carrel_error *er
     memcpy(facts->task, result->task, sizeof(facts->task));
     (void)snprintf(facts->runtime, sizeof(facts->runtime), "%s", result->runtime);
     facts->isolation = result->isolation;
+    facts->can = keeper->session.box->can;
     facts->protections = result->protections;
     memcpy(facts->held_by, result->held_by, sizeof(facts->held_by));
     memcpy(facts->limits, result->limits, sizeof(facts->limits));
@@ -101,6 +102,7 @@ static bool may_take_room(const struct file_request *request)
         [FILE_MAKE_DIR] = true,
         [FILE_LINK] = true,
         [FILE_SYMLINK] = true,
+        [FILE_UNPACK] = true,
     };
 
     if (request->op == FILE_OPEN)

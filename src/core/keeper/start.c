@@ -107,7 +107,7 @@ static int take_snapshot(struct start *s, struct carrel_error *err)
     int r = from_snapshot_find(s->request->sandbox.from, &s->request->run, &s->from, err);
 
     if (r < 0)
-        return r;
+        return err_from_name(err, r);
     s->keeper.base = &s->from->snapshot.layers;
     s->run.origin = s->from->ws ? &s->from->origin : NULL;
     return 0;
@@ -191,7 +191,7 @@ static int claim(
         .policy = s->policy,
         .requester = &report,
     };
-    return r < 0 ? r : keeper_claim(&request, id, &s->keeper.entry, err);
+    return r < 0 ? r : err_from_name(err, keeper_claim(&request, id, &s->keeper.entry, err));
 }
 
 /* Other forks may have failed before, so these may be the last locks of the layers. */
@@ -214,6 +214,7 @@ int keeper_execute(void)
     pid_t pid = fork();
     if (pid != 0)
         return pid < 0;
+    fd_raise_limit(); /* each client and program takes some */
     int r = claim(&start, id, &ready.error);
     if (r < 0)
         return give_up(&start, &ready);

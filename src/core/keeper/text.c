@@ -140,7 +140,10 @@ static void write_process(
     json_object(json, NULL);
     json_i64(json, "pid", p->inner_pid);
     json_i64(json, "parent", p->inner_parent);
-    json_i64(json, "host_pid", p->pid);
+    if (p->pid)
+        json_i64(json, "host_pid", p->pid);
+    else
+        json_null(json, "host_pid");
     if (own)
         json_u64(json, "process", own->number);
     else

@@ -56,7 +56,9 @@ int keeper_receive_ready(int report, struct keeper_ready *ready, int *receipt)
     if (n < 0)
         return n;
     ready->id[sizeof(ready->id) - 1] = '\0';
-    ready->error.message[sizeof(ready->error.message) - 1] = '\0';
+    const struct carrel_error told = ready->error;
+    if (told.code != 0)
+        (void)err_take(&ready->error, &told);
     ready->note[sizeof(ready->note) - 1] = '\0';
     bool has_receipt = ready->error.code == 0 && !ready->is_progress;
     if (ready->error.code <= 0 && has_receipt == (n == 1))

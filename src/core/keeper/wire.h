@@ -19,7 +19,7 @@
 enum keeper_kind {
     /* client to keeper; all are answered, SIGNAL where it asks for that */
     KEEPER_HELLO = 1, /* carries the socket for reports */
-    KEEPER_START,     /* carries the payload: cwd, argv, env */
+    KEEPER_START,     /* carries the payload: cwd, argv, env; `value`: n_extra */
     KEEPER_ATTACH,
     KEEPER_SIGNAL,
     KEEPER_FILE, /* carries the payload: path, other; then dir or watch */
@@ -46,7 +46,7 @@ enum keeper_kind {
  * Both sides send it first: a keeper continues when carrel is replaced by another version. The
  * first two members of a message never change. Increase it with each change.
  */
-#define KEEPER_VERSION 5
+#define KEEPER_VERSION 7
 
 enum keeper_flag {
     KEEPER_STDIN = 1,    /* START: wants it; its answer: it is among the descriptors */
@@ -64,6 +64,7 @@ enum keeper_flag {
     KEEPER_FULL = 8192,       /* EXITED: it was ended for the disk limit */
     KEEPER_LABELS = 4096,     /* FORK: the payload's, instead of the parent's */
     KEEPER_TERMINATE = 16384, /* SIGNAL: SIGKILL follows, also for what is left of its group */
+    KEEPER_ALONE = 65536,     /* START: the client does not end it in time: the keeper does */
     KEEPER_TIMED_OUT = 32768, /* EXITED, ATTACH: it was ended for its timeout */
 };
 
@@ -73,6 +74,7 @@ struct keeper_facts {
     char task[NAME_ID_MAX + 1]; /* "": none */
     char runtime[16];
     uint32_t isolation; /* enum isolation */
+    uint32_t can;       /* enum can */
     uint64_t protections;
     enum limit_holder held_by[LIMIT_COUNT];
     uint64_t limits[LIMIT_COUNT];

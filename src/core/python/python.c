@@ -1,12 +1,10 @@
 /*
  * python.c - the verb: a Python program, from code to result.
  *
- * It is a run of an interpreter. The task is a file in the sandbox, and two texts come back
- * through descriptors that carrel keeps: see python_report.h and python_guest.py.
+ * It is a run of an interpreter with a guest (run/guest.h): see python_guest.py for what it
+ * gets and python_report.h for what it says.
  */
-#include "core/python/python.h"
 #include "base/err.h"
-#include "base/fd.h"
 #include "base/json.h"
 #include "base/json_read.h"
 #include "base/named.h"
@@ -17,19 +15,16 @@
 #include "core/result/artifacts.h"
 #include "core/result/result.h"
 #include "core/run/run.h"
-#include "core/state/state.h"
 #include "policy/policy.h"
+#include <carrel/python.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define FINDINGS_MAX (1U << 20)
 #define DEFAULT_RESULT_BYTES (1U << 20)
-#define SHORT_REPORT 8192
 #define RESULT_BYTES_MAX (256U << 20)
 
 /* What code without a file is called. No angle brackets: Python shows no lines of such. */
@@ -42,10 +37,8 @@ struct python {
     const char **argv;
     const char *const *words; /* of argv, what is the caller's: name and arguments */
     uint64_t result_bytes;
-    int task;   /* the task of the guest, and later its findings */
-    int report; /* what it says at the end */
-    char task_path[PATH_MAX];
-    char report_path[PATH_MAX];
+    struct buf task;
+    char task_bytes[24]; /* how many, for the guest */
 };
 
 static void python_finish(struct python python)
@@ -53,16 +46,16 @@ static void python_finish(struct python python)
     policy_free(python.policy);
     interpreter_finish(python.interpreter);
     free(python.argv);
-    fd_close(python.task);
-    fd_close(python.report);
+    buf_finish(python.task);
 }
 DEFINE_AUTO(struct python, python_finish)
 
-int python_check_inputs(
+int carrel_python_check_inputs(
         const char *text, size_t len, const char *name, struct carrel_error *err)
 {
     struct json_value value;
 
+    err = ERR_OR_IGNORED(err);
     int r = json_read_check(text, len, &value, err);
     if (r < 0)
         return err_wrap(err, r, "%s", name);
@@ -82,18 +75,18 @@ static int check_options(const struct carrel_python_options *o, struct carrel_er
                 "CARREL_PYTHON_OPTIONS_INIT");
     if (!o->code)
         return err_set(err, -EINVAL, "no code to run");
-    if (o->code_len > PYTHON_CODE_MAX)
-        return err_set(err, -EFBIG, "the code is larger than %u bytes", PYTHON_CODE_MAX);
+    if (o->code_len > CARREL_PYTHON_CODE_MAX)
+        return err_set(err, -EFBIG, "the code is larger than %u bytes", CARREL_PYTHON_CODE_MAX);
     if (o->result_bytes > RESULT_BYTES_MAX)
         return err_set(err, -EINVAL, "a result may have at most %u bytes", RESULT_BYTES_MAX);
     if (o->run && o->run->size != sizeof(*o->run))
         return err_set(err, -EINVAL,
                 "struct carrel_run_options has a different size in this library; start from "
                 "CARREL_RUN_OPTIONS_INIT");
-    return o->inputs ? python_check_inputs(o->inputs, o->inputs_len, "inputs", err) : 0;
+    return o->inputs ? carrel_python_check_inputs(o->inputs, o->inputs_len, "inputs", err) : 0;
 }
 
-/* PYTHON -I -X utf8 -c GUEST TASK REPORT NAME WORD ARG... */
+/* PYTHON -I -X utf8 -c GUEST BYTES NAME WORD ARG... */
 static int build_argv(struct python *python, struct carrel_error *err)
 {
     const struct carrel_python_options *o = python->options;
@@ -108,8 +101,7 @@ static int build_argv(struct python *python, struct carrel_error *err)
         "utf8",
         "-c",
         python_guest,
-        python->task_path, /* filled in when the sandbox is ready */
-        python->report_path,
+        python->task_bytes,
         o->name ? o->name : NAMELESS,
         o->name ? o->name : "-c",
     };
@@ -123,81 +115,26 @@ static int build_argv(struct python *python, struct carrel_error *err)
     return 0;
 }
 
-/* A file in the sandbox, under a name that nothing there has. */
-static int make_file(
-        struct sandbox *box, const char *what, char *path, struct carrel_error *err)
+/* One line of JSON, the code, the inputs. */
+static int write_task(struct python *python, struct carrel_error *err)
 {
-    char id[32];
-
-    int r = state_new_id('P', id, err);
-    if (r < 0)
-        return r;
-    int n = snprintf(path, PATH_MAX, "%s/.carrel-%s-%s", box->home, what, id);
-    if (n < 0 || n >= PATH_MAX)
-        return err_set_errno(err, -ENAMETOOLONG, "'%s'", box->home);
-    r = sandbox_open_file(box, path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600, err);
-    return r < 0 ? err_wrap(err, r, "pass the code to the sandbox") : r;
-}
-
-static int prepare(void *context, struct sandbox *box, struct carrel_error *err)
-{
-    struct python *python = context;
     const struct carrel_python_options *o = python->options;
-    AUTO(buf_finish) struct buf head = BUF_INIT(16U << 20);
-    struct json json = { .out = &head };
+    struct json json = { .out = &python->task };
 
     json_object(&json, NULL);
     json_u64(&json, "code_bytes", o->code_len);
     json_u64(&json, "result_bytes", python->result_bytes);
     python_rules_write(o, python->policy, &json);
     json_end_object(&json);
-    buf_add_str(&head, "\n");
-    if (head.is_short)
-        return err_set_errno(err, -ENOMEM, "import rules");
-
-    fd_close(fd_steal(&python->task)); /* of a runtime that could not do it */
-    fd_close(fd_steal(&python->report));
-    int r = python->task = make_file(box, "task", python->task_path, err);
-    if (r >= 0)
-        r = python->report = make_file(box, "report", python->report_path, err);
-    if (r < 0)
-        return r;
-    r = fd_write_all(python->task, head.data, head.len);
-    if (r == 0)
-        r = fd_write_all(python->task, o->code, o->code_len);
-    if (r == 0)
-        r = o->inputs ? fd_write_all(python->task, o->inputs, o->inputs_len)
-                      : fd_write_all(python->task, "{}", 2);
-    if (r < 0)
-        return err_set_errno(err, r, "pass the code to the sandbox");
-    /* A program that fills the disk can still report; without the space it says less. */
-    (void)fallocate(python->report, FALLOC_FL_KEEP_SIZE, 0, SHORT_REPORT);
-    return 0;
-}
-
-/* Nothing runs any more, so nothing changes; but the size is still what the program made it. */
-static bool read_text(int fd, size_t max, struct buf *out)
-{
-    struct stat st;
-    char chunk[16384];
-    off_t at = 0;
-    ssize_t n;
-
-    if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > (off_t)max)
-        return false;
-    while (at < (off_t)max && (n = pread(fd, chunk, sizeof(chunk), at)) > 0) {
-        buf_add(out, chunk, (size_t)n);
-        at += n;
-    }
-    return !out->is_short;
-}
-
-/* The guest unlinks the task when its findings are in it; nothing can give it a name again. */
-static bool has_findings(int task)
-{
-    struct stat st;
-
-    return task >= 0 && fstat(task, &st) == 0 && st.st_nlink == 0;
+    buf_add_str(&python->task, "\n");
+    buf_add(&python->task, o->code, o->code_len);
+    if (o->inputs)
+        buf_add(&python->task, o->inputs, o->inputs_len);
+    else
+        buf_add_str(&python->task, "{}");
+    (void)snprintf(python->task_bytes, sizeof(python->task_bytes), "%zu", python->task.len);
+    return python->task.is_short ? err_set_errno(err, -ENOMEM, "the task of the interpreter")
+                                 : 0;
 }
 
 /* What of the host was shown beside what the caller named: pyvenv.cfg or a link said so. */
@@ -220,20 +157,15 @@ static void note_installations(
     }
 }
 
-static void read_report(void *context, struct carrel_run_result *result)
+static void read_report(void *context, const struct buf *findings, const struct buf *report,
+        struct carrel_run_result *result)
 {
     const struct python *python = context;
-    size_t report_max = python->result_bytes + PYTHON_REPORT_EXTRA;
-    AUTO(buf_finish) struct buf findings = BUF_INIT(FINDINGS_MAX);
-    AUTO(buf_finish) struct buf report = BUF_INIT(report_max);
-    bool is_found =
-            has_findings(python->task) && read_text(python->task, FINDINGS_MAX, &findings);
-    bool is_read = read_text(python->report, report_max, &report);
     const struct python_texts texts = {
-        .findings = is_found ? findings.data : NULL,
-        .findings_len = findings.len,
-        .report = is_read ? report.data : "?", /* more than a guest writes: not readable */
-        .report_len = is_read ? report.len : 1,
+        .findings = findings && findings->data ? findings->data : NULL,
+        .findings_len = findings ? findings->len : 0,
+        .report = report->is_short ? "?" : report->data, /* a guest writes less: unreadable */
+        .report_len = report->is_short ? 1 : report->len,
         .is_warning = python_rules_mode(python->options, python->policy) == CARREL_IMPORTS_WARN,
     };
 
@@ -246,7 +178,8 @@ int carrel_python(const struct carrel_python_options *o, struct carrel_run_resul
 {
     struct carrel_error ignored;
     struct carrel_run_options run = CARREL_RUN_OPTIONS_INIT;
-    AUTO(python_finish) struct python python = { .options = o, .task = -1, .report = -1 };
+    AUTO(python_finish)
+    struct python python = { .options = o, .task = BUF_INIT(SIZE_MAX / 4) };
 
     if (!err)
         err = &ignored;
@@ -262,15 +195,22 @@ int carrel_python(const struct carrel_python_options *o, struct carrel_run_resul
         r = interpreter_find(o, python.policy, &python.interpreter, err);
     if (r == 0)
         r = build_argv(&python, err);
+    python.result_bytes = o->result_bytes ? o->result_bytes : DEFAULT_RESULT_BYTES;
+    if (r == 0)
+        r = write_task(&python, err);
     if (r < 0)
         return r;
-    python.result_bytes = o->result_bytes ? o->result_bytes : DEFAULT_RESULT_BYTES;
     run.argv = python.argv;
     run.has_no_entrypoint = true;
     run.mounts = python.interpreter.mounts;
     run.n_mounts = python.interpreter.n_mounts;
     const struct run_guest guest = {
-        .prepare = prepare, .read_report = read_report, .context = &python
+        .task = python.task.data,
+        .task_len = python.task.len,
+        .findings_max = FINDINGS_MAX,
+        .report_max = python.result_bytes + PYTHON_REPORT_EXTRA,
+        .read_report = read_report,
+        .context = &python,
     };
     const struct artifact_code code = {
         .language = "python", .text = o->code, .len = o->code_len, .argv = python.words

@@ -1,12 +1,12 @@
 # The part of `carrel python` that runs inside the sandbox, before and after the program.
 #
-#   PYTHON -I -X utf8 -c THIS TASK REPORT NAME WORD [ARG...]
+#   PYTHON -I -X utf8 -c THIS BYTES NAME WORD [ARG...]
 #
 # NAME is what the program's file is called in tracebacks, WORD and ARGs become its sys.argv.
-# TASK is a file that holds one line of JSON (what to do), then the code, then the inputs. What the
-# import rules and the compiler say is written over it, and it is unlinked and closed before the
-# first line of the program runs: carrel holds a descriptor of it, the program has no way to it.
-# REPORT is an empty file, unlinked at once and kept open; the program's result goes there.
+# Descriptor 3 has the task, of BYTES bytes: one line of JSON (what to do), then the code, then the
+# inputs. What the import rules and the compiler say is one line to descriptor 4. carrel answers with
+# one byte when it has read that line, and only then does the program run: it could take the line back
+# from the pipe. The program's result goes to descriptor 4 as well, at the end.
 #
 # Modules that are only needed for a failure are imported then: starting fast counts.
 import json
@@ -18,6 +18,8 @@ NAME_MAX = 200  # characters of such a name
 MESSAGE_MAX = 8 << 10
 TRACEBACK_MAX = 32 << 10
 BLOCKED_STATUS = 126
+TASK = 3
+REPORT = 4
 ONLY_AST = 0x400  # ast.PyCF_ONLY_AST, without the time that importing ast takes
 
 IMPORTERS = {
@@ -165,17 +167,13 @@ def unique(names):
 # ---- before the program -------------------------------------------------------------------------
 
 
-def take(path):
-    """A file of carrel's, open for both ways and without a name."""
-    fd = os.open(path, os.O_RDWR)
-    os.unlink(path)
-    return fd
-
-
-def read_task(fd):
-    parts = [os.read(fd, 1 << 20)]
-    while parts[-1]:
-        parts.append(os.read(fd, 1 << 20))
+def read_task(most):
+    parts = []
+    while most > 0:
+        parts.append(os.read(TASK, min(most, 1 << 20)))
+        most -= len(parts[-1])
+        if not parts[-1]:
+            sys.exit("carrel: the task ended early")
     head, _, rest = b"".join(parts).partition(b"\n")
     task = json.loads(head.decode())
     return task, rest[: task["code_bytes"]], rest[task["code_bytes"] :]
@@ -320,25 +318,19 @@ def is_same_file(fd, known):
     return (now.st_dev, now.st_ino) == (known.st_dev, known.st_ino)
 
 
-def write_report(fd, main, error, most):
+def write_report(main, error, most):
     data, why = result_of(main, most)
     rest = json.dumps({"result_error": why, "error": error})
-    report = b'{"result":' + (data or b"null") + b"," + rest[1:].encode()
     try:
-        write_all(fd, report)
-    except OSError as failure:  # the disk is full: there is room for a short report only
-        if error is not None:
-            error = dict(error, message=error["message"][:500], traceback=None)
-        short = {"result": None, "result_error": "no room for it: %s" % failure, "error": error}
-        os.lseek(fd, 0, os.SEEK_SET)
-        os.write(fd, json.dumps(short).encode())
-        os.ftruncate(fd, os.lseek(fd, 0, os.SEEK_CUR))
+        write_all(REPORT, b'{"result":' + (data or b"null") + b"," + rest[1:].encode())
+    except OSError:
+        pass  # carrel has read too much already
 
 
-def run(program, main, name, report, most):
+def run(program, main, name, most):
     """Runs the program; ends as python would have ended."""
     owner = os.getpid()
-    known = os.fstat(report)
+    known = os.fstat(REPORT)
     raised = None
     details = None
     try:
@@ -351,19 +343,18 @@ def run(program, main, name, report, most):
         show(error, trace)
         details = describe_error(error, trace, name)
     # A process that the program forked is not the one that answers.
-    if os.getpid() == owner and is_same_file(report, known):
-        write_report(report, main, details, most)
+    if os.getpid() == owner and is_same_file(REPORT, known):
+        write_report(main, details, most)
     return raised
 
 
-def find(code, name, task_path, task, fd):
-    """The check, and its findings where carrel reads them."""
+def find(code, name, task):
+    """The check, and its findings where carrel has read them."""
     findings, program, error = check(code, name, task)
-    os.ftruncate(fd, 0)
-    os.lseek(fd, 0, os.SEEK_SET)
-    write_all(fd, json.dumps(findings).encode())
-    os.unlink(task_path)
-    os.close(fd)
+    write_all(REPORT, json.dumps(findings).encode() + b"\n")
+    if not os.read(TASK, 1):
+        sys.exit("carrel: the findings were not read")
+    os.close(TASK)
     if error is not None:
         show(error, None)
         sys.exit(1)
@@ -373,23 +364,22 @@ def find(code, name, task_path, task, fd):
 
 
 def start():
-    task_path, report_path, name, word = sys.argv[1:5]
-    report = take(report_path)
-    fd = os.open(task_path, os.O_RDWR)
-    task, code, inputs = read_task(fd)
-    program = find(code, name, task_path, task, fd)
+    size, name, word = sys.argv[1:4]
+    os.set_inheritable(REPORT, False)
+    task, code, inputs = read_task(int(size))
+    program = find(code, name, task)
     try:
         main = new_main(code, json.loads(inputs.decode()))
     except ValueError as error:  # a number longer than this python reads
         sys.exit("carrel: the inputs cannot be read: %s" % error)
     if name == word:
         main.__file__ = name
-    sys.argv[:] = sys.argv[4:]
+    sys.argv[:] = sys.argv[3:]
     sys.path.insert(0, os.getcwd())
     for stream in sys.stdout, sys.stderr:
         if hasattr(stream, "reconfigure"):  # what was printed is seen also when we are ended
             stream.reconfigure(line_buffering=True)
-    return run(program, main, name, report, task["result_bytes"])
+    return run(program, main, name, task["result_bytes"])
 
 
 raised = start()

@@ -303,7 +303,7 @@ int recorder_end(struct recorder *recorder, const struct carrel_run_result *resu
             return r;
     }
     json = recorder_line_begin(recorder, "process_ended");
-    json_str(json, "reason", reason_name(result->reason));
+    json_str(json, "reason", carrel_reason_name(result->reason));
     result_write_status(result, json);
     json_u64(json, "duration_ms", result->duration_ms);
     result_write_usage(result, json);
@@ -365,11 +365,11 @@ int recorder_close(struct recorder *recorder, const struct carrel_run_result *re
 
     if (!json)
         return 0;
-    json_str(json, "reason", reason_name(result->reason));
+    json_str(json, "reason", carrel_reason_name(result->reason));
     json_i64(json, "status", carrel_run_result_status(result));
     json_str(json, "message", result->message);
     int r = recorder_line_add(recorder, err);
-    return r < 0 ? r : recorder_seal(recorder, reason_name(result->reason), err);
+    return r < 0 ? r : recorder_seal(recorder, carrel_reason_name(result->reason), err);
 }
 
 void recorder_abandon(struct recorder *recorder, const struct carrel_error *why)
@@ -377,7 +377,7 @@ void recorder_abandon(struct recorder *recorder, const struct carrel_error *why)
     struct json *json = recorder->is_failed ? NULL : recorder_line_begin(recorder, "run_ended");
 
     if (json) {
-        json_str(json, "reason", reason_name(CARREL_INFRASTRUCTURE));
+        json_str(json, "reason", carrel_reason_name(CARREL_INFRASTRUCTURE));
         json_null(json, "status");
         json_str(json, "message", why->message);
         (void)recorder_line_add(recorder, NULL);
@@ -386,5 +386,5 @@ void recorder_abandon(struct recorder *recorder, const struct carrel_error *why)
      * A journal that is full still accepts a seal; after any other failure it stays unsealed,
      * which is reported.
      */
-    (void)recorder_seal(recorder, reason_name(CARREL_INFRASTRUCTURE), NULL);
+    (void)recorder_seal(recorder, carrel_reason_name(CARREL_INFRASTRUCTURE), NULL);
 }

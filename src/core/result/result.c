@@ -1,5 +1,6 @@
 /* result.c - sets the reason of a run, and writes its result. */
 #include "core/result/result.h"
+#include "base/err.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "core/result/outcome.h"
@@ -25,10 +26,14 @@ static const char reason_names[][16] = {
     [CARREL_BLOCKED_IMPORT] = "blocked_import",
 };
 
-const char *reason_name(enum carrel_reason reason)
+const char *carrel_reason_name(enum carrel_reason reason)
 {
-    assert(reason < ARRAY_LEN(reason_names));
-    return reason_names[reason];
+    return reason < ARRAY_LEN(reason_names) ? reason_names[reason] : "infrastructure";
+}
+
+const char *carrel_run_result_run(const struct carrel_run_result *r)
+{
+    return r->key;
 }
 
 static bool is_known_and_positive(uint64_t figure)
@@ -49,6 +54,8 @@ bool result_is_ok(const struct carrel_run_result *r)
 /* A limit is the reason only if the program failed. */
 static enum carrel_reason find_reason(const struct carrel_run_result *r)
 {
+    if (r->is_lost)
+        return CARREL_INFRASTRUCTURE;
     if (r->reason == CARREL_TIMEOUT || r->reason == CARREL_CANCELLED ||
             r->reason == CARREL_DISK_LIMIT)
         return r->reason; /* carrel ended it */
@@ -129,7 +136,10 @@ void result_set_reason(struct carrel_run_result *r)
                 sigdescr_np(WTERMSIG(r->wait_status)));
         break;
     case CARREL_INFRASTRUCTURE:
-        (void)snprintf(m, n, "The sandbox ended before the program did");
+        (void)snprintf(m, n, "%s",
+                r->is_lost
+                        ? "The sandbox is out of reach: what became of the program is not known"
+                        : "The sandbox ended before the program did");
         break;
     case CARREL_EXITED:
     case CARREL_SYNTAX_ERROR: /* a guest sets these two later */
@@ -257,17 +267,31 @@ static void write_answer(struct json *json, const char *key, const struct buf *a
         json_null(json, key);
 }
 
+static void write_error(struct json *json, const struct carrel_error *err)
+{
+    if (err->code == 0) {
+        json_null(json, "failure");
+        return;
+    }
+    json_object(json, "failure");
+    json_str(json, "reason", err->reason);
+    json_str(json, "origin", carrel_origin_name(err->origin));
+    json_end_object(json);
+}
+
 int result_write_json(struct carrel_run_result *r)
 {
     struct json json = { .out = &r->json };
 
+    if (r->run[0])
+        state_run_key(r->task, r->run, r->key);
     buf_clear(&r->json);
     json_object(&json, NULL);
     json_str(&json, "run", r->run[0] ? r->run : NULL);
     json_str(&json, "task", r->task[0] ? r->task : NULL);
     json_str(&json, "sandbox", r->sandbox[0] ? r->sandbox : NULL);
     json_bool(&json, "ok", result_is_ok(r));
-    json_str(&json, "reason", reason_name(r->reason));
+    json_str(&json, "reason", carrel_reason_name(r->reason));
     result_write_status(r, &json);
     json_bytes(&json, "stdout", r->stdout_text.data ? r->stdout_text.data : "",
             r->stdout_text.len);
@@ -308,6 +332,7 @@ int result_write_json(struct carrel_run_result *r)
     json_str(&json, "artifacts", r->artifacts);
     json_str(&json, "note", r->note[0] ? r->note : NULL);
     json_str(&json, "message", r->message);
+    write_error(&json, &r->error);
     json_end_object(&json);
     return r->json.is_short || r->guest.value.is_short || r->guest.value_error.is_short ||
                            r->guest.error.is_short || r->guest.meta.is_short
@@ -315,20 +340,24 @@ int result_write_json(struct carrel_run_result *r)
                    : 0;
 }
 
-int result_from_error(const struct carrel_error *err, struct carrel_run_result **out)
+int carrel_run_result_from_error(const struct carrel_error *why, uint64_t output_bytes,
+        struct carrel_run_result **out, struct carrel_error *err)
 {
     struct carrel_run_result *r = calloc(1, sizeof(*r));
 
+    err = ERR_OR_IGNORED(err);
     if (!r)
-        return -ENOMEM;
+        return err_set_errno(err, -ENOMEM, "result");
     r->reason = CARREL_INFRASTRUCTURE;
     r->usage = USAGE_INIT;
     r->json = BUF_INIT(SIZE_MAX / 4);
-    (void)snprintf(r->message, sizeof(r->message), "%s", err->message);
+    r->output_bytes = output_bytes;
+    (void)snprintf(r->message, sizeof(r->message), "%s", why->message);
+    r->error = *why;
     int code = result_write_json(r);
     if (code < 0) {
         carrel_run_result_free(r);
-        return code;
+        return err_set_errno(err, code, "result");
     }
     *out = r;
     return 0;
@@ -390,6 +419,11 @@ int carrel_run_result_status(const struct carrel_run_result *r)
 const char *carrel_run_result_message(const struct carrel_run_result *r)
 {
     return r->message;
+}
+
+int carrel_run_result_output_error(const struct carrel_run_result *r)
+{
+    return r->output_error;
 }
 
 const char *carrel_run_result_note(const struct carrel_run_result *r)

@@ -2,6 +2,7 @@
 #pragma once
 #include "base/buf.h"
 #include "core/result/capture.h"
+#include "core/state/state.h"
 #include "git/name.h"
 #include "journal/journal.h"
 #include "runtime/runtime.h"
@@ -24,13 +25,15 @@ struct guest_answer {
         .error = BUF_INIT(SIZE_MAX / 4), .meta = BUF_INIT(SIZE_MAX / 4)                        \
     }
 
-#define RESULT_NOTE_MAX 256
+#define RESULT_NOTE_MAX 1024
 
 struct carrel_run_result {
     char run[NAME_ID_MAX + 1];     /* empty: there was no run */
     char task[NAME_ID_MAX + 1];    /* empty: none */
+    char key[STATE_KEY_MAX];       /* of both, once the result is written; empty: no run */
     char sandbox[NAME_ID_MAX + 1]; /* the living one it was in; empty: one of its own */
     enum carrel_reason reason;
+    bool is_lost; /* what became of the program is not known */
     bool has_status;
     int wait_status; /* as waitpid() gives it */
     int cancel_signal;
@@ -67,6 +70,7 @@ struct carrel_run_result {
     char currency[16];
     char warning[256]; /* limits that were nearly reached; empty: none */
     char message[512];
+    struct carrel_error error; /* code 0: the program ran */
     char note[RESULT_NOTE_MAX];
     struct buf json;
 };
@@ -76,8 +80,6 @@ struct carrel_run_result *result_new(void);
 
 /* It exited by itself, with 0. */
 bool result_is_ok(const struct carrel_run_result *result);
-
-const char *reason_name(enum carrel_reason reason); /* "timeout" */
 
 /* Decides the reason from the status and the figures, and writes the message. */
 void result_set_reason(struct carrel_run_result *result);
@@ -93,9 +95,6 @@ void result_write_status(const struct carrel_run_result *result, struct json *js
 void result_write_usage(const struct carrel_run_result *result, struct json *json);
 void result_write_protections(const struct carrel_run_result *result, struct json *json);
 void result_write_limits(const struct carrel_run_result *result, struct json *json);
-
-/* A result for a run that could not be: the message of the error, everything else unknown. */
-int result_from_error(const struct carrel_error *err, struct carrel_run_result **out);
 
 /* Fills in result->json. -ENOMEM is the only failure. */
 int result_write_json(struct carrel_run_result *result);

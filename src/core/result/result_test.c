@@ -154,7 +154,7 @@ TEST(a_failure_has_the_same_json_form)
     struct carrel_error err = { .code = -22, .message = "a \"quoted\" reason" };
     struct carrel_run_result *r = NULL;
 
-    CHECK_EQ(result_from_error(&err, &r), 0);
+    CHECK_EQ(carrel_run_result_from_error(&err, 0, &r, NULL), 0);
     CHECK(strstr(carrel_run_result_json(r), "\"reason\":\"infrastructure\""));
     CHECK(strstr(carrel_run_result_json(r), "\"message\":\"a \\\"quoted\\\" reason\""));
     CHECK(strstr(carrel_run_result_json(r), "\"runtime\":null,\"isolation\":null"));

@@ -4,6 +4,7 @@
  * Each part has a share. What one does not use is given to others, standard output first.
  */
 #include "core/result/text_form.h"
+#include "base/err.h"
 #include "base/str.h"
 #include "base/utf8.h"
 #include "core/result/result.h"
@@ -218,7 +219,7 @@ static void write_status(const struct carrel_run_result *result, struct buf *out
     buf_addf(out, "status: %s",
             is_ok                             ? "ok"
             : result->reason == CARREL_EXITED ? "failed"
-                                              : reason_name(result->reason));
+                                              : carrel_reason_name(result->reason));
     if (result->run[0]) {
         buf_add_str(out, " (");
         if (has_exited)
@@ -259,4 +260,14 @@ void text_form_write(const struct carrel_run_result *result, uint64_t budget, st
         buf_finish(parts[i].head);
         buf_finish(parts[i].tail);
     }
+}
+
+int carrel_run_result_text(
+        const struct carrel_run_result *result, char **text, struct carrel_error *err)
+{
+    AUTO(buf_finish) struct buf out = BUF_INIT(SIZE_MAX / 4);
+
+    text_form_write(
+            result, result->output_bytes ? result->output_bytes : TEXT_FORM_BYTES, &out);
+    return buf_take(&out, text, ERR_OR_IGNORED(err));
 }

@@ -9,6 +9,7 @@
 #include "base/fd.h"
 #include "base/trim.h"
 #include "core/disk/disk.h"
+#include "core/result/result.h"
 #include "runtime/runtime.h"
 #include <errno.h>
 #include <poll.h>
@@ -40,16 +41,19 @@ static void pass_size(const struct follow *f)
     struct winsize size;
 
     if (f->options->has_tty && ioctl(f->options->stdin_fd, TIOCGWINSZ, &size) == 0)
-        (void)ioctl(f->process->stdin_fd, TIOCSWINSZ, &size);
+        (void)sandbox_resize(f->box, f->process, size.ws_row, size.ws_col, NULL);
 }
 
 static void on_signal(struct follow *f)
 {
     const struct carrel_run_options *o = f->options;
-    struct signalfd_siginfo info;
+    struct signalfd_siginfo info = { 0 };
 
-    if (read(o->signal_fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
+    ssize_t n = read(o->signal_fd, &info, sizeof(info));
+    if (n < 0)
         return;
+    if (n < (ssize_t)sizeof(info)) /* no signalfd: an eventfd, or the end of a pipe */
+        info.ssi_signo = SIGTERM;
     if (info.ssi_signo != SIGWINCH) {
         f->cancel_signal = (int)info.ssi_signo;
         if (f->is_ending || f->is_visitor)
@@ -76,6 +80,7 @@ static int on_event(struct follow *f, struct carrel_error *err)
         f->is_over = true;
     } else if (event.kind == EVENT_GONE) {
         f->is_over = true;
+        f->is_lost = event.why == GONE_LOST;
     }
     return 0;
 }
@@ -278,7 +283,8 @@ int follow_to_end(struct follow *f, struct carrel_error *err)
 
 void follow_flush(struct follow *f)
 {
-    const uint64_t deadline_ns = f->is_ending ? clock_ns() + FLUSH_MS * NS_PER_MS : CLOCK_NEVER;
+    const bool is_cut_short = f->is_ending || f->is_lost;
+    const uint64_t deadline_ns = is_cut_short ? clock_ns() + FLUSH_MS * NS_PER_MS : CLOCK_NEVER;
 
     f->is_flushing = true;
     while (!f->is_flushed && (!pump_is_done(&f->pumps[1]) || !pump_is_done(&f->pumps[2]))) {
@@ -291,6 +297,16 @@ void follow_flush(struct follow *f)
             return;
         f->is_flushed = f->is_flushed && !f->has_moved;
     }
+}
+
+/* A program that was told to end, and whose end was not seen, was killed with its sandbox. */
+void follow_conclude(const struct follow *f, struct carrel_run_result *result)
+{
+    result->reason = f->is_lost ? CARREL_INFRASTRUCTURE : f->reason;
+    result->is_lost = f->is_lost;
+    result->cancel_signal = f->cancel_signal;
+    result->has_status = f->has_status || (f->is_ending && !f->is_lost);
+    result->wait_status = f->has_status ? f->wait_status : SIGKILL;
 }
 
 int follow_output_error(const struct follow *f)

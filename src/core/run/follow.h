@@ -30,6 +30,7 @@ struct follow {
     int wait_status;
     int cancel_signal;
     bool is_ending; /* it was told to end */
+    bool is_lost;   /* what became of it is not known */
     bool is_over;
     /* its own */
     struct loop loop;
@@ -54,6 +55,9 @@ int follow_to_end(struct follow *follow, struct carrel_error *err);
  * linger: what is in them now.
  */
 void follow_flush(struct follow *follow);
+
+/* Puts what came of it into the result; result_set_reason() finds the rest. */
+void follow_conclude(const struct follow *follow, struct carrel_run_result *result);
 
 /* Why the caller's stdout or stderr did not take all of it; 0: they did, or were closed. */
 int follow_output_error(const struct follow *follow);

@@ -5,6 +5,7 @@
  * of its output is read, so nothing that a program left running can hold us.
  */
 #include "core/run/run.h"
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
@@ -19,6 +20,7 @@
 #include "core/result/capture.h"
 #include "core/result/result.h"
 #include "core/run/follow.h"
+#include "core/run/guest.h"
 #include "core/run/session.h"
 #include "policy/policy.h"
 #include "runtime/runtime.h"
@@ -37,7 +39,8 @@
 struct run {
     struct session session;
     const struct carrel_run_options *options; /* of the session */
-    const struct run_guest *guest;            /* NULL: the program is all there is */
+    const struct run_guest *language;         /* NULL: the program is all there is */
+    struct guest guest;
     struct process process;
     struct output output;
     struct follow follow;
@@ -49,6 +52,10 @@ static int check_options(const struct carrel_run_options *o, struct carrel_error
         return err_set(err, -EINVAL,
                 "struct carrel_run_options has a different size in this library; start from "
                 "CARREL_RUN_OPTIONS_INIT");
+    if (o->workspace && o->workspace->size != sizeof(*o->workspace))
+        return err_set(err, -EINVAL,
+                "struct carrel_workspace_options has a different size in this library; start "
+                "from CARREL_WORKSPACE_OPTIONS_INIT");
     return 0;
 }
 
@@ -69,7 +76,7 @@ static int start(struct run *run, struct carrel_error *err)
     if (r == 0)
         r = recorder_start(&run->session.recorder, o->argv[0], err);
     if (r < 0)
-        return session_not_the_program(r, err);
+        return r;
     const struct process_spec spec = {
         .argv = o->argv,
         .env = (const char *const *)env,
@@ -79,6 +86,7 @@ static int start(struct run *run, struct carrel_error *err)
         .has_tty = o->has_tty,
         .rows = o->rows,
         .cols = o->cols,
+        .n_extra = run->language ? PROCESS_EXTRA : 0,
     };
     r = sandbox_start(run->session.box, &spec, &run->process, err);
     if (r == -ENOENT && !o->root &&
@@ -92,7 +100,7 @@ static int start(struct run *run, struct carrel_error *err)
         r = fd_set_nonblocking(run->process.stderr_fd);
     if (r == 0 && run->process.stdin_fd >= 0)
         r = fd_set_nonblocking(run->process.stdin_fd);
-    return r < 0 ? session_not_the_program(err_set_errno(err, r, "streams"), err) : 0;
+    return r < 0 ? err_set_errno(err, r, "streams") : 0;
 }
 
 /* Whether code, result and whole output are kept of a run that ended like this. */
@@ -207,7 +215,6 @@ static bool is_disk_full(struct run *run)
 static int finish(struct run *run, uint64_t began_ns, struct carrel_error *err)
 {
     struct carrel_run_result *result = run->session.result;
-    const struct follow *follow = &run->follow;
 
     /* A workspace must not be in use afterwards; without one the kernel may clean up in
      * parallel. */
@@ -218,16 +225,20 @@ static int finish(struct run *run, uint64_t began_ns, struct carrel_error *err)
     result->duration_ms = (clock_ns() - began_ns) / NS_PER_MS;
     if (is_disk_full(run))
         result->usage.is_disk_full = true;
-    result->reason = follow->reason;
-    result->cancel_signal = follow->cancel_signal;
-    result->has_status = follow->has_status || follow->is_ending;
-    result->wait_status = follow->has_status ? follow->wait_status : SIGKILL;
-    follow_flush(&run->follow);
+    if (!run->session.is_cancelled) {
+        follow_conclude(&run->follow, result);
+        /* All programs have ended; only a process that the caller forked can have the pipes. */
+        run->follow.may_linger = true;
+        follow_flush(&run->follow);
+    }
     result->output_error = follow_output_error(&run->follow);
     output_take(&run->output, result);
     result_set_reason(result);
-    if (run->guest)
-        run->guest->read_report(run->guest->context, result);
+    guest_end(&run->guest);
+    if (run->language)
+        run->language->read_report(run->language->context,
+                run->guest.has_findings ? &run->guest.findings : NULL, &run->guest.report,
+                result);
     if (run->session.request->policy)
         appraise(result, run->session.request->policy);
     r = recorder_end(&run->session.recorder, result, err);
@@ -266,7 +277,14 @@ static struct run *run_new(const struct run_request *request)
         free(run);
         return NULL;
     }
-    run->guest = request->guest;
+    run->language = request->guest;
+    if (run->language)
+        run->guest = (struct guest){
+            .task = run->language->task,
+            .task_len = run->language->task_len,
+            .findings = BUF_INIT(run->language->findings_max),
+            .report = BUF_INIT(run->language->report_max),
+        };
     run->options = run->session.options;
     run->process = PROCESS_INIT;
     run->follow.sinks[0] = run->follow.sinks[1] = -1;
@@ -280,6 +298,7 @@ static void run_free(struct run *run)
         return;
     process_close(run->process);
     follow_finish(&run->follow);
+    guest_finish(&run->guest);
     session_finish(&run->session);
     output_finish(&run->output);
     free(run);
@@ -297,6 +316,8 @@ static int follow(struct run *run, struct carrel_error *err)
     run->follow.cpu_milli = run->session.result->limits[LIMIT_CPU];
     run->follow.deadline_ns = clock_ns() + run->session.result->timeout_ms * NS_PER_MS;
     int r = follow_begin(&run->follow, err);
+    if (r == 0 && run->language)
+        r = guest_begin(&run->guest, &run->follow.loop, &run->process, err);
     return r < 0 ? r : follow_to_end(&run->follow, err);
 }
 
@@ -308,17 +329,17 @@ static int execute(struct run *run, uint64_t began_ns, struct carrel_error *err)
 
     if (r == 0)
         r = session_make(&run->session, err);
-    if (r == 0 && run->guest)
-        r = run->guest->prepare(run->guest->context, run->session.box, err);
-    if (r < 0)
-        return session_drop(&run->session, session_not_the_program(r, err));
-    r = start(run, err);
     if (r < 0)
         return session_drop(&run->session, r);
-    r = follow(run, err);
+    if (!run->session.is_cancelled) {
+        r = start(run, err);
+        if (r < 0)
+            return session_drop(&run->session, r);
+        r = follow(run, err);
+    }
     if (r == 0)
         r = finish(run, began_ns, err);
-    return r < 0 ? session_not_the_program(r, err) : 0;
+    return r;
 }
 
 int run_execute(const struct run_request *request, struct carrel_run_result **out,
@@ -339,7 +360,7 @@ int run_execute(const struct run_request *request, struct carrel_run_result **ou
     if (r == 0)
         r = check_program(run->options, err);
     if (r < 0)
-        return session_not_the_program(r, err);
+        return r;
     r = execute(run, began_ns, err);
     if (r < 0) {
         session_abandon(&run->session, err);
@@ -359,7 +380,7 @@ int run_load_policy(
     };
 
     int r = policy_load(&request, out, err);
-    return r < 0 ? session_not_the_program(r, err) : 0;
+    return r;
 }
 
 int carrel_run(const struct carrel_run_options *options, struct carrel_run_result **out,
@@ -377,4 +398,27 @@ int carrel_run(const struct carrel_run_options *options, struct carrel_run_resul
         return r;
     const struct run_request request = { .options = options, .policy = policy };
     return run_execute(&request, out, err);
+}
+
+int carrel_workspace_create(
+        const struct carrel_workspace_options *options, char **name, struct carrel_error *err)
+{
+    static const char *const argv[] = { "true", NULL };
+    struct carrel_run_options run = CARREL_RUN_OPTIONS_INIT;
+    struct carrel_workspace_options kept = *options;
+    struct carrel_run_result *result = NULL;
+    AUTO(buf_finish) struct buf text = BUF_INIT(2 * NAME_ID_MAX + 2);
+
+    err = ERR_OR_IGNORED(err);
+    kept.on_success = kept.on_failure = CARREL_KEEP;
+    run.argv = argv;
+    run.workspace = &kept;
+    int r = carrel_run(&run, &result, err);
+    if (r < 0)
+        return r;
+    if (carrel_run_result_status(result) != 0)
+        r = err_set(err, -EIO, "make a workspace: %s", carrel_run_result_message(result));
+    buf_addf(&text, "%s%s%s", result->task, result->task[0] ? "/" : "", result->run);
+    carrel_run_result_free(result);
+    return r < 0 ? r : buf_take(&text, name, err);
 }

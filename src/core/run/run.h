@@ -3,23 +3,27 @@
 #include <carrel/run.h>
 
 struct artifact_code;
+struct buf;
 struct carrel_error;
 struct policy;
-struct sandbox;
 struct worktree_origin;
 
 /*
- * What a language adds to a run of its interpreter: files that must be there before it starts,
- * and what it leaves behind for us.
+ * What a language adds to a run of its interpreter: the task of its guest, and what that says
+ * (guest.h).
  */
 struct run_guest {
-    /* The sandbox is ready, and nothing runs in it yet. */
-    int (*prepare)(void *context, struct sandbox *box, struct carrel_error *err);
+    const char *task;
+    size_t task_len;
+    size_t findings_max;
+    size_t report_max;
     /*
      * The sandbox has ended, and the result has a reason by its status: the guest may know a
-     * better one. Files that prepare() opened are as the program left them.
+     * better one. `findings` is NULL if there were none, or too many; a report that is too long
+     * is_short.
      */
-    void (*read_report)(void *context, struct carrel_run_result *result);
+    void (*read_report)(void *context, const struct buf *findings, const struct buf *report,
+            struct carrel_run_result *result);
     void *context;
 };
 

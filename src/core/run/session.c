@@ -5,6 +5,7 @@
  * sandbox; the journal has a record of each step before it is taken.
  */
 #include "core/run/session.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/store.h"
@@ -24,8 +25,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #define DEFAULT_TIMEOUT_MS 300000U
@@ -199,15 +203,60 @@ static bool must_be_ready(const struct session *session)
     return session->must_be_ready || (fallback && fallback[0]);
 }
 
+/* The program is started with the size that the terminal has by then. */
+static void note_size(struct carrel_run_options *options)
+{
+    struct winsize size;
+
+    if (options->has_tty && ioctl(options->stdin_fd, TIOCGWINSZ, &size) == 0) {
+        options->rows = size.ws_row;
+        options->cols = size.ws_col;
+    }
+}
+
+/* True: the caller got a signal that ends the run. */
+static bool take_signal(struct session *session)
+{
+    struct signalfd_siginfo info;
+
+    if (read(session->options->signal_fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
+        return false;
+    if (info.ssi_signo == SIGWINCH) {
+        note_size(&session->permit.options);
+        return false;
+    }
+    session->result->reason = CARREL_CANCELLED;
+    session->result->cancel_signal = (int)info.ssi_signo;
+    return true;
+}
+
+/* The time that the program may take is the most that its sandbox may take, too. */
+static int await_sandbox(struct session *session, struct carrel_error *err)
+{
+    const uint64_t deadline_ns = clock_ns() + session->result->timeout_ms * UINT64_C(1000000);
+    int r;
+
+    do {
+        r = sandbox_ready(session->box, deadline_ns, session->options->signal_fd, err);
+        session->is_cancelled = r == -ECANCELED && take_signal(session);
+    } while (r == -ECANCELED && !session->is_cancelled);
+    return session->is_cancelled ? 0 : r;
+}
+
 static int make_sandbox(
         struct session *session, const struct spec *spec, struct carrel_error *err)
 {
-    int r = must_be_ready(session)
-                    ? sandbox_create(spec->runtime, &spec->box, &session->box, err)
-                    : sandbox_begin(spec->runtime, &spec->box, &session->box, err);
+    const bool is_early = runtime_can(spec->runtime) & CAN_START_EARLY;
 
+    int r = is_early ? 0 : session_begin_record(session, err);
+    if (r == 0)
+        r = err_from_name(err, sandbox_begin(spec->runtime, &spec->box, &session->box, err));
     if (r == 0)
         r = session_begin_record(session, err);
+    if (r == 0 && (must_be_ready(session) || !is_early))
+        r = await_sandbox(session, err);
+    if (r < 0)
+        sandbox_free(ptr_steal(&session->box));
     return r;
 }
 
@@ -274,6 +323,7 @@ static int create(struct session *session, struct carrel_error *err)
     if (r == 0)
         r = spec_make(session->options, &session->mounted, result->run, &spec, err);
     spec.box.stays = session->stays;
+    spec.box.isolation = (enum isolation)session->permit.least_isolation;
     if (r == 0 && session->root && !session->layers)
         r = use_image(session, &spec, err);
     if (r == 0 && session->layers)
@@ -295,7 +345,7 @@ static int create(struct session *session, struct carrel_error *err)
     session->runtime = spec.runtime;
 
     result->runtime = runtime_name(spec.runtime);
-    result->isolation = runtime_isolation(spec.runtime);
+    result->isolation = session->box->isolation;
     result->protections = session->box->protections;
     memcpy(result->held_by, session->box->held_by, sizeof(result->held_by));
     note_disk(session);
@@ -334,6 +384,7 @@ int session_remake(struct session *session, struct carrel_error *err)
     session->disk = DISK_INIT;
     int r = spec_make(session->options, &session->mounted, session->result->run, &spec, err);
     spec.box.stays = session->stays;
+    spec.box.isolation = (enum isolation)session->permit.least_isolation;
     if (r == 0 && session->layers)
         use_layers(session, &spec);
     if (r == 0 && session->worktree)
@@ -409,7 +460,7 @@ static int conclude_worktree(
 
     /* A commit names the seal of all records before it. */
     int r = action == CARREL_COMMIT
-                    ? recorder_seal(&session->recorder, reason_name(result->reason), err)
+                    ? recorder_seal(&session->recorder, carrel_reason_name(result->reason), err)
                     : 0;
     return r < 0 ? r
                  : conclude(session->worktree, session->runtime, action, session->recorder.seal,
@@ -518,7 +569,6 @@ int session_init(
 {
     *session = (struct session){
         .request = request,
-        .must_be_ready = request->guest,
         .mounted = MOUNTED_INIT,
         .disk = DISK_INIT,
         .image = -1,
@@ -551,11 +601,4 @@ void session_abandon(struct session *session, const struct carrel_error *why)
 {
     (void)session_begin_record(session, NULL);
     recorder_abandon(&session->recorder, why);
-}
-
-int session_not_the_program(int code, struct carrel_error *err)
-{
-    if (code == -ENOENT || code == -EACCES || code == -EISDIR || code == -ENOEXEC)
-        err->code = -EINVAL;
-    return err->code;
 }

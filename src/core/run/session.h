@@ -25,6 +25,7 @@ struct session {
     const struct carrel_run_options *options; /* of the permit */
     bool stays;                               /* many programs will be started in the sandbox */
     bool must_be_ready; /* the sandbox is needed before the program, or without one */
+    bool is_cancelled;  /* a signal came before the sandbox was ready; it is made, but unused */
     struct recorder recorder;
     bool has_record; /* the journal was begun */
     struct carrel_run_result *result;
@@ -51,7 +52,10 @@ int session_permit(struct session *session, struct carrel_error *err);
 /* The first record, if it is not written yet. */
 int session_begin_record(struct session *session, struct carrel_error *err);
 
-/* The sandbox, of the policy's runtime or of the next on its list that isolates enough. */
+/*
+ * The sandbox, of the policy's runtime or of the next on its list that isolates enough. Where
+ * it must be ready, a signal to the caller (signal_fd) ends the wait: `is_cancelled`.
+ */
 int session_make(struct session *session, struct carrel_error *err);
 
 /*
@@ -71,6 +75,3 @@ int session_end_worktree(struct session *session, struct carrel_error *err);
 
 /* Records the failure or refusal as far as possible; `why` says more. */
 void session_abandon(struct session *session, const struct carrel_error *why);
-
-/* Replaces codes that mean a failure of the program, if it was something else that failed. */
-int session_not_the_program(int code, struct carrel_error *err);

@@ -382,6 +382,11 @@ bool tree_kind_has_overlay(
     char known[KERNEL_BOOT_ID_MAX];
     char name[32];
 
+    if (!(runtime_can(q->runtime) & CAN_OVERLAY)) {
+        (void)err_set(err, -ENOTSUP, "runtime %s has no copy-on-write trees",
+                runtime_name(q->runtime));
+        return false;
+    }
     AUTO(fd_close) int dir = open(state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0) {
         (void)err_set_errno(err, -errno, "'%s'", state);
