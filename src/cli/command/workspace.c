@@ -1,18 +1,10 @@
-/* workspace.c - carrel workspace: the subcommands, and which workspace is meant. */
+/* workspace.c - carrel workspace: the subcommands. */
 #include "cli/command/workspace.h"
 #include "base/auto.h"
-#include "base/err.h"
-#include "base/path.h"
-#include "base/str.h"
 #include "cli/args/workspace_args.h"
 #include "cli/commands.h"
 #include "cli/print/report.h"
-#include "core/harvest/verbs.h"
-#include <errno.h>
-#include <limits.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <unistd.h>
 
 #define BIT OPTION_BIT
 
@@ -90,71 +82,15 @@ static const struct subcommand verbs[] = {
             NULL },
 };
 
-/* Whether it belongs to the folder that the current directory is, or lies in. */
-static bool is_of_folder(const struct workspace *ws, const char *cwd)
-{
-    return ws->is_folder && ws->top && path_is_clean(ws->top) && path_is_below(cwd, ws->top);
-}
-
-static int take_the_only(const struct workspace_list *list, const char *cwd, const char *where,
-        char *name, struct carrel_error *err)
-{
-    AUTO(buf_finish) struct buf names = BUF_INIT(256);
-    const struct workspace *found = NULL;
-    size_t n = 0;
-
-    for (size_t i = 0; i < list->n; i++) {
-        const struct workspace *ws = list->items[i];
-        if (cwd && !is_of_folder(ws, cwd))
-            continue;
-        found = ws;
-        if (++n <= 4)
-            buf_addf(&names, "%s%s/%s", n > 1 ? ", " : "", ws->task, ws->run);
-    }
-    if (n == 0 && cwd)
-        return err_set(err, -ENOENT,
-                "no workspace was named, and the current directory is in no git repository; "
-                "'carrel workspace list' shows those there are");
-    if (n == 0)
-        return err_set(err, -ENOENT,
-                "this repository has no workspace; 'carrel run --workspace -- PROGRAM' makes "
-                "one, and 'carrel workspace list --all' shows those of other repositories");
-    if (n > 1)
-        return err_set(err, -EINVAL, "this %s has %zu workspaces; name one of them: %s%s",
-                where, n, names.data ? names.data : "", n > 4 ? ", ..." : "");
-    (void)snprintf(name, WORKSPACE_NAME_MAX, "%s/%s", found->task, found->run);
-    return 0;
-}
-
-int verb_name_in(const char *dir, const char *given, char name[static WORKSPACE_NAME_MAX],
+int verb_find(const struct subcommand_args *args, struct carrel_workspace **out,
         struct carrel_error *err)
 {
-    AUTO(workspace_list_free) struct workspace_list *list = NULL;
-    char cwd[PATH_MAX];
-
-    if (given) {
-        if (!given[0] || strlen(given) >= WORKSPACE_NAME_MAX) {
-            char shown[64];
-            return err_set(err, -EINVAL,
-                    "'%s' is not the name of a workspace; expected RUN or TASK/RUN",
-                    str_escape(given, strlen(given), shown, sizeof(shown)));
-        }
-        return workspaces_resolve(given, dir, name, WORKSPACE_NAME_MAX, err);
-    }
-    int r = workspaces_list(dir, &list, err);
-    if (r == 0)
-        return take_the_only(list, NULL, "repository", name, err);
-    if (r != -ENOENT)
-        return r;
-    if (!getcwd(cwd, sizeof(cwd)))
-        return err_set_errno(err, -errno, "current directory");
-    r = workspaces_list(NULL, &list, err);
-    return r < 0 ? r : take_the_only(list, cwd, "folder", name, err);
+    return carrel_workspace_find(args->words[0], NULL, out, err);
 }
 
-int verb_name(const char *given, char name[static WORKSPACE_NAME_MAX], struct carrel_error *err)
+const char *verb_name(const struct carrel_workspace *workspace)
 {
-    return verb_name_in(".", given, name, err);
+    return carrel_workspace_info(workspace)->name;
 }
 
 int cmd_workspace(int argc, char **argv)

@@ -1,10 +1,10 @@
 /*
  * workspace.h - the subcommands of `carrel workspace`. Each calls one function of
- * core/harvest/verbs.h and prints what came of it; the table in workspace.c lists them.
+ * <carrel/workspace.h> and prints what came of it; the table in workspace.c lists them.
  */
 #pragma once
-#include "workspace/workspace.h"
-#include <stddef.h>
+#include "base/auto.h"
+#include <carrel/workspace.h>
 
 struct carrel_error;
 struct subcommand_args;
@@ -12,7 +12,7 @@ struct subcommand_args;
 /* apply, merge and cherry-pick found conflicts. Failures are 125 as everywhere. */
 enum { STATUS_CONFLICT = 1 };
 
-#define WORKSPACE_NAME_MAX ((size_t)2 * NAME_ID_MAX + 2)
+DEFINE_AUTO(struct carrel_workspace *, carrel_workspace_free)
 
 /* Each returns the exit status. */
 int verb_list(const struct subcommand_args *args);
@@ -38,14 +38,9 @@ int verb_repair(const struct subcommand_args *args);
 int verb_resume(int argc, char **argv);
 int verb_shell(int argc, char **argv);
 
-/*
- * Which workspace is meant: `given`, or when that is NULL the only one of the repository (or
- * folder) of the current directory. Of several with the run that is given it is the one of that
- * repository. With none or several there the error says so and lists them.
- */
-int verb_name(
-        const char *given, char name[static WORKSPACE_NAME_MAX], struct carrel_error *err);
-
-/* The same for the repository at `dir`. */
-int verb_name_in(const char *dir, const char *given, char name[static WORKSPACE_NAME_MAX],
+/* The workspace that args->words[0] means, or without a word the only one here. */
+int verb_find(const struct subcommand_args *args, struct carrel_workspace **out,
         struct carrel_error *err);
+
+/* Its "T/R". */
+const char *verb_name(const struct carrel_workspace *workspace);

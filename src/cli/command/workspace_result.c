@@ -11,24 +11,28 @@
 #include <stdio.h>
 
 #define JSON_MAX (SIZE_MAX / 4)
-#define WORDS_MAX (WORKSPACE_NAME_MAX + 400)
+#define WORDS_MAX 600
+
+DEFINE_AUTO(struct carrel_apply_outcome *, carrel_apply_outcome_free)
 
 int verb_commit(const struct subcommand_args *args)
 {
+    AUTO(carrel_workspace_free) struct carrel_workspace *workspace = NULL;
     const char *message = workspace_args_of(args)->message;
     struct carrel_error err = { 0 };
-    char name[WORKSPACE_NAME_MAX];
-    char commit[OID_MAX];
-    char text[sizeof(name) + sizeof(commit) + 40];
-    bool has_more;
+    AUTO(carrel_free) char *commit = NULL;
+    char text[WORDS_MAX];
 
-    if (verb_name(args->words[0], name, &err) < 0 ||
-            workspaces_commit(name, message, commit, &has_more, &err) < 0)
+    int r = verb_find(args, &workspace, &err);
+    if (r == 0)
+        r = carrel_workspace_commit(workspace, message, &commit, &err);
+    if (r < 0)
         return report_fail(args->is_json, &err);
-    if (message && !has_more)
+    if (message && r == 0)
         (void)fputs("carrel: note: everything was committed already with another message; "
                     "--message is not used\n",
                 stderr);
+    const char *name = verb_name(workspace);
     (void)snprintf(text, sizeof(text), "%s is on its branch: commit %s", name, commit);
     return report_done(
             args->is_json, text, (const char *[]){ "name", name, "commit", commit, NULL });
@@ -36,20 +40,20 @@ int verb_commit(const struct subcommand_args *args)
 
 /* All but the plain apply have put the work on its branch by then, as they say they do. */
 static void conflict_words(
-        const char *name, enum apply_how how, size_t n, char *text, size_t size)
+        const char *name, enum carrel_apply how, size_t n, char *text, size_t size)
 {
     (void)snprintf(text, size,
             "%zu conflict%s, and %s; commit or move your own changes to these paths, or use "
             "'carrel workspace patch %s'",
             n, n == 1 ? "" : "s",
-            how == APPLY_FILES
+            how == CARREL_APPLY_FILES
                     ? "nothing was changed"
                     : "the changes are on the run's branch, but nothing of yours was changed",
             name);
 }
 
-static int print_outcome_json(
-        const char *name, enum apply_how how, const struct apply_outcome *outcome, int status)
+static int print_outcome_json(const char *name, enum carrel_apply how,
+        const struct carrel_apply_outcome *outcome, int status)
 {
     AUTO(buf_finish) struct buf text = BUF_INIT(JSON_MAX);
     struct json json = { .out = &text };
@@ -62,14 +66,14 @@ static int print_outcome_json(
     json_str(&json, "name", name);
     json_u64(&json, "files", outcome->n_files);
     json_u64(&json, "submodules", outcome->n_submodules);
-    json_str(&json, "commit", outcome->commit[0] ? outcome->commit : NULL);
+    json_str(&json, "commit", outcome->commit);
     json_str(&json, "top", outcome->top);
     json_str(&json, "branch", outcome->branch);
     json_array(&json, "conflicts");
     for (size_t i = 0; i < outcome->n_conflicts; i++) {
         json_object(&json, NULL);
-        json_str(&json, "path", outcome->conflicts[i].path);
-        json_str(&json, "why", outcome->conflicts[i].why);
+        json_str(&json, "path", outcome->conflicts[i]->path);
+        json_str(&json, "why", outcome->conflicts[i]->why);
         json_end_object(&json);
     }
     json_end_array(&json);
@@ -78,11 +82,11 @@ static int print_outcome_json(
 }
 
 static int print_conflicts(
-        const char *name, enum apply_how how, const struct apply_outcome *outcome)
+        const char *name, enum carrel_apply how, const struct carrel_apply_outcome *outcome)
 {
     for (size_t i = 0; i < outcome->n_conflicts; i++) {
-        workspace_put(outcome->conflicts[i].path);
-        printf(": %s\n", outcome->conflicts[i].why);
+        workspace_put(outcome->conflicts[i]->path);
+        printf(": %s\n", outcome->conflicts[i]->why);
     }
     int status = report_finish(STATUS_CONFLICT);
     char words[WORDS_MAX];
@@ -92,7 +96,7 @@ static int print_conflicts(
 }
 
 /* " in /home/me/project (branch main)" */
-static void put_target(const struct apply_outcome *outcome)
+static void put_target(const struct carrel_apply_outcome *outcome)
 {
     (void)fputs(" in ", stdout);
     workspace_put(outcome->top);
@@ -104,25 +108,25 @@ static void put_target(const struct apply_outcome *outcome)
 }
 
 static void print_outcome(
-        const char *name, enum apply_how how, const struct apply_outcome *outcome)
+        const char *name, enum carrel_apply how, const struct carrel_apply_outcome *outcome)
 {
     const char *plural = outcome->n_files == 1 ? "" : "s";
 
-    if (outcome->n_files == 0 && outcome->n_submodules == 0 && !outcome->commit[0]) {
+    if (outcome->n_files == 0 && outcome->n_submodules == 0 && !outcome->commit) {
         printf("nothing to do: %s has no change that your files lack\n", name);
         return;
     }
     static const char *const done[] = {
-        [APPLY_FILES] = "changed",
-        [APPLY_MERGE] = "merged: changed",
-        [APPLY_SQUASH] = "staged changes to",
-        [APPLY_CHERRY_PICK] = "picked: changed",
+        [CARREL_APPLY_FILES] = "changed",
+        [CARREL_APPLY_MERGE] = "merged: changed",
+        [CARREL_APPLY_SQUASH] = "staged changes to",
+        [CARREL_APPLY_CHERRY_PICK] = "picked: changed",
     };
     printf("%s %zu file%s", done[how], outcome->n_files, plural);
     put_target(outcome);
-    if (how == APPLY_FILES)
+    if (how == CARREL_APPLY_FILES)
         (void)puts("; nothing is staged or committed");
-    else if (how == APPLY_SQUASH)
+    else if (how == CARREL_APPLY_SQUASH)
         (void)puts("; 'git commit' takes them");
     else
         printf(", HEAD is %s\n", outcome->commit);
@@ -132,29 +136,27 @@ static void print_outcome(
                 outcome->n_submodules == 1 ? "it" : "them");
 }
 
-static int apply(const struct subcommand_args *args, enum apply_how how)
+static int apply(const struct subcommand_args *args, enum carrel_apply how)
 {
-    const struct workspace_args *own = workspace_args_of(args);
+    AUTO(carrel_workspace_free) struct carrel_workspace *workspace = NULL;
+    AUTO(carrel_apply_outcome_free) struct carrel_apply_outcome *outcome = NULL;
+    struct carrel_apply_options options = CARREL_APPLY_OPTIONS_INIT;
     struct carrel_error err = { 0 };
-    struct apply_outcome outcome = { 0 };
-    char name[WORKSPACE_NAME_MAX];
-    int status = 0;
 
-    if (verb_name_in(own->repo ? own->repo : ".", args->words[0], name, &err) < 0 ||
-            workspaces_apply(name, how, own->repo, ".", &outcome, &err) < 0)
+    options.how = how;
+    options.repo = workspace_args_of(args)->repo;
+    options.here = ".";
+    if (carrel_workspace_find(args->words[0], options.repo, &workspace, &err) < 0 ||
+            carrel_workspace_apply(workspace, &options, &outcome, &err) < 0)
         return report_fail(args->is_json, &err);
-    if (outcome.n_conflicts > 0)
-        status = STATUS_CONFLICT;
-    if (args->is_json) {
-        status = print_outcome_json(name, how, &outcome, status);
-    } else if (status == STATUS_CONFLICT) {
-        status = print_conflicts(name, how, &outcome);
-    } else {
-        print_outcome(name, how, &outcome);
-        status = report_finish(0);
-    }
-    apply_outcome_finish(&outcome);
-    return status;
+    const char *name = verb_name(workspace);
+    const bool has_conflicts = outcome->n_conflicts > 0;
+    if (args->is_json)
+        return print_outcome_json(name, how, outcome, has_conflicts ? STATUS_CONFLICT : 0);
+    if (has_conflicts)
+        return print_conflicts(name, how, outcome);
+    print_outcome(name, how, outcome);
+    return report_finish(0);
 }
 
 int verb_apply(const struct subcommand_args *args)
@@ -167,18 +169,18 @@ int verb_apply(const struct subcommand_args *args)
         return report_fail(args->is_json, &err);
     }
     if (own->is_squash)
-        return apply(args, APPLY_SQUASH);
-    return apply(args, own->is_merge ? APPLY_MERGE : APPLY_FILES);
+        return apply(args, CARREL_APPLY_SQUASH);
+    return apply(args, own->is_merge ? CARREL_APPLY_MERGE : CARREL_APPLY_FILES);
 }
 
 int verb_merge(const struct subcommand_args *args)
 {
-    return apply(args, APPLY_MERGE);
+    return apply(args, CARREL_APPLY_MERGE);
 }
 
 int verb_cherry_pick(const struct subcommand_args *args)
 {
-    return apply(args, APPLY_CHERRY_PICK);
+    return apply(args, CARREL_APPLY_CHERRY_PICK);
 }
 
 /* What `discard` and `prune` have done, for JSON. */
@@ -200,15 +202,18 @@ static void begin_removal(struct removal *removal, const struct subcommand_args 
     json_array(&removal->json, "discarded");
 }
 
-static void discard_one(struct removal *removal, const char *given, int *status)
+/* `given` is NULL for one that was found already. */
+static void discard_one(
+        struct removal *removal, const char *given, struct carrel_workspace *found, int *status)
 {
+    AUTO(carrel_workspace_free) struct carrel_workspace *workspace = found;
     struct carrel_error err = { 0 };
-    char full[WORKSPACE_NAME_MAX];
 
-    int r = verb_name(given, full, &err);
-    const char *name = r < 0 ? given : full;
+    int r = workspace ? 0 : carrel_workspace_find(given, NULL, &workspace, &err);
+    const char *name = r < 0 ? given : verb_name(workspace);
     if (r == 0)
-        r = workspaces_discard(name, removal->args->is_forced, &err);
+        r = carrel_workspace_discard(workspace,
+                removal->args->is_forced ? CARREL_DISCARD_FORCE : CARREL_DISCARD_SAVED, &err);
     if (removal->is_json) {
         json_object(&removal->json, NULL);
         json_str(&removal->json, "name", name);
@@ -243,25 +248,25 @@ int verb_discard(const struct subcommand_args *args)
 {
     const struct workspace_args *own = workspace_args_of(args);
     struct carrel_error err = { 0 };
+    struct carrel_workspace *only = NULL;
     struct removal removal;
-    char name[WORKSPACE_NAME_MAX];
     int status = 0;
 
     if (args->n_words == 0 && own->is_forced) {
         (void)err_set(&err, -EINVAL, "--force needs a NAME: what it removes is lost for good");
         return report_fail(args->is_json, &err);
     }
-    if (args->n_words == 0 && verb_name(NULL, name, &err) < 0)
+    if (args->n_words == 0 && verb_find(args, &only, &err) < 0)
         return report_fail(args->is_json, &err);
     begin_removal(&removal, args);
-    if (args->n_words == 0)
-        discard_one(&removal, name, &status);
+    if (only)
+        discard_one(&removal, NULL, only, &status);
     for (size_t i = 0; i < args->n_words; i++)
-        discard_one(&removal, args->words[i], &status);
+        discard_one(&removal, args->words[i], NULL, &status);
     return end_removal(&removal, status);
 }
 
-static void on_pruned(const struct workspace *ws, void *context)
+static int on_pruned(const struct carrel_workspace_info *info, void *context)
 {
     struct removal *removal = context;
     char age[16];
@@ -269,23 +274,27 @@ static void on_pruned(const struct workspace *ws, void *context)
     removal->n++;
     if (removal->is_json) {
         json_object(&removal->json, NULL);
-        workspace_write(&removal->json, ws);
+        workspace_write(&removal->json, info);
         json_end_object(&removal->json);
     } else {
-        printf("%s %s/%s (%s old)\n", removal->args->is_dry_run ? "would discard" : "discarded",
-                ws->task, ws->run, workspace_age(ws->created_s, age));
+        printf("%s %s (%s old)\n", removal->args->is_dry_run ? "would discard" : "discarded",
+                info->name, workspace_age(info->created_s, age));
     }
+    return 0;
 }
 
 int verb_prune(const struct subcommand_args *args)
 {
     const struct workspace_args *own = workspace_args_of(args);
+    struct carrel_workspace_prune_options options = CARREL_WORKSPACE_PRUNE_OPTIONS_INIT;
     struct carrel_error err = { 0 };
     struct removal removal;
 
+    options.dir = own->is_all ? NULL : ".";
+    options.older_than_s = own->older_than_s;
+    options.is_dry_run = own->is_dry_run;
     begin_removal(&removal, args);
-    int r = workspaces_prune(own->is_all ? NULL : ".", own->older_than_s, own->is_dry_run,
-            on_pruned, &removal, &err);
+    int r = carrel_workspace_prune(&options, on_pruned, &removal, &err);
     if (r == -ENOENT && !own->is_all)
         (void)err_set(&err, -ENOENT,
                 "the current directory is in no git repository; --all prunes the workspaces of "

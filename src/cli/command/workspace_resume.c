@@ -26,9 +26,9 @@ static const char shell_help[] =
 
 static int resume(int argc, char **argv, const char *help, bool is_shell)
 {
+    AUTO(carrel_workspace_free) struct carrel_workspace *workspace = NULL;
     struct carrel_error err = { 0 };
     struct run_args args;
-    char name[WORKSPACE_NAME_MAX];
     const char *given;
     int status = 0;
 
@@ -43,11 +43,11 @@ static int resume(int argc, char **argv, const char *help, bool is_shell)
         r = err_set(&err, -EINVAL,
                 "shell takes no program; expected 'carrel workspace resume NAME -- PROGRAM'");
     if (r == 0)
-        r = verb_name(given, name, &err);
+        r = carrel_workspace_find(given, NULL, &workspace, &err);
     if (r < 0) {
         status = program_refuse(&args, argc, argv, &err);
     } else {
-        args.workspace.options.resume = name;
+        args.workspace.options.resume = verb_name(workspace);
         status = program_run(&args, NULL, NULL);
     }
     run_args_finish(&args);

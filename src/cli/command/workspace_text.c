@@ -7,7 +7,6 @@
 #include "cli/command/workspace.h"
 #include "cli/print/paint.h"
 #include "cli/print/report.h"
-#include "core/harvest/verbs.h"
 #include <errno.h>
 #include <poll.h>
 #include <stdint.h>
@@ -17,8 +16,8 @@
 
 #define TEXT_MAX (UINT64_C(256) << 20) /* that is held in memory */
 
-typedef int write_fn(
-        const struct subcommand_args *args, const char *name, int fd, struct carrel_error *err);
+typedef int write_fn(const struct subcommand_args *args,
+        const struct carrel_workspace *workspace, int fd, struct carrel_error *err);
 
 struct kind {
     const char *key; /* in JSON */
@@ -82,53 +81,53 @@ static bool has_reader_left(void)
 
 /* In memory first: for JSON, and for a terminal, which must not obey what a run wrote. */
 static int print_held(const struct subcommand_args *args, const struct kind *kind,
-        const char *name, struct carrel_error *err)
+        const struct carrel_workspace *workspace, struct carrel_error *err)
 {
     AUTO(buf_finish) struct buf text = BUF_INIT(TEXT_MAX + 1);
     AUTO(fd_close) int memory = memfd_create("text", MFD_CLOEXEC);
 
     if (memory < 0)
         return err_set_errno(err, -errno, "memfd_create");
-    int r = kind->write(args, name, memory, err);
+    int r = kind->write(args, workspace, memory, err);
     if (r == 0)
         r = read_back(memory, &text, err);
     if (r < 0)
         return r;
     if (args->is_json)
-        return print_json(name, kind->key, &text);
+        return print_json(verb_name(workspace), kind->key, &text);
     return print_harmless(
             &text, workspace_args_has_color(args) ? kind->paint : PAINT_NOTHING, err);
 }
 
 static int print_text(const struct subcommand_args *args, const struct kind *kind)
 {
+    AUTO(carrel_workspace_free) struct carrel_workspace *workspace = NULL;
     struct carrel_error err = { 0 };
-    char name[WORKSPACE_NAME_MAX];
 
-    int r = verb_name(args->words[0], name, &err);
+    int r = verb_find(args, &workspace, &err);
     if (r == 0) {
         if (args->is_json || kind->is_for_people || workspace_args_has_color(args) ||
                 isatty(STDOUT_FILENO))
-            r = print_held(args, kind, name, &err);
+            r = print_held(args, kind, workspace, &err);
         else
-            r = kind->write(args, name, STDOUT_FILENO, &err);
+            r = kind->write(args, workspace, STDOUT_FILENO, &err);
     }
     if (r < 0 && has_reader_left())
         return 0;
     return r < 0 ? report_fail(args->is_json, &err) : r;
 }
 
-static int write_diff(
-        const struct subcommand_args *args, const char *name, int fd, struct carrel_error *err)
+static int write_diff(const struct subcommand_args *args,
+        const struct carrel_workspace *workspace, int fd, struct carrel_error *err)
 {
     const struct workspace_args *own = workspace_args_of(args);
-    const struct diff_options options = {
-        .is_stat = own->is_stat,
-        .is_names = own->is_names,
-        .is_uncommitted = own->is_uncommitted,
-    };
+    struct carrel_diff_options options = CARREL_DIFF_OPTIONS_INIT;
 
-    return workspaces_diff(name, &options, fd, err);
+    options.is_uncommitted = own->is_uncommitted;
+    options.form = own->is_stat    ? CARREL_DIFF_STAT
+                   : own->is_names ? CARREL_DIFF_NAMES
+                                   : CARREL_DIFF_PATCH;
+    return carrel_workspace_diff(workspace, &options, fd, err);
 }
 
 int verb_diff(const struct subcommand_args *args)
@@ -147,11 +146,11 @@ int verb_diff(const struct subcommand_args *args)
     return report_fail(args->is_json, &err);
 }
 
-static int write_log(
-        const struct subcommand_args *args, const char *name, int fd, struct carrel_error *err)
+static int write_log(const struct subcommand_args *args,
+        const struct carrel_workspace *workspace, int fd, struct carrel_error *err)
 {
     (void)args;
-    return workspaces_log(name, fd, err);
+    return carrel_workspace_log(workspace, fd, err);
 }
 
 int verb_log(const struct subcommand_args *args)
@@ -161,11 +160,11 @@ int verb_log(const struct subcommand_args *args)
     return print_text(args, &kind);
 }
 
-static int write_patch(
-        const struct subcommand_args *args, const char *name, int fd, struct carrel_error *err)
+static int write_patch(const struct subcommand_args *args,
+        const struct carrel_workspace *workspace, int fd, struct carrel_error *err)
 {
     (void)args;
-    return workspaces_patch(name, fd, err);
+    return carrel_workspace_patch(workspace, fd, err);
 }
 
 int verb_patch(const struct subcommand_args *args)

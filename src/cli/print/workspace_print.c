@@ -28,11 +28,16 @@ const char *workspace_size(uint64_t bytes, char text[static 16])
     return text;
 }
 
-const char *workspace_state_text(const struct workspace *ws, char text[static 64])
+const char *workspace_state_text(const struct carrel_workspace_info *info, char text[static 64])
 {
-    (void)snprintf(text, 64, "%s%s%s", workspaces_state(ws),
-            ws->is_user_locked ? ",locked" : "", ws->is_opened ? ",open" : "");
+    (void)snprintf(text, 64, "%s%s%s", carrel_workspace_state_name(info->state),
+            info->is_locked ? ",locked" : "", info->is_open ? ",open" : "");
     return text;
+}
+
+const char *workspace_tree_name(enum carrel_tree tree)
+{
+    return tree == CARREL_TREE_COPY ? "copy" : "overlay";
 }
 
 void workspace_put(const char *text)
@@ -42,7 +47,7 @@ void workspace_put(const char *text)
     (void)fputs(str_escape(text, strlen(text), shown, sizeof(shown)), stdout);
 }
 
-void workspace_put_summary(const struct harvest_summary *s, uint64_t n_other_commits)
+void workspace_put_summary(const struct carrel_workspace_changes *s, uint64_t n_other_commits)
 {
     if (s->n_files == 0 && s->n_commits == 0) {
         (void)fputs(n_other_commits == 0 ? "nothing changed" : "no files changed", stdout);
@@ -56,53 +61,45 @@ void workspace_put_summary(const struct harvest_summary *s, uint64_t n_other_com
         (void)fputs(", history rewritten", stdout);
 }
 
-static void write_id(struct json *json, const char *key, const char *id)
+void workspace_write_name(struct json *json, const struct carrel_workspace_info *info)
 {
-    json_str(json, key, id[0] ? id : NULL);
+    json_str(json, "name", info->name);
+    json_str(json, "run", info->run);
+    json_str(json, "task", info->task);
 }
 
-void workspace_write_name(struct json *json, const struct workspace *ws)
+void workspace_write(struct json *json, const struct carrel_workspace_info *info)
 {
-    char name[2 * NAME_ID_MAX + 2];
-
-    (void)snprintf(name, sizeof(name), "%s/%s", ws->task, ws->run);
-    json_str(json, "name", name);
-    json_str(json, "run", ws->run);
-    json_str(json, "task", ws->task);
-}
-
-void workspace_write(struct json *json, const struct workspace *ws)
-{
-    workspace_write_name(json, ws);
-    json_str(json, "state", workspaces_state(ws));
-    write_id(json, "branch", ws->branch);
-    write_id(json, "base", ws->base);
-    write_id(json, "tip", ws->tip);
-    write_id(json, "snapshot", ws->snapshot);
-    json_str(json, "repository", ws->repo);
-    json_str(json, "top", ws->top);
-    json_str(json, "path", ws->path);
-    json_str(json, "tree", workspace_mode_name(ws->mode));
-    json_bool(json, "folder", ws->is_folder);
-    json_bool(json, "locked", ws->is_user_locked);
-    json_bool(json, "open", ws->is_opened);
-    json_bool(json, "committed", ws->is_published);
-    json_u64(json, "other_commits", ws->n_other_commits);
-    json_i64(json, "created", ws->created_s);
-    json_str(json, "note", ws->note[0] ? ws->note : NULL);
+    workspace_write_name(json, info);
+    json_str(json, "state", carrel_workspace_state_name(info->state));
+    json_str(json, "branch", info->branch);
+    json_str(json, "base", info->base);
+    json_str(json, "tip", info->tip);
+    json_str(json, "snapshot", info->snapshot);
+    json_str(json, "repository", info->repository);
+    json_str(json, "top", info->top);
+    json_str(json, "path", info->path);
+    json_str(json, "tree", workspace_tree_name(info->tree));
+    json_bool(json, "folder", info->is_folder);
+    json_bool(json, "locked", info->is_locked);
+    json_bool(json, "open", info->is_open);
+    json_bool(json, "committed", info->is_committed);
+    json_u64(json, "other_commits", info->n_other_commits);
+    json_i64(json, "created", info->created_s);
+    json_str(json, "note", info->note);
 }
 
 void workspace_write_summary(
-        struct json *json, const char *key, const struct harvest_summary *summary)
+        struct json *json, const char *key, const struct carrel_workspace_changes *changes)
 {
     json_object(json, key);
-    json_u64(json, "added", summary->added);
-    json_u64(json, "removed", summary->removed);
-    json_u64(json, "commits", summary->n_commits);
-    json_bool(json, "rewritten", summary->is_rewritten);
+    json_u64(json, "added", changes->added);
+    json_u64(json, "removed", changes->removed);
+    json_u64(json, "commits", changes->n_commits);
+    json_bool(json, "rewritten", changes->is_rewritten);
     json_array(json, "files");
-    for (size_t i = 0; i < summary->n_files; i++) {
-        const struct harvest_file *file = &summary->files[i];
+    for (size_t i = 0; i < changes->n_files; i++) {
+        const struct carrel_workspace_file *file = changes->files[i];
         json_object(json, NULL);
         json_str(json, "path", file->path);
         json_bytes(json, "status", &file->status, 1);

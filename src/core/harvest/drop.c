@@ -1,7 +1,7 @@
 /* drop.c - discard and prune: work that exists nowhere else is removed only by force. */
 #include "base/err.h"
+#include "core/harvest/find.h"
 #include "core/harvest/hold.h"
-#include "core/harvest/verbs.h"
 #include "core/record/review.h"
 #include "core/state/state.h"
 #include "core/worktree/sweep_layers.h"
@@ -106,14 +106,14 @@ static int say_how_to_end(const char *name, int code, struct carrel_error *err)
                              busy.message);
 }
 
-int workspaces_discard(const char *name, bool force, struct carrel_error *err)
+static int discard(const char *name, enum carrel_discard what, struct carrel_error *err)
 {
     char state[PATH_MAX];
     AUTO(workspace_free) struct workspace *ws = NULL;
     AUTO(worktree_free) struct worktree *worktree = NULL;
 
     int r = state_path(state, sizeof(state), err);
-    if (r == 0 && !force) {
+    if (r == 0 && what == CARREL_DISCARD_SAVED) {
         r = workspaces_hold_worktree(name, &worktree, NULL, NULL, err);
         if (r == -EBUSY)
             return say_how_to_end(name, r, err);
@@ -137,31 +137,47 @@ int workspaces_discard(const char *name, bool force, struct carrel_error *err)
     return drop(state, ws, NULL, err);
 }
 
-int workspaces_prune(const char *repo_dir, uint64_t age_s, bool is_dry_run,
-        void (*each)(const struct workspace *ws, void *context), void *context,
+int carrel_workspace_discard(const struct carrel_workspace *workspace, enum carrel_discard what,
         struct carrel_error *err)
 {
-    AUTO(workspace_list_free) struct workspace_list *list = NULL;
-    int64_t limit = (int64_t)time(NULL) - (int64_t)age_s;
-    int n = 0;
+    return discard(workspace->name, what, ERR_OR_IGNORED(err));
+}
 
-    int r = workspaces_list(repo_dir, &list, err);
+/* Whether a look without its lock says that it can be pruned; discard() looks again. */
+static bool is_prunable(const struct workspace *ws, int64_t limit)
+{
+    return ws->phase == WORKSPACE_FINISHED && !ws->is_user_locked && !ws->is_opened &&
+           ws->created_s <= limit && is_safe_to_drop(ws) && !workspace_is_in_use(ws);
+}
+
+int carrel_workspace_prune(const struct carrel_workspace_prune_options *options,
+        int (*visit)(const struct carrel_workspace_info *info, void *context), void *context,
+        struct carrel_error *err)
+{
+    static const struct carrel_workspace_prune_options defaults =
+            CARREL_WORKSPACE_PRUNE_OPTIONS_INIT;
+    AUTO(workspace_list_free) struct workspace_list *list = NULL;
+
+    err = ERR_OR_IGNORED(err);
+    if (!options)
+        options = &defaults;
+    if (options->size != sizeof(*options))
+        return err_set(err, -EINVAL,
+                "options of another version; start from CARREL_WORKSPACE_PRUNE_OPTIONS_INIT");
+    const int64_t limit = (int64_t)time(NULL) - (int64_t)options->older_than_s;
+    int r = workspaces_list(options->dir, &list, err);
     for (size_t i = 0; r == 0 && i < list->n; i++) {
-        const struct workspace *ws = list->items[i];
-        char name[2 * NAME_ID_MAX + 4];
-        if (ws->phase != WORKSPACE_FINISHED || ws->is_user_locked || ws->is_opened ||
-                ws->created_s > limit || !is_safe_to_drop(ws) || workspace_is_in_use(ws))
+        struct carrel_workspace_info info;
+        char name[WORKSPACE_NAME_MAX];
+        if (!is_prunable(list->items[i], limit))
             continue;
-        (void)snprintf(name, sizeof(name), "%s/%s", ws->task, ws->run);
-        if (!is_dry_run)
-            r = workspaces_discard(name, false, err);
-        if (r == -ENOTEMPTY || r == -EBUSY || r == -ENOENT) {
+        workspaces_view(list->items[i], name, &info);
+        if (!options->is_dry_run)
+            r = discard(name, CARREL_DISCARD_SAVED, err);
+        if (r == -ENOTEMPTY || r == -EBUSY || r == -ENOENT)
             r = 0; /* it has changed, is in use, or was removed meanwhile */
-            continue;
-        }
-        if (r == 0 && each)
-            each(ws, context);
-        n += r == 0;
+        else if (r == 0 && visit)
+            r = visit(&info, context);
     }
-    return r < 0 ? r : n;
+    return r;
 }
