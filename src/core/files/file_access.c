@@ -1,6 +1,8 @@
 /* file_access.c - file access for the process that created the sandbox. */
 #include "core/files/file_access.h"
 #include "base/err.h"
+#include "runtime/runtime.h"
+#include <errno.h>
 
 static int ask(struct file_access *access, const struct file_request *request,
         struct file_answer *answer, struct carrel_error *err)
@@ -29,6 +31,20 @@ int file_access_ask(struct file_access *access, const struct file_request *reque
     as_user.uid = access->uid;
     as_user.gid = access->gid;
     return access->ops->ask(access, &as_user, answer, err);
+}
+
+const char *file_access_far(const struct file_access *access)
+{
+    if (!access || !access->box || access->box->can & CAN_DESCRIPTORS)
+        return NULL;
+    return access->box->ops->is_proxy ? "of the sandbox" : access->box->ops->name;
+}
+
+int file_access_refuse(
+        const struct file_access *access, const char *what, struct carrel_error *err)
+{
+    return err_set(err, -ENOTSUP, "runtime %s: cannot %s: it has no descriptors of files",
+            file_access_far(access), what);
 }
 
 int file_access_outcome(struct file_access *access, int r, struct carrel_error *err)

@@ -39,6 +39,16 @@ int file_access_ask(struct file_access *access, const struct file_request *reque
         struct file_answer *answer, struct carrel_error *err);
 
 /*
+ * The name of the runtime if its files are streams here, not descriptors (CAN_DESCRIPTORS);
+ * else NULL. `access` may be NULL, the host.
+ */
+const char *file_access_far(const struct file_access *access);
+
+/* -ENOTSUP: "runtime NAME: cannot WHAT: it has no descriptors of files". */
+int file_access_refuse(
+        const struct file_access *access, const char *what, struct carrel_error *err);
+
+/*
  * Interprets the result `r` of an operation that read through descriptors of this access. They
  * stay open when the sandbox ends and its files are removed: a missing file may only mean that.
  * Returns `r`, or that the sandbox has ended.

@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "core/files/files_far.h"
 #include "files/data.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -69,6 +70,8 @@ int files_read_whole(struct file_access *access, const char *path, int out,
     struct data_budget expected = budget;
     struct stat st;
 
+    if (file_access_far(access))
+        return far_read_whole(access, path, out, limits, err);
     AUTO(fd_close) int fd = open_to_read(access, path, &st, err);
     if (fd < 0)
         return fd;
@@ -99,8 +102,10 @@ int files_write(struct file_access *access, const char *path, int in, int flags,
         return r;
     AUTO(fd_close) int fd = answer.fd;
     r = data_pump(in, fd, &budget, err);
+    int stored = file_end(fd, r < 0 ? NULL : err);
+    r = r < 0 ? r : stored;
     if (r == -ENOSPC && flags & O_TRUNC)
-        (void)ftruncate(fd, 0); /* a partial file is of no use, and takes space */
+        (void)ftruncate(fd, 0); /* a partial file is of no use; a stream cannot */
     /* Writes also succeed after the file was removed with its sandbox. */
     r = file_access_outcome(access, r, err);
     return r < 0 ? of_path(path, r, err) : 0;

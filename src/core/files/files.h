@@ -5,6 +5,10 @@
  * paths (see runtime/files.h). On the host, below the directory that the caller named, one name
  * is opened at a time and no link is followed. What was opened is never opened again by name.
  *
+ * Where the sandbox has no descriptors of its files (file_access_far()), trees come and go as a
+ * tar that the sandbox's side reads and writes: times are whole seconds, holes are written and
+ * count. A watch, and a copy from one such sandbox to another, are -ENOTSUP.
+ *
  * All return 0 or a negative errno. A failure does not undo what was done before.
  */
 #pragma once

@@ -4,16 +4,19 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "core/files/files.h"
+#include "core/files/files_far.h"
 #include "core/files/files_sink.h"
 #include "files/walk.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <unistd.h>
 
 /* The target of a copy: a name in a directory, or without a name the directory itself. */
 struct target {
-    int dir;
+    int dir;            /* -1: in a sandbox without descriptors; it is ... */
+    char far[PATH_MAX]; /* ... this path there */
     char name[NAME_MAX + 1];
 };
 #define TARGET_INIT                                                                            \
@@ -100,6 +103,25 @@ static int last_name(const char *path, char name[static NAME_MAX + 1], size_t *p
     return 0;
 }
 
+/* Opens the directory of the target, or finds that it is one. */
+static int open_dir(const struct files_end *to, const char *path, int flags,
+        struct target *target, struct carrel_error *err)
+{
+    const struct files_end end = { .access = to->access, .path = path };
+    mode_t type;
+
+    if (!file_access_far(to->access)) {
+        target->dir = open_end(to, path, O_RDONLY | O_DIRECTORY | flags, err);
+        return target->dir < 0 ? target->dir : 0;
+    }
+    int r = type_of(&end, &type, err);
+    if (r == 0 && !S_ISDIR(type))
+        r = failed(to, type ? -ENOTDIR : -ENOENT, "copy to", err);
+    if (r == 0 && (size_t)snprintf(target->far, PATH_MAX, "%s", path) >= PATH_MAX)
+        r = failed(to, -ENAMETOOLONG, "copy to", err);
+    return r;
+}
+
 static int open_parent(
         const struct files_end *to, struct target *target, struct carrel_error *err)
 {
@@ -115,8 +137,7 @@ static int open_parent(
         return failed(to, r, "copy to", err);
     memcpy(parent, to->path, len);
     parent[len] = '\0';
-    target->dir = open_end(to, len > 0 ? parent : ".", O_RDONLY | O_DIRECTORY, err);
-    return target->dir < 0 ? target->dir : 0;
+    return open_dir(to, len > 0 ? parent : ".", 0, target, err);
 }
 
 static bool ends_in_slash(const char *path)
@@ -149,11 +170,8 @@ static int find_target(const struct files_end *from, bool is_dir, const struct f
         r = last_name(from->path, target->name, &unused);
         if (r < 0)
             return failed(from, r, "copy", err);
-        target->dir = open_end(to, to->path,
-                O_RDONLY | O_DIRECTORY |
-                        (to->access || ends_in_slash(to->path) ? 0 : O_NOFOLLOW),
-                err);
-        return target->dir < 0 ? target->dir : 0;
+        return open_dir(to, to->path, to->access || ends_in_slash(to->path) ? 0 : O_NOFOLLOW,
+                target, err);
     }
     if (type && is_dir)
         return err_set(
@@ -170,6 +188,12 @@ static int copy_to(const struct files_end *from, int fd, const struct files_end 
         const struct target *target, const struct files_limits *limits,
         struct files_count *count, struct carrel_error *err)
 {
+    if (file_access_far(to->access)) {
+        const struct far_copy copy = {
+            .access = to->access, .path = target->far, .limits = limits, .count = count
+        };
+        return far_copy_in(&copy, fd, target->name, err);
+    }
     struct tree_sink *sink = calloc(1, sizeof(*sink));
     if (!sink)
         return err_set_errno(err, -ENOMEM, "copy");
@@ -189,6 +213,42 @@ static int copy_to(const struct files_end *from, int fd, const struct files_end 
     return r;
 }
 
+/* Out of a sandbox without descriptors. */
+static int copy_far(const struct files_end *from, const struct files_end *to,
+        const struct files_limits *limits, struct files_count *count, struct carrel_error *err)
+{
+    AUTO(target_close) struct target target = TARGET_INIT;
+    AUTO(free) struct tree_sink *sink = calloc(1, sizeof(*sink));
+    mode_t type = 0;
+
+    if (!sink)
+        return err_set_errno(err, -ENOMEM, "copy");
+    if (file_access_far(to->access))
+        return file_access_refuse(to->access, "copy from one of its files to another", err);
+    int r = type_of(from, &type, err);
+    if (r < 0)
+        return r;
+    if (!type)
+        return err_set_errno(err, -ENOENT, "open");
+    if (!S_ISREG(type) && !S_ISDIR(type))
+        return err_set(err, -EINVAL, "it is neither a file nor a directory");
+    r = find_target(from, S_ISDIR(type), to, &target, err);
+    if (r < 0)
+        return r;
+    const struct far_copy copy = {
+        .access = from->access,
+        .path = from->path,
+        .is_directory = S_ISDIR(type),
+        .keeps_links_in = !to->access,
+        .limits = limits,
+        .count = count,
+    };
+    sink_to_access(sink, to->access, target.dir);
+    r = far_copy_out(&copy, sink, target.name, err);
+    sink_finish(sink);
+    return r;
+}
+
 int files_copy(const struct files_end *from, const struct files_end *to,
         const struct files_limits *limits, struct files_count *count, struct carrel_error *err)
 {
@@ -198,6 +258,10 @@ int files_copy(const struct files_end *from, const struct files_end *to,
     char shown[300];
 
     (void)str_escape(from->path, strlen(from->path), shown, sizeof(shown));
+    if (file_access_far(from->access)) {
+        int r = copy_far(from, to, limits, count ? count : &unused, err);
+        return r < 0 ? err_wrap(err, r, "copy '%s'", shown) : 0;
+    }
     AUTO(fd_close) int fd = open_end(from, from->path, O_RDONLY, err);
     if (fd < 0)
         return fd;
@@ -227,6 +291,15 @@ int files_copy_stream(int in, const struct files_end *to, const struct files_lim
     int r = find_target(NULL, false, to, &target, err);
     if (r < 0)
         return r;
+    const struct far_copy far = {
+        .access = to->access, .path = target.far, .limits = limits, .count = count
+    };
+    if (file_access_far(to->access)) {
+        r = far_copy_stream(&far, in, target.name, err);
+        return r < 0 ? err_wrap(err, r, "'%s'",
+                               str_escape(to->path, strlen(to->path), shown, sizeof(shown)))
+                     : 0;
+    }
     sink_to_access(sink, to->access, target.dir);
     sink->base.data.max = limits && limits->bytes ? limits->bytes : FILES_MAX_BYTES;
     r = sink_stream(sink, target.name, in, err);

@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -108,11 +110,117 @@ static int look_at(struct file_access *access, int dir, const char *name, files_
     return r < 0 ? r : each(&entry, context, err);
 }
 
+/* --- without descriptors: names come with their stat --- */
+
+struct listed {
+    struct file_stat stat;
+    char name[];
+};
+
+struct list {
+    struct listed **all;
+    size_t n, room;
+};
+
+static void list_finish(struct list list)
+{
+    for (size_t i = 0; i < list.n; i++)
+        free(list.all[i]);
+    free(list.all);
+}
+DEFINE_AUTO(struct list, list_finish)
+
+static int keep(struct list *list, const struct file_entry *entry, struct carrel_error *err)
+{
+    const size_t size = strlen(entry->name) + 1;
+
+    if (list->n >= FILES_MAX_ENTRIES)
+        return err_set(err, -EFBIG, "the directory has more than %ju entries",
+                (uintmax_t)FILES_MAX_ENTRIES);
+    if (list->n == list->room) {
+        size_t room = list->room ? 2 * list->room : 64;
+        struct listed **all = realloc(list->all, room * sizeof(struct listed *));
+        if (!all)
+            return err_set_errno(err, -ENOMEM, "read a directory");
+        list->all = all;
+        list->room = room;
+    }
+    struct listed *listed = malloc(sizeof(*listed) + size);
+    if (!listed)
+        return err_set_errno(err, -ENOMEM, "read a directory");
+    listed->stat = entry->stat;
+    memcpy(listed->name, entry->name, size);
+    list->all[list->n++] = listed;
+    return 0;
+}
+
+static int compare_listed(const void *a, const void *b)
+{
+    const struct listed *left;
+    const struct listed *right;
+
+    memcpy(&left, a, sizeof(struct listed *));
+    memcpy(&right, b, sizeof(struct listed *));
+    return strcmp(left->name, right->name);
+}
+
+static int tell_listed(struct file_access *access, const char *path,
+        const struct listed *listed, files_each each, void *context, struct carrel_error *err)
+{
+    struct files_entry entry = { .name = listed->name, .stat = &listed->stat };
+    char target[PATH_MAX];
+    char full[PATH_MAX];
+
+    if (S_ISLNK(listed->stat.mode)) {
+        if (snprintf(full, sizeof(full), "%s/%s", path, listed->name) >= PATH_MAX)
+            return err_set_errno(err, -ENAMETOOLONG, "read link");
+        int r = read_target(access, -1, full, target, err);
+        if (r == -ENOENT || r == -EINVAL)
+            return 0; /* it was removed, or is no longer a link */
+        if (r < 0 && r != -ELOOP)
+            return r;
+        entry.target = r == 0 ? target : "";
+    }
+    return each(&entry, context, err);
+}
+
+static int list_far(struct file_access *access, const char *path, bool with_stat,
+        files_each each, void *context, struct carrel_error *err)
+{
+    AUTO(list_finish) struct list list = { 0 };
+    struct file_answer answer = FILE_ANSWER_INIT;
+    struct file_entry got;
+
+    int r = ask(access, FILE_LIST, -1, path, 0, &answer, err);
+    if (r == -ENOTDIR)
+        return look_at(access, -1, path, each, context, err);
+    if (r < 0)
+        return r;
+    AUTO(fd_close) int fd = answer.fd;
+    while ((r = file_list_next(fd, &got, err)) == 1) {
+        r = keep(&list, &got, err);
+        if (r < 0)
+            return r;
+    }
+    if (r < 0)
+        return r;
+    if (list.n > 0)
+        qsort(list.all, list.n, sizeof(struct listed *), compare_listed);
+    for (size_t i = 0; r == 0 && i < list.n; i++) {
+        const struct files_entry name = { .name = list.all[i]->name };
+        r = with_stat ? tell_listed(access, path, list.all[i], each, context, err)
+                      : each(&name, context, err);
+    }
+    return r;
+}
+
 int files_list(struct file_access *access, const char *path, bool with_stat, files_each each,
         void *context, struct carrel_error *err)
 {
     struct names names = NAMES_INIT;
 
+    if (file_access_far(access))
+        return list_far(access, path, with_stat, each, context, err);
     AUTO(fd_close) int dir = open_dir(access, -1, path, 0, err);
     if (dir == -ENOTDIR)
         return look_at(access, -1, path, each, context, err);
@@ -173,9 +281,23 @@ static int empty(struct file_access *access, int dir, unsigned depth, struct car
     return r;
 }
 
+static int remove_far(struct file_access *access, const char *path, struct carrel_error *err)
+{
+    struct file_answer answer = FILE_ANSWER_INIT;
+
+    int r = ask(access, FILE_REMOVE_TREE, -1, path, 0, &answer, err);
+    if (r < 0)
+        return r;
+    r = file_end(answer.fd, err);
+    fd_close(answer.fd);
+    return r;
+}
+
 int files_remove_tree(struct file_access *access, const char *path, struct carrel_error *err)
 {
     int r = ask(access, FILE_REMOVE, -1, path, 0, NULL, err);
 
+    if (r == -EISDIR && file_access_far(access))
+        return remove_far(access, path, err);
     return r == -EISDIR ? remove_dir(access, -1, path, 0, err) : r;
 }

@@ -8,11 +8,11 @@
 #include "core/files/files_sink.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "files/tar_plain.h"
+#include "runtime/file_unpack.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #define PERMISSIONS 0777 /* of what we create; set-uid and set-gid bits are dropped */
@@ -35,14 +35,6 @@ struct name_ops {
             struct carrel_error *err);
     void (*remove)(struct tree_sink *sink, int dir, const char *name);
 };
-
-void sink_temporary_name(char name[static 32])
-{
-    uint64_t number = 0;
-
-    (void)getrandom(&number, sizeof(number), 0); /* an existing name is refused: O_EXCL */
-    (void)snprintf(name, 32, ".carrel-%016" PRIx64, number);
-}
 
 /* --- on the host --- */
 
@@ -299,19 +291,44 @@ static int leave(struct sink *base, const struct stat *st, struct carrel_error *
     return 0;
 }
 
-/* `st` is NULL for a stream. */
-static int fill(struct tree_sink *sink, int in, int out, const struct stat *st,
-        struct carrel_error *err)
+/* Where the bytes of a file come from. */
+struct source {
+    int fd;                /* a file, or without `st` a stream */
+    struct tar_plain *tar; /* NULL: the descriptor */
+    const struct stat *st;
+};
+
+static int copy_tar(struct tar_plain *tar, int out, struct carrel_error *err)
 {
+    char chunk[1U << 16];
+    uint64_t at = 0;
+    ssize_t n;
+
+    while ((n = tar_plain_read(tar, chunk, sizeof(chunk), err)) > 0) {
+        int r = data_put(out, chunk, (size_t)n, at);
+        if (r < 0)
+            return err_set_errno(err, r, "write");
+        at += (uint64_t)n;
+    }
+    if (n < 0)
+        return (int)n;
+    return ftruncate(out, (off_t)at) < 0 ? err_set_errno(err, -errno, "write") : 0;
+}
+
+static int fill(
+        struct tree_sink *sink, const struct source *source, int out, struct carrel_error *err)
+{
+    const struct stat *st = source->st;
     struct timespec times[2];
 
     if (!st) {
-        int r = data_pump(in, out, &sink->base.data, err);
+        int r = data_pump(source->fd, out, &sink->base.data, err);
         return r == 0 && fchmod(out, 0644) < 0 ? err_set_errno(err, -errno, "set permissions")
                                                : r;
     }
     times_of(st, times);
-    int r = data_copy(in, out, &sink->base.data, err);
+    int r = source->tar ? copy_tar(source->tar, out, err)
+                        : data_copy(source->fd, out, &sink->base.data, err);
     if (r == 0 && (fchmod(out, st->st_mode & PERMISSIONS) < 0 || futimens(out, times) < 0))
         r = err_set_errno(err, -errno, "set permissions and times");
     return r;
@@ -324,17 +341,17 @@ static int hide_temporary(const char *temporary, int code, struct carrel_error *
                                                   : code;
 }
 
-static int put(struct tree_sink *sink, const char *name, int fd, const struct stat *st,
+static int put(struct tree_sink *sink, const char *name, const struct source *source,
         struct carrel_error *err)
 {
     const struct name_ops *ops = ops_of(sink);
     char temporary[32];
 
-    sink_temporary_name(temporary);
+    file_temporary_name(temporary);
     AUTO(fd_close) int out = ops->create(sink, top_of(sink), temporary, err);
     if (out < 0)
         return hide_temporary(temporary, out, err);
-    int r = fill(sink, fd, out, st, err);
+    int r = fill(sink, source, out, err);
     if (r == 0)
         r = ops->settle(sink, top_of(sink), out, temporary, name, err);
     if (r < 0)
@@ -345,12 +362,24 @@ static int put(struct tree_sink *sink, const char *name, int fd, const struct st
 static int file(struct sink *base, const char *name, int fd, const struct stat *st,
         struct carrel_error *err)
 {
-    return put(tree_of(base), name, fd, st, err);
+    const struct source source = { .fd = fd, .st = st };
+
+    return put(tree_of(base), name, &source, err);
 }
 
 int sink_stream(struct tree_sink *sink, const char *name, int in, struct carrel_error *err)
 {
-    return put(sink, name, in, NULL, err);
+    const struct source source = { .fd = in };
+
+    return put(sink, name, &source, err);
+}
+
+int sink_tar(struct tree_sink *sink, const char *name, struct tar_plain *tar,
+        const struct stat *st, struct carrel_error *err)
+{
+    const struct source source = { .fd = -1, .tar = tar, .st = st };
+
+    return put(sink, name, &source, err);
 }
 
 static int take_link(struct sink *base, const char *name, const char *target,
@@ -362,7 +391,7 @@ static int take_link(struct sink *base, const char *name, const char *target,
     char temporary[32];
 
     times_of(st, times);
-    sink_temporary_name(temporary);
+    file_temporary_name(temporary);
     int r = ops->symlink(sink, top_of(sink), temporary, target, err);
     if (r < 0)
         return hide_temporary(temporary, r, err);

@@ -21,11 +21,13 @@ void sink_to_access(struct tree_sink *sink, struct file_access *access, int top)
 /* The stream `in` becomes a file of this name, with permissions 644. */
 int sink_stream(struct tree_sink *sink, const char *name, int in, struct carrel_error *err);
 
+/* The same for the current file of a tar, with the permissions and times of `st`. */
+struct tar_plain;
+int sink_tar(struct tree_sink *sink, const char *name, struct tar_plain *tar,
+        const struct stat *st, struct carrel_error *err);
+
 /* Excludes this directory, the target, from the copy. */
 void sink_avoid(struct tree_sink *sink, int fd);
 
 /* Closes directories that a failure left open. */
 void sink_finish(struct tree_sink *sink);
-
-/* A random name for an incomplete file. */
-void sink_temporary_name(char name[static 32]);

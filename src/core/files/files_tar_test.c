@@ -38,7 +38,7 @@ static int import(const char *path)
     return import_with(path, NULL);
 }
 
-TEST(what_was_exported_is_there_after_an_import)
+FILES_TEST(what_was_exported_is_there_after_an_import)
 {
     begin();
     (void)sh("cd $I; mkdir -p d/sub/deep; echo 1 >d/one; echo 2 >d/sub/deep/two;"
@@ -66,7 +66,7 @@ TEST(what_was_exported_is_there_after_an_import)
     (void)sh("cd $I; diff -r d there; chmod -R u+w .");
 }
 
-TEST(an_export_has_files_directories_and_links_that_stay_in_it)
+FILES_TEST(an_export_has_files_directories_and_links_that_stay_in_it)
 {
     begin();
     (void)sh("cd $I; mkdir -p d/sub; mkfifo d/fifo; ln -s /etc/passwd d/out; ln -s ../d d/up;"
@@ -83,7 +83,7 @@ TEST(an_export_has_files_directories_and_links_that_stay_in_it)
     CHECK_EQ(export("/none"), -ENOENT);
 }
 
-TEST(an_export_keeps_its_limits)
+FILES_TEST(an_export_keeps_its_limits)
 {
     begin();
     (void)sh("cd $I; mkdir d; truncate -s 1T d/big; mkdir e; touch e/1 e/2 e/3");
@@ -105,7 +105,7 @@ static void check_contained(const char *make)
             "old\nold\n");
 }
 
-TEST(an_archive_cannot_write_outside_of_its_directory)
+FILES_TEST(an_archive_cannot_write_outside_of_its_directory)
 {
     begin();
     check_contained("cd $O; echo new >f; tar -cPf tar --transform 's|^f$|../victim|' f");
@@ -124,7 +124,7 @@ TEST(an_archive_cannot_write_outside_of_its_directory)
     CHECK_STR(sh("cat $I/box/l"), "new\n");
 }
 
-TEST(what_is_there_already_does_not_lead_out_either)
+FILES_TEST(what_is_there_already_does_not_lead_out_either)
 {
     begin();
     (void)sh("cd $I; mkdir -p box elsewhere; ln -s ../elsewhere box/d; ln -s ../victim box/f;"
@@ -136,7 +136,7 @@ TEST(what_is_there_already_does_not_lead_out_either)
     CHECK_STR(sh("cd $I; ls elsewhere; cat victim box/f; test ! -L box/f"), "old\nnew\n");
 }
 
-TEST(what_is_no_file_is_left_out_of_an_import)
+FILES_TEST(what_is_no_file_is_left_out_of_an_import)
 {
     begin();
     (void)sh("mkdir $I/box; cd $O; mkdir t; mkfifo t/fifo; echo >t/file; chmod 6755 t/file;"
@@ -146,7 +146,7 @@ TEST(what_is_no_file_is_left_out_of_an_import)
     CHECK_STR(sh("cd $I/box; ls; stat -c %a file"), "file\n755\n");
 }
 
-TEST(an_import_keeps_its_limits_and_refuses_what_is_no_archive)
+FILES_TEST(an_import_keeps_its_limits_and_refuses_what_is_no_archive)
 {
     begin();
     (void)sh("mkdir $I/box; echo >$I/file; cd $O; mkdir t; echo >t/1; echo >t/2; tar cf tar -C "
