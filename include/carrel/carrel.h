@@ -5,6 +5,7 @@
 #include <carrel/image.h>
 #include <carrel/journal.h>
 #include <carrel/policy.h>
+#include <carrel/process.h>
 #include <carrel/python.h>
 #include <carrel/run.h>
 #include <carrel/sandbox.h>

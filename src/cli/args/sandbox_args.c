@@ -126,7 +126,10 @@ int sandbox_args_parse(struct sandbox_args *args, const struct sandbox_command *
     size_t n;
     AUTO(free) struct option_row *rows = make_rows(command, &n);
 
-    *args = (struct sandbox_args){ .run.options = CARREL_RUN_OPTIONS_INIT };
+    *args = (struct sandbox_args){
+        .run.options = CARREL_RUN_OPTIONS_INIT,
+        .limits = CARREL_LIMITS_INIT,
+    };
     args->words = calloc((size_t)argc + 1, sizeof(*args->words));
     if (!rows || !args->words)
         return err_set_errno(err, -ENOMEM, "options");

@@ -1,12 +1,13 @@
 /* sandbox_args.h - command lines about living sandboxes: COMMAND ID [WORD...] [options]. */
 #pragma once
+#include "base/auto.h"
 #include "cli/args/options.h"
 #include "cli/args/run_args.h"
-#include "runtime/runtime.h"
+#include <carrel/sandbox.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-struct carrel_error;
+DEFINE_AUTO(struct carrel_sandbox *, carrel_sandbox_free)
 
 /* What these commands take besides the options of `carrel run`. */
 struct sandbox_args {
@@ -22,7 +23,7 @@ struct sandbox_args {
     bool is_detached;
     bool is_all;
     bool is_force;
-    uint64_t limit[LIMIT_COUNT];
+    struct carrel_limits limits;
     char **words; /* those that are no options */
     size_t n_words;
 };

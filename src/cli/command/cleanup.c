@@ -1,5 +1,4 @@
 /* cleanup.c - carrel cleanup. */
-#include "core/host/cleanup.h"
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/json.h"
@@ -7,10 +6,13 @@
 #include "cli/args/report_args.h"
 #include "cli/commands.h"
 #include "cli/print/report.h"
-#include "core/client/all.h"
+#include <carrel/host.h>
+#include <carrel/sandbox.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+
+DEFINE_AUTO(struct carrel_cleanup *, carrel_cleanup_free)
 
 static const char help[] =
         "Usage: carrel cleanup [options]\n\n"
@@ -35,7 +37,7 @@ static const struct option_row rows[] = {
     REPORT_HELP,
 };
 
-static int print_json(const struct cleanup *cleanup, int status)
+static int print_json(const struct carrel_cleanup *cleanup, int status)
 {
     AUTO(buf_finish) struct buf text = BUF_INIT(64U << 10);
     struct json json = { .out = &text };
@@ -49,16 +51,16 @@ static int print_json(const struct cleanup *cleanup, int status)
     json_u64(&json, "layers", cleanup->layers);
     json_u64(&json, "caches", cleanup->caches);
     json_array(&json, "mended");
-    for (size_t i = 0; i < cleanup->n_mended; i++)
-        json_str(&json, NULL, cleanup->mended[i].top);
+    for (size_t i = 0; cleanup->mended[i]; i++)
+        json_str(&json, NULL, cleanup->mended[i]->top);
     json_end_array(&json);
     json_array(&json, "runtimes");
-    for (size_t i = 0; i < cleanup->n_rows; i++) {
-        const struct cleanup_row *row = &cleanup->rows[i];
+    for (size_t i = 0; cleanup->runtimes[i]; i++) {
+        const struct carrel_cleanup_runtime *runtime = cleanup->runtimes[i];
         json_object(&json, NULL);
-        json_str(&json, "name", row->runtime);
-        json_u64(&json, "sandboxes", row->sandboxes);
-        json_str(&json, "error", row->error.code < 0 ? row->error.message : NULL);
+        json_str(&json, "name", runtime->name);
+        json_u64(&json, "sandboxes", runtime->sandboxes);
+        json_str(&json, "error", runtime->error);
         json_end_object(&json);
     }
     json_end_array(&json);
@@ -66,23 +68,25 @@ static int print_json(const struct cleanup *cleanup, int status)
     return report_print_json(&text, status);
 }
 
-static void print_text(const struct cleanup *cleanup)
+static void print_text(const struct carrel_cleanup *cleanup)
 {
     char shown[4 * PATH_MAX];
 
     if (cleanup->sandboxes + cleanup->entries + cleanup->workspaces + cleanup->checkouts +
-                    cleanup->layers + cleanup->caches + cleanup->n_mended ==
-            0)
+                            cleanup->layers + cleanup->caches ==
+                    0 &&
+            !cleanup->mended[0])
         (void)puts("nothing to clean up");
     if (cleanup->entries > 0)
         printf("removed the entr%s of %u sandbox%s that %s killed\n",
                 cleanup->entries == 1 ? "y" : "ies", cleanup->entries,
                 cleanup->entries == 1 ? "" : "es", cleanup->entries == 1 ? "was" : "were");
-    for (size_t i = 0; i < cleanup->n_rows; i++)
-        if (cleanup->rows[i].sandboxes > 0)
-            printf("removed what was left of %u sandbox%s (runtime %s)\n",
-                    cleanup->rows[i].sandboxes, cleanup->rows[i].sandboxes == 1 ? "" : "es",
-                    cleanup->rows[i].runtime);
+    for (size_t i = 0; cleanup->runtimes[i]; i++) {
+        const struct carrel_cleanup_runtime *runtime = cleanup->runtimes[i];
+        if (runtime->sandboxes > 0)
+            printf("removed what was left of %u sandbox%s (runtime %s)\n", runtime->sandboxes,
+                    runtime->sandboxes == 1 ? "" : "es", runtime->name);
+    }
     if (cleanup->workspaces > 0)
         printf("completed %u interrupted workspace%s\n", cleanup->workspaces,
                 cleanup->workspaces == 1 ? "" : "s");
@@ -94,16 +98,20 @@ static void print_text(const struct cleanup *cleanup)
     if (cleanup->caches > 0)
         printf("removed %u unused cached item%s\n", cleanup->caches,
                 cleanup->caches == 1 ? "" : "s");
-    for (size_t i = 0; i < cleanup->n_mended; i++) {
-        const struct cleanup_mended *mended = &cleanup->mended[i];
+    for (size_t i = 0; cleanup->mended[i]; i++) {
+        const struct carrel_cleanup_mended *mended = cleanup->mended[i];
         printf("restored your files in %s after an interrupted apply%s\n",
                 str_escape(mended->top, strlen(mended->top), shown, sizeof(shown)),
                 mended->is_folder ? "" : "; git status shows what is there");
     }
 }
 
-static int clean_up(const struct cleanup_args *args, struct cleanup *cleanup)
+static int clean_up(const struct cleanup_args *args, struct carrel_cleanup **out)
 {
+    const struct carrel_destroy_options living = {
+        .size = sizeof(living),
+        .is_force = args->is_force,
+    };
     struct carrel_error err = { 0 };
 
     if (args->is_force && !args->is_all) {
@@ -111,23 +119,28 @@ static int clean_up(const struct cleanup_args *args, struct cleanup *cleanup)
                 &err, -EINVAL, "--force needs --all: it kills the keepers of living sandboxes");
         return report_error(STATUS_FAILED, &err);
     }
-    if (args->is_all && client_end_all(args->is_force, &err) < 0)
+    if (args->is_all && carrel_sandbox_destroy_all(&living, NULL, &err) < 0)
         return report_error(STATUS_FAILED, &err);
-    return cleanup_run(cleanup, &err) < 0 ? report_error(STATUS_FAILED, &err) : 0;
+    return carrel_host_cleanup(out, &err) < 0 ? report_error(STATUS_FAILED, &err) : 0;
 }
 
 int cmd_cleanup(int argc, char **argv)
 {
+    const struct carrel_cleanup nothing = {
+        .runtimes = (const struct carrel_cleanup_runtime *const[]){ NULL },
+        .mended = (const struct carrel_cleanup_mended *const[]){ NULL },
+    };
+    AUTO(carrel_cleanup_free) struct carrel_cleanup *removed = NULL;
     struct cleanup_args args = { 0 };
-    AUTO(cleanup_finish) struct cleanup cleanup = { 0 };
 
     int r = report_args_parse(rows, ARRAY_LEN(rows), help, argc, argv, &args.report);
     if (r != 0)
         return r < 0 ? STATUS_FAILED : 0;
-    int status = clean_up(&args, &cleanup);
+    int status = clean_up(&args, &removed);
+    const struct carrel_cleanup *cleanup = removed ? removed : &nothing;
     if (args.report.is_json)
-        return print_json(&cleanup, status);
-    if (status == 0 || cleanup.sandboxes + cleanup.workspaces + cleanup.n_mended > 0)
-        print_text(&cleanup);
+        return print_json(cleanup, status);
+    if (status == 0 || cleanup->sandboxes + cleanup->workspaces > 0 || cleanup->mended[0])
+        print_text(cleanup);
     return report_finish(status);
 }

@@ -7,8 +7,7 @@
 #include "cli/commands.h"
 #include "cli/print/report.h"
 #include "cli/program.h"
-#include "core/client/client.h"
-#include "core/keeper/launch.h"
+#include <carrel/sandbox.h>
 #include <limits.h>
 #include <stdio.h>
 
@@ -55,8 +54,8 @@ static int print_id(const struct sandbox_args *args, const char *id)
 static int create(struct sandbox_args *args)
 {
     struct carrel_error err = { 0 };
-    char id[REGISTRY_WORD_MAX + 1];
-    char note[CLIENT_NOTE_MAX];
+    AUTO(carrel_sandbox_free) struct carrel_sandbox *sandbox = NULL;
+    AUTO(fd_close) int receipt = -1;
     char own[PATH_MAX];
 
     args->run.workspace.options.program = own_program(own, sizeof(own));
@@ -70,13 +69,14 @@ static int create(struct sandbox_args *args)
                     : args->lease_ms ? args->lease_ms
                                      : CARREL_NEVER,
         .idle_ms = args->idle_ms,
+        .receipt = &receipt,
     };
-    AUTO(fd_close) int receipt = -1;
-    int r = client_create(&options, note, id, &receipt, &err);
-    int status = r < 0 ? report_fail(args->run.is_json, &err) : print_id(args, id);
+    if (carrel_sandbox_create(&options, &sandbox, &err) < 0)
+        return report_fail(args->run.is_json, &err);
+    int status = print_id(args, carrel_sandbox_id(sandbox));
     if (status == 0) {
-        client_received(fd_steal(&receipt));
-        program_print_note(&args->run, note);
+        carrel_sandbox_received(fd_steal(&receipt));
+        program_print_note(&args->run, carrel_sandbox_note(sandbox));
     }
     return status;
 }

@@ -7,7 +7,7 @@
 #include "cli/commands.h"
 #include "cli/print/report.h"
 #include "cli/program.h"
-#include "core/client/client.h"
+#include <carrel/sandbox.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -65,7 +65,7 @@ static int join_it(void *context, const struct carrel_run_options *options,
 {
     const struct verb *verb = context;
 
-    return client_attach(verb->sandbox, verb->process, options, out, err);
+    return carrel_sandbox_attach(verb->sandbox, verb->process, options, out, err);
 }
 
 static int detach(struct sandbox_args *args, struct carrel_sandbox *sandbox)
@@ -75,21 +75,19 @@ static int detach(struct sandbox_args *args, struct carrel_sandbox *sandbox)
     AUTO(buf_finish) struct buf text = BUF_INIT(4096);
     struct json json = { .out = &text };
     uint32_t process;
-    char note[CLIENT_NOTE_MAX];
 
     o->stdin_fd = args->run.has_stdin ? STDIN_FILENO : -1; /* kept open for an attach */
     o->rows = 24;
     o->cols = 80;
-    if (client_detach(sandbox, o, &process, &err) < 0)
+    if (carrel_sandbox_detach(sandbox, o, &process, &err) < 0)
         return program_fail(&args->run, &err);
-    client_note(sandbox, note);
-    program_print_note(&args->run, note);
+    program_print_note(&args->run, carrel_sandbox_note(sandbox));
     if (!args->run.is_json) {
         printf("%u\n", process);
         return report_finish(0);
     }
     json_object(&json, NULL);
-    json_str(&json, "sandbox", sandbox->entry->id);
+    json_str(&json, "sandbox", carrel_sandbox_id(sandbox));
     json_u64(&json, "process", process);
     json_end_object(&json);
     return report_print_json(&text, 0);
@@ -100,10 +98,8 @@ static int execute(struct sandbox_args *args)
     struct carrel_error err = { 0 };
     AUTO(carrel_sandbox_free) struct carrel_sandbox *sandbox = NULL;
 
-    if (carrel_sandbox_open(args->words[0], &sandbox, &err) < 0) {
-        err.code = -EINVAL; /* it is not the program that is missing */
+    if (carrel_sandbox_open(args->words[0], &sandbox, &err) < 0)
         return program_fail(&args->run, &err);
-    }
     struct verb verb = { .sandbox = sandbox };
     return args->is_detached ? detach(args, sandbox) : program_run(&args->run, run_it, &verb);
 }
@@ -149,9 +145,9 @@ static int join(struct sandbox_args *args)
         (void)err_set(&err, -EINVAL,
                 "'%s' is not the number of a process; 'carrel ps' shows it",
                 str_escape(args->words[1], strlen(args->words[1]), shown, sizeof(shown)));
-    else if (carrel_sandbox_open(args->words[0], &sandbox, &err) < 0)
-        err.code = -EINVAL;
-    if (err.code < 0)
+    else
+        (void)carrel_sandbox_open(args->words[0], &sandbox, &err);
+    if (!sandbox)
         return program_fail(&args->run, &err);
     verb.sandbox = sandbox;
     verb.process = (uint32_t)process;

@@ -7,8 +7,7 @@
 #include "cli/args/sandbox_args.h"
 #include "cli/commands.h"
 #include "cli/print/report.h"
-#include "core/client/client.h"
-#include "core/client/snapshots.h"
+#include <carrel/sandbox.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,7 +63,7 @@ struct forks {
 };
 
 static void take_ready(
-        void *context, const char *id, int receipt, const struct carrel_error *failure)
+        const char *id, int receipt, const struct carrel_error *failure, void *context)
 {
     struct forks *forks = context;
 
@@ -74,7 +73,7 @@ static void take_ready(
         json_str(forks->json, NULL, id);
         forks->receipts.list[forks->receipts.n++] = receipt;
     } else if (puts(id) >= 0 && fflush(stdout) == 0) {
-        client_received(receipt);
+        carrel_sandbox_received(receipt);
     } else {
         fd_close(receipt);
     }
@@ -86,7 +85,7 @@ static int print_all(struct buf *text, const struct receipts *receipts)
     int status = report_print_json(text, 0);
 
     for (size_t i = 0; status == 0 && i < receipts->n; i++)
-        client_received(receipts->list[i]);
+        carrel_sandbox_received(receipts->list[i]);
     return status;
 }
 
@@ -107,7 +106,8 @@ static int fork_it(struct fork_args *args, struct carrel_error *err)
     fd_raise_limit(); /* one receipt for each */
     json_object(&json, NULL);
     json_array(&json, "ids");
-    const struct client_fork fork = {
+    const struct carrel_fork_options fork = {
+        .size = sizeof(fork),
         .n = n,
         .inherits_env = args->inherits_env,
         .labels = (const char *const *)args->sandbox.labels,
@@ -116,7 +116,7 @@ static int fork_it(struct fork_args *args, struct carrel_error *err)
     };
     int r = carrel_sandbox_open(args->sandbox.words[0], &sandbox, err);
     if (r == 0)
-        r = client_fork(sandbox, &fork, err);
+        r = carrel_sandbox_fork(sandbox, &fork, err);
     json_end_array(&json);
     json_str(&json, "error", r < 0 ? err->message : NULL);
     json_end_object(&json);
@@ -175,7 +175,7 @@ static int take_snapshot(const struct sandbox_args *args, struct carrel_error *e
 
     int r = carrel_sandbox_open(args->words[0], &sandbox, err);
     if (r == 0)
-        r = client_snapshot(sandbox, name, &is_copied, err);
+        r = carrel_sandbox_snapshot(sandbox, name, &is_copied, err);
     if (r < 0)
         return r;
     const char *how = is_copied ? "copied" : "stacked";
@@ -195,7 +195,7 @@ static int remove_snapshot(const struct sandbox_args *args, struct carrel_error 
     AUTO(buf_finish) struct buf text = BUF_INIT(4096);
     struct json json = { .out = &text };
 
-    int r = snapshots_remove(args->words[1], err);
+    int r = carrel_snapshot_remove(args->words[1], err);
     if (r < 0 || !args->run.is_json)
         return r;
     json_object(&json, NULL);
@@ -220,27 +220,27 @@ int cmd_snapshot(int argc, char **argv)
     return status;
 }
 
-static int add_line(const struct snapshot_view *view, void *context)
+static int add_line(const struct carrel_snapshot_info *info, void *context)
 {
     char size[32];
 
-    buf_addf(context, "%-24s  %-19.19s  %6zu  %8s  %-20s  %s\n", view->name, view->created,
-            view->n_layers, str_size(view->bytes, size), view->from ? view->from : "-",
-            view->image ? view->image : "-");
+    buf_addf(context, "%-24s  %-19.19s  %6zu  %8s  %-20s  %s\n", info->name, info->created,
+            info->n_layers, str_size(info->bytes, size), info->from ? info->from : "-",
+            info->image ? info->image : "-");
     return 0;
 }
 
-static int add_object(const struct snapshot_view *view, void *context)
+static int add_object(const struct carrel_snapshot_info *info, void *context)
 {
     struct json *json = context;
 
     json_object(json, NULL);
-    json_str(json, "name", view->name);
-    json_str(json, "created", view->created);
-    json_u64(json, "layers", view->n_layers);
-    json_u64(json, "bytes", view->bytes);
-    json_str(json, "from", view->from);
-    json_str(json, "image", view->image);
+    json_str(json, "name", info->name);
+    json_str(json, "created", info->created);
+    json_u64(json, "layers", info->n_layers);
+    json_u64(json, "bytes", info->bytes);
+    json_str(json, "from", info->from);
+    json_str(json, "image", info->image);
     json_end_object(json);
     return 0;
 }
@@ -253,12 +253,12 @@ static int list_snapshots(const struct sandbox_args *args, struct carrel_error *
     if (!args->run.is_json) {
         buf_addf(&text, "%-24s  %-19s  %6s  %8s  %-20s  %s\n", "NAME", "CREATED (UTC)",
                 "LAYERS", "SIZE", "FROM", "IMAGE");
-        int listed = snapshots_each(add_line, &text, err);
+        int listed = carrel_snapshot_each(add_line, &text, err);
         return listed < 0 ? listed : report_print_text(&text, 0);
     }
     json_object(&json, NULL);
     json_array(&json, "snapshots");
-    int r = snapshots_each(add_object, &json, err);
+    int r = carrel_snapshot_each(add_object, &json, err);
     json_end_array(&json);
     json_end_object(&json);
     return r < 0 ? r : report_print_json(&text, 0);

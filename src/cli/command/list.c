@@ -1,17 +1,17 @@
 /* list.c - carrel list: the living sandboxes, and the requests that wait for a slot. */
-#include "registry/list.h"
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "base/utf8.h"
 #include "cli/args/report_args.h"
 #include "cli/commands.h"
 #include "cli/print/report.h"
 #include "cli/print/span.h"
-#include "core/keeper/sweep.h"
+#include "cli/print/table.h"
+#include <carrel/sandbox.h>
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #define LABELS_MAX 32
@@ -19,7 +19,7 @@
 
 struct list_args {
     struct report_args report;
-    const char *labels[LABELS_MAX];
+    const char *labels[LABELS_MAX + 1]; /* NULL-terminated */
     size_t n_labels;
     bool has_dead;
 };
@@ -73,140 +73,137 @@ static void put(char cell[static CELL_MAX], const char *text)
     (void)str_escape(text[0] ? text : "-", text[0] ? strlen(text) : 1, cell, CELL_MAX);
 }
 
-static void put_labels(const struct registry_item *item, char cell[static CELL_MAX])
+static void put_labels(const struct carrel_sandbox_info *info, char cell[static CELL_MAX])
 {
     AUTO(buf_finish) struct buf text = BUF_INIT(1U << 20);
 
-    for (size_t i = 0; i < item->n_labels; i++)
-        buf_addf(
-                &text, "%s%s=%s", i > 0 ? "," : "", item->labels[i].key, item->labels[i].value);
+    for (size_t i = 0; info->labels[i]; i++)
+        buf_addf(&text, "%s%s", i > 0 ? "," : "", info->labels[i]);
     put(cell, text.data ? text.data : "");
 }
 
 /* What a lease and a time of idleness leave: whichever is shorter. */
-static void put_left(const struct registry_item *item, char cell[static CELL_MAX])
+static void put_left(const struct carrel_sandbox_info *info, char cell[static CELL_MAX])
 {
     const uint64_t ms =
-            item->lease_left_ms < item->idle_left_ms ? item->lease_left_ms : item->idle_left_ms;
+            info->lease_left_ms < info->idle_left_ms ? info->lease_left_ms : info->idle_left_ms;
     char span[SPAN_MAX];
 
-    put(cell, ms == REGISTRY_NO_END ? "" : span_text(ms / 1000, span));
+    put(cell, ms == CARREL_NEVER ? "" : span_text(ms / 1000, span));
 }
 
-static const char *root_of(const struct registry_item *item)
+static const char *root_of(const struct carrel_sandbox_info *info)
 {
-    if (item->image[0])
-        return item->image;
-    return item->root[0] ? item->root : "host";
+    if (info->image[0])
+        return info->image;
+    return info->root[0] ? info->root : "host";
 }
 
-static void fill(const struct registry_item *item, cells row)
+static void fill(const struct carrel_sandbox_info *info, cells row)
 {
     char span[SPAN_MAX];
 
-    put(row[COL_ID], item->id);
-    put(row[COL_NAME], item->name);
-    put(row[COL_STATE], item->state);
-    put(row[COL_AGE], span_text(item->age_ms / 1000, span));
-    put_left(item, row[COL_LEASE]);
-    (void)snprintf(row[COL_PROCS], CELL_MAX, "%u", item->status.n_processes);
-    put(row[COL_ROOT], root_of(item));
-    put_labels(item, row[COL_LABELS]);
+    put(row[COL_ID], info->id);
+    put(row[COL_NAME], info->name);
+    put(row[COL_STATE], info->state);
+    put(row[COL_AGE], span_text(info->age_ms / 1000, span));
+    put_left(info, row[COL_LEASE]);
+    (void)snprintf(row[COL_PROCS], CELL_MAX, "%u", info->n_processes);
+    put(row[COL_ROOT], root_of(info));
+    put_labels(info, row[COL_LABELS]);
 }
 
-/* In characters: an escaped text has valid UTF-8 only. */
-static int width_of(const char *text)
+struct lists {
+    struct table living;
+    struct table waiting;
+    size_t n_waiting;
+};
+
+static void add_living(struct lists *lists, const struct carrel_sandbox_info *info)
 {
-    int n = 0;
+    cells row;
+    const char *list[COLUMNS];
 
-    for (size_t len = strlen(text); len > 0; n++) {
-        size_t step = utf8_valid((const unsigned char *)text, len);
-        text += step ? step : 1;
-        len -= step ? step : 1;
-    }
-    return n;
-}
-
-static void print_row(const cells row, const int widths[COLUMNS])
-{
-    for (int i = 0; i < COLUMNS - 1; i++)
-        printf("%s%*s  ", row[i], widths[i] - width_of(row[i]), "");
-    printf("%s\n", row[COLUMNS - 1]);
-}
-
-static int print_sandboxes(const struct registry_list *list, struct carrel_error *err)
-{
-    static const cells head = { "ID", "NAME", "STATE", "AGE", "LEASE", "PROCS", "ROOT",
-        "LABELS" };
-    int widths[COLUMNS];
-    AUTO(free) cells *table = calloc(list->n + 1, sizeof(*table));
-
-    if (!table)
-        return err_set_errno(err, -ENOMEM, "list the sandboxes");
+    fill(info, row);
     for (int i = 0; i < COLUMNS; i++)
-        widths[i] = width_of(head[i]);
-    for (size_t n = 0; n < list->n; n++) {
-        fill(&list->items[n], table[n]);
-        for (int i = 0; i < COLUMNS; i++) {
-            int width = width_of(table[n][i]);
-            widths[i] = width > widths[i] ? width : widths[i];
-        }
-    }
-    print_row(head, widths);
-    for (size_t n = 0; n < list->n; n++)
-        print_row((const char(*)[CELL_MAX])table[n], widths);
+        list[i] = row[i];
+    table_add(&lists->living, list);
+}
+
+static void add_waiting(struct lists *lists, const struct carrel_sandbox_info *info)
+{
+    char number[16];
+    char id[CELL_MAX];
+    char span[SPAN_MAX];
+    char pid[16];
+    char name[CELL_MAX];
+
+    put(id, info->id);
+    put(name, info->name);
+    (void)snprintf(number, sizeof(number), "%zu", ++lists->n_waiting);
+    (void)snprintf(pid, sizeof(pid), "%d", (int)info->keeper);
+    const char *const row[] = { number, id, span_text(info->age_ms / 1000, span), pid, name };
+    table_add(&lists->waiting, row);
+}
+
+static int add(const struct carrel_sandbox_info *info, void *context)
+{
+    if (info->is_waiting)
+        add_waiting(context, info);
+    else
+        add_living(context, info);
     return 0;
 }
 
-static void print_queue(const struct registry_list *list)
+static void lists_finish(struct lists lists)
 {
-    char id[CELL_MAX];
-    char name[CELL_MAX];
-    char span[SPAN_MAX];
-
-    printf("%s%-5s  %-18s  %-7s  %-7s  %s\n", list->n > 0 ? "\n" : "", "QUEUE", "ID", "WAITING",
-            "PID", "NAME");
-    for (size_t i = 0; i < list->n_waiting; i++) {
-        const struct registry_item *item = &list->waiting[i];
-        put(id, item->id);
-        put(name, item->name);
-        printf("%-5zu  %-18s  %-7s  %-7d  %s\n", i + 1, id,
-                span_text(item->age_ms / 1000, span), (int)item->status.pid, name);
-    }
+    table_finish(lists.living);
+    table_finish(lists.waiting);
 }
+DEFINE_AUTO(struct lists, lists_finish)
 
-static int print_text(const struct registry_list *list, struct carrel_error *err)
+static int print_tables(const struct carrel_sandbox_query *query, struct carrel_error *err)
 {
-    int r = list->n > 0 ? print_sandboxes(list, err) : 0;
+    static const char *const titles[] = { "ID", "NAME", "STATE", "AGE", "LEASE", "PROCS",
+        "ROOT", "LABELS" };
+    static const char *const queue[] = { "QUEUE", "ID", "WAITING", "PID", "NAME" };
+    static const size_t queue_widths[] = { 5, 18, 7, 7, 0 };
+    AUTO(lists_finish)
+    struct lists lists = { .living = TABLE_INIT(COLUMNS),
+        .waiting = TABLE_INIT(ARRAY_LEN(queue)) };
 
-    if (r == 0 && list->n_waiting > 0)
-        print_queue(list);
-    return r;
+    table_add(&lists.living, titles);
+    table_add(&lists.waiting, queue);
+    int r = carrel_sandbox_each(query, add, &lists, err);
+    if (r < 0)
+        return r;
+    if (lists.living.text.is_short || lists.waiting.text.is_short)
+        return err_set_errno(err, -ENOMEM, "list the sandboxes");
+    if (table_has_rows(&lists.living))
+        table_print(&lists.living, NULL);
+    if (table_has_rows(&lists.waiting)) {
+        (void)fputs(table_has_rows(&lists.living) ? "\n" : "", stdout);
+        table_print(&lists.waiting, queue_widths);
+    }
+    return 0;
 }
 
 static int list_all(const struct list_args *args)
 {
-    const struct registry_query query = {
-        .labels = args->labels, .n_labels = args->n_labels, .has_dead = args->has_dead
+    const struct carrel_sandbox_query query = {
+        .size = sizeof(query),
+        .labels = args->labels,
+        .has_dead = args->has_dead,
     };
     struct carrel_error err = { 0 };
-    AUTO(registry_close) struct registry reg = REGISTRY_NONE;
-    AUTO(registry_list_finish) struct registry_list list = { 0 };
-    AUTO(buf_finish) struct buf text = BUF_INIT(SIZE_MAX / 4);
-    struct json json = { .out = &text };
+    AUTO(carrel_free) char *json = NULL;
 
-    int r = registry_open(&reg, &err);
-    if (r == 0)
-        r = registry_list_read(&reg, &query, &list, &err);
-    if (r == 0 && !args->has_dead)
-        keeper_sweep_layers(&reg);
-    if (r == 0 && args->report.is_json) {
-        registry_list_write_json(&list, &json);
-        return report_print_json(&text, 0);
+    if (!args->report.is_json) {
+        int r = print_tables(&query, &err);
+        return r < 0 ? report_fail(false, &err) : report_finish(0);
     }
-    if (r == 0)
-        r = print_text(&list, &err);
-    return r < 0 ? report_fail(args->report.is_json, &err) : report_finish(0);
+    int r = carrel_sandbox_list(&query, &json, &err);
+    return r < 0 ? report_fail(true, &err) : report_print_line(json, 0);
 }
 
 int cmd_list(int argc, char **argv)

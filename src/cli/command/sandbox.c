@@ -7,8 +7,6 @@
 #include "cli/commands.h"
 #include "cli/print/report.h"
 #include "cli/print/sandbox_print.h"
-#include "core/client/all.h"
-#include "core/client/client.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,23 +27,23 @@ static int more_than_nothing(uint64_t value, struct carrel_error *err)
 
 static int take_memory(void *t, const char *v, struct carrel_error *err)
 {
-    int r = str_parse_size(v, &args_of(t)->limit[LIMIT_MEMORY], err);
+    int r = str_parse_size(v, &args_of(t)->limits.memory_bytes, err);
 
-    return r < 0 ? r : more_than_nothing(args_of(t)->limit[LIMIT_MEMORY], err);
+    return r < 0 ? r : more_than_nothing(args_of(t)->limits.memory_bytes, err);
 }
 
 static int take_cpu(void *t, const char *v, struct carrel_error *err)
 {
-    int r = str_parse_milli(v, &args_of(t)->limit[LIMIT_CPU], err);
+    int r = str_parse_milli(v, &args_of(t)->limits.cpu_milli, err);
 
-    return r < 0 ? r : more_than_nothing(args_of(t)->limit[LIMIT_CPU], err);
+    return r < 0 ? r : more_than_nothing(args_of(t)->limits.cpu_milli, err);
 }
 
 static int take_pids(void *t, const char *v, struct carrel_error *err)
 {
-    if (str_parse_u64(v, &args_of(t)->limit[LIMIT_PIDS]) < 0)
+    if (str_parse_u64(v, &args_of(t)->limits.pids) < 0)
         return err_set(err, -EINVAL, "expected a number such as 256");
-    return more_than_nothing(args_of(t)->limit[LIMIT_PIDS], err);
+    return more_than_nothing(args_of(t)->limits.pids, err);
 }
 
 static const struct option_row plain_rows[] = { JSON_ROW, HELP_ROW };
@@ -75,24 +73,22 @@ static const struct option_row destroy_rows[] = {
 static int ps(
         struct sandbox_args *args, struct carrel_sandbox *sandbox, struct carrel_error *err)
 {
-    AUTO(buf_finish) struct buf json = BUF_INIT(64U << 20);
+    AUTO(carrel_free) char *json = NULL;
 
-    int r = client_processes(sandbox, &json, err);
+    int r = carrel_sandbox_processes(sandbox, &json, err);
     if (r < 0)
         return r;
-    if (args->run.is_json)
-        return report_print_json(&json, 0);
-    return sandbox_print_processes(&json, err);
+    return args->run.is_json ? report_print_line(json, 0) : sandbox_print_processes(json, err);
 }
 
 static int inspect(
         struct sandbox_args *args, struct carrel_sandbox *sandbox, struct carrel_error *err)
 {
-    AUTO(buf_finish) struct buf json = BUF_INIT(64U << 20);
+    AUTO(carrel_free) char *json = NULL;
 
     (void)args;
-    int r = client_inspect(sandbox, &json, err);
-    return r < 0 ? r : report_print_json(&json, 0);
+    int r = carrel_sandbox_inspect(sandbox, &json, err);
+    return r < 0 ? r : report_print_line(json, 0);
 }
 
 static int send_signal(
@@ -106,13 +102,13 @@ static int send_signal(
     if (str_parse_u64(args->words[1], &process) < 0 || process == 0 || process > UINT32_MAX)
         return err_set(
                 err, -EINVAL, "expected the number of a process, as 'carrel ps' shows it");
-    return client_signal(sandbox, (uint32_t)process, number, err);
+    return carrel_sandbox_signal(sandbox, (uint32_t)process, number, err);
 }
 
 static int renew(
         struct sandbox_args *args, struct carrel_sandbox *sandbox, struct carrel_error *err)
 {
-    uint64_t lease_ms = args->has_idle ? 0 : CLIENT_LEASE_MS;
+    uint64_t lease_ms = args->has_idle ? 0 : CARREL_LEASE_MS;
     uint64_t idle_ms = 0;
 
     if (args->has_lease)
@@ -139,9 +135,9 @@ static int resume_it(
 static int update(
         struct sandbox_args *args, struct carrel_sandbox *sandbox, struct carrel_error *err)
 {
-    if (!args->limit[LIMIT_MEMORY] && !args->limit[LIMIT_CPU] && !args->limit[LIMIT_PIDS])
+    if (!args->limits.memory_bytes && !args->limits.cpu_milli && !args->limits.pids)
         return err_set(err, -EINVAL, "nothing to change: give --memory, --cpu or --pids");
-    return client_update(sandbox, args->limit, err);
+    return carrel_sandbox_update(sandbox, &args->limits, err);
 }
 
 enum { PS, INSPECT, SIGNAL, RENEW, PAUSE, RESUME, UPDATE };
@@ -276,17 +272,18 @@ static const struct sandbox_command destroy_command = {
 };
 
 /* The first is reported by the caller, where it is the only one. */
-static void report_failure(const char *word, const struct carrel_error *err)
+static void report_failure(const char *word, const struct carrel_error *err, void *context)
 {
     struct carrel_error named = { 0 };
     char shown[128];
 
+    (void)context;
     (void)err_set(&named, err->code, "%s: %s",
             str_escape(word, strlen(word), shown, sizeof(shown)), err->message);
     (void)report_error(STATUS_FAILED, &named);
 }
 
-/* A word that was given twice means one sandbox, which ends once. */
+/* A word that was given twice means one sandbox, which ends once. NULL-terminated. */
 static size_t drop_repeated(char **words, size_t n)
 {
     size_t kept = 0;
@@ -298,28 +295,37 @@ static size_t drop_repeated(char **words, size_t n)
         if (j == kept)
             words[kept++] = words[i];
     }
+    words[kept] = NULL;
     return kept;
 }
 
 static int destroy_these(const struct sandbox_args *args, struct carrel_error *err)
 {
-    AUTO(buf_finish) struct buf summary = BUF_INIT(1U << 20);
-    const size_t n = drop_repeated(args->words, args->n_words);
-    bool is_one = n == 1;
-    const struct client_end end = {
+    AUTO(carrel_free) char *summary = NULL;
+    bool is_one = drop_repeated(args->words, args->n_words) == 1;
+    const struct carrel_destroy_options options = {
+        .size = sizeof(options),
         .words = (const char *const *)args->words,
-        .n = n,
         .is_force = args->is_force,
-        .summary = &summary,
         .failed = is_one ? NULL : report_failure,
     };
 
-    int r = client_end(&end, err);
-    if (summary.len > 0)
-        (void)fwrite(summary.data, 1, summary.len, stderr);
+    int r = carrel_sandbox_destroy_all(&options, &summary, err);
+    if (summary)
+        (void)fputs(summary, stderr);
     if (r < 0 && !is_one)
         return err_set(err, r, "not all sandboxes could be ended");
     return r;
+}
+
+static int destroy_all(const struct sandbox_args *args, struct carrel_error *err)
+{
+    const struct carrel_destroy_options options = {
+        .size = sizeof(options),
+        .is_force = args->is_force,
+    };
+
+    return carrel_sandbox_destroy_all(&options, NULL, err);
 }
 
 static int destroy(const struct sandbox_args *args, struct carrel_error *err)
@@ -328,7 +334,7 @@ static int destroy(const struct sandbox_args *args, struct carrel_error *err)
         return err_set(err, -EINVAL, "--all and the name of a sandbox cannot be combined");
     if (!args->is_all && args->n_words == 0)
         return err_set(err, -EINVAL, "no sandbox given; usage: %s", destroy_command.usage);
-    return args->is_all ? client_end_all(args->is_force, err) : destroy_these(args, err);
+    return args->is_all ? destroy_all(args, err) : destroy_these(args, err);
 }
 
 int cmd_destroy(int argc, char **argv)

@@ -56,13 +56,13 @@ static void print_ended(struct json_value p)
             text(p, "command", command, sizeof(command)));
 }
 
-int sandbox_print_processes(const struct buf *json, struct carrel_error *err)
+int sandbox_print_processes(const char *json, struct carrel_error *err)
 {
     struct json_value all;
     struct json_value p;
     size_t at = 0;
 
-    int r = json_read_check(json->data, json->len, &all, err);
+    int r = json_read_check(json, strlen(json), &all, err);
     if (r < 0)
         return r;
     printf("%7s %7s %6s  %-5s %8s %8s %8s  %s\n", "PID", "PARENT", "UID", "STATE", "CPU s",

@@ -1,5 +1,6 @@
 /* client.c - finds living sandboxes and sends requests to their keepers. */
 #include "core/client/client.h"
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/payload.h"
@@ -13,12 +14,13 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#define TEXT_MAX (64U << 20)
+
 void carrel_sandbox_free(struct carrel_sandbox *sandbox)
 {
     if (!sandbox)
         return;
     remote_free(sandbox->box);
-    registry_entry_free(sandbox->entry);
     free(sandbox);
 }
 
@@ -41,40 +43,70 @@ static int connect_to(
 static int find(const struct registry *reg, const char *word, struct carrel_sandbox *sandbox,
         struct carrel_error *err)
 {
-    int r = registry_find(reg, word, &sandbox->entry, err);
+    AUTO(registry_entry_free) struct registry_entry *entry = NULL;
+    struct registry_status status = { 0 };
+
+    int r = registry_find(reg, word, &entry, err);
+    if (r == -ENOENT || r == -ENOTUNIQ)
+        return err_from(err, r, CARREL_FROM_CALLER);
     if (r < 0)
         return r;
-    struct registry_status status = { 0 };
-    (void)registry_get_status(sandbox->entry, &status, NULL); /* else its pid is unknown */
-    int sock = connect_to(sandbox->entry, status.pid, err);
+    memcpy(sandbox->id, entry->id, sizeof(sandbox->id));
+    (void)registry_get_status(entry, &status, NULL); /* else its pid is unknown */
+    int sock = connect_to(entry, status.pid, err);
     if (sock < 0)
         return sock;
-    return remote_open(sock, status.pid, &sandbox->box, err);
+    r = remote_open(sock, status.pid, &sandbox->box, err);
+    if (r < 0)
+        return r;
+    const struct keeper_facts *facts = &sandbox->box->facts;
+    result_note_held(facts->held_by, (enum isolation)facts->isolation, sandbox->note);
+    return 0;
+}
+
+static int find_and_connect(
+        const char *word, struct carrel_sandbox *sandbox, struct carrel_error *err)
+{
+    AUTO(registry_close) struct registry reg = REGISTRY_NONE;
+
+    int r = registry_open(&reg, err);
+    if (r == 0)
+        r = find(&reg, word, sandbox, err);
+    if (r == -ENOENT || r == -ESRCH)
+        (void)keeper_sweep(&reg, NULL); /* it may have died; the next caller retries */
+    return r;
 }
 
 int carrel_sandbox_open(const char *word, struct carrel_sandbox **out, struct carrel_error *err)
 {
     AUTO(carrel_sandbox_free) struct carrel_sandbox *sandbox = calloc(1, sizeof(*sandbox));
-    AUTO(registry_close) struct registry reg = REGISTRY_NONE;
 
     err = ERR_OR_IGNORED(err);
     if (!sandbox)
         return err_set_errno(err, -ENOMEM, "sandbox");
-    int r = registry_open(&reg, err);
-    if (r < 0)
-        return r;
-    r = find(&reg, word, sandbox, err);
-    if (r == -ENOENT || r == -ESRCH)
-        (void)keeper_sweep(&reg, NULL); /* it may have died; the next caller retries */
+    int r = find_and_connect(word, sandbox, err);
     if (r < 0)
         return r;
     *out = ptr_steal(&sandbox);
     return 0;
 }
 
+int client_connect(struct carrel_sandbox *sandbox, struct carrel_error *err)
+{
+    if (sandbox->box)
+        return 0;
+    int r = find_and_connect(sandbox->id, sandbox, err);
+    return r == -ENOENT ? err_set(err, -ESRCH, "the sandbox has ended") : r;
+}
+
 const char *carrel_sandbox_id(const struct carrel_sandbox *sandbox)
 {
-    return sandbox->entry->id;
+    return sandbox->id;
+}
+
+const char *carrel_sandbox_note(const struct carrel_sandbox *sandbox)
+{
+    return sandbox->note;
 }
 
 static int access_ask(struct file_access *access, const struct file_request *request,
@@ -102,31 +134,42 @@ int client_file_access(const char *word, struct file_access *access, struct carr
     return 0;
 }
 
-static int ask(struct carrel_sandbox *sandbox, struct keeper_message *message,
+/* One request; the answer's descriptors are in `fds`, or are closed if that is NULL. */
+static int ask(struct carrel_sandbox *sandbox, struct keeper_message *message, int *fds,
         struct carrel_error *err)
 {
-    int r = remote_ask(sandbox->box, message, NULL, 0, NULL, err);
+    int r = client_connect(sandbox, err);
+
+    return r < 0 ? r : remote_ask(sandbox->box, message, NULL, 0, fds, err);
+}
+
+static int ask_plain(struct carrel_sandbox *sandbox, struct keeper_message *message,
+        struct carrel_error *err)
+{
+    int r = ask(sandbox, message, NULL, ERR_OR_IGNORED(err));
 
     return r < 0 ? r : 0;
 }
 
-static int ask_text(struct carrel_sandbox *sandbox, enum keeper_kind kind, struct buf *text,
+static int ask_text(struct carrel_sandbox *sandbox, enum keeper_kind kind, char **out,
         struct carrel_error *err)
 {
     struct keeper_message message = { .kind = (uint32_t)kind };
+    AUTO(buf_finish) struct buf text = BUF_INIT(TEXT_MAX);
     int fds[KEEPER_MAX_FDS];
 
-    int n = remote_ask(sandbox->box, &message, NULL, 0, fds, err);
+    err = ERR_OR_IGNORED(err);
+    int n = ask(sandbox, &message, fds, err);
     if (n < 0)
         return n;
-    int r = n == 1 ? keeper_text_read(fds[0], text, err)
+    int r = n == 1 ? keeper_text_read(fds[0], &text, err)
                    : err_set(err, -EPROTO, "the keeper sent no text");
     for (int i = 0; i < n; i++)
         fd_close(fds[i]);
-    return r;
+    return r < 0 || !out ? r : buf_take(&text, out, err);
 }
 
-int client_signal(
+int carrel_sandbox_signal(
         struct carrel_sandbox *sandbox, uint32_t process, int signal, struct carrel_error *err)
 {
     struct keeper_message message = {
@@ -136,15 +179,17 @@ int client_signal(
         .value = signal,
     };
 
-    return ask(sandbox, &message, err);
+    return ask_plain(sandbox, &message, err);
 }
 
-int client_processes(struct carrel_sandbox *sandbox, struct buf *json, struct carrel_error *err)
+int carrel_sandbox_processes(
+        struct carrel_sandbox *sandbox, char **json, struct carrel_error *err)
 {
     return ask_text(sandbox, KEEPER_PROCESSES, json, err);
 }
 
-int client_inspect(struct carrel_sandbox *sandbox, struct buf *json, struct carrel_error *err)
+int carrel_sandbox_inspect(
+        struct carrel_sandbox *sandbox, char **json, struct carrel_error *err)
 {
     return ask_text(sandbox, KEEPER_INSPECT, json, err);
 }
@@ -158,114 +203,134 @@ int carrel_sandbox_renew(struct carrel_sandbox *sandbox, uint64_t lease_ms, uint
         .idle_ms = idle_ms,
     };
 
-    return ask(sandbox, &message, ERR_OR_IGNORED(err));
+    return ask_plain(sandbox, &message, err);
 }
 
 int carrel_sandbox_pause(struct carrel_sandbox *sandbox, struct carrel_error *err)
 {
-    return ask(sandbox, &(struct keeper_message){ .kind = KEEPER_PAUSE }, ERR_OR_IGNORED(err));
+    err = ERR_OR_IGNORED(err);
+    int r = client_connect(sandbox, err);
+
+    return r < 0 ? r : sandbox_pause(&sandbox->box->base, err);
 }
 
 int carrel_sandbox_resume(struct carrel_sandbox *sandbox, struct carrel_error *err)
 {
-    return ask(sandbox, &(struct keeper_message){ .kind = KEEPER_RESUME }, ERR_OR_IGNORED(err));
+    err = ERR_OR_IGNORED(err);
+    int r = client_connect(sandbox, err);
+
+    return r < 0 ? r : sandbox_resume(&sandbox->box->base, err);
 }
 
-int client_update(struct carrel_sandbox *sandbox, const uint64_t limit[static LIMIT_COUNT],
+int carrel_sandbox_update(struct carrel_sandbox *sandbox, const struct carrel_limits *limits,
         struct carrel_error *err)
 {
-    struct keeper_message message = { .kind = KEEPER_UPDATE };
+    const struct sandbox_limits wanted = {
+        .value = { [LIMIT_MEMORY] = limits->memory_bytes,
+                [LIMIT_CPU] = limits->cpu_milli,
+                [LIMIT_PIDS] = limits->pids },
+    };
+    unsigned which = 0;
 
-    memcpy(message.limit, limit, sizeof(message.limit));
-    return ask(sandbox, &message, err);
+    err = ERR_OR_IGNORED(err);
+    if (limits->size != sizeof(*limits))
+        return err_set(err, -EINVAL,
+                "the limits have a different size in this library; start from "
+                "CARREL_LIMITS_INIT");
+    for (unsigned i = 0; i < LIMIT_COUNT; i++)
+        which |= wanted.value[i] ? LIMIT_BIT(i) : 0;
+    int r = client_connect(sandbox, err);
+    return r < 0 ? r : sandbox_update(&sandbox->box->base, &wanted, which, err);
 }
 
-int client_snapshot(struct carrel_sandbox *sandbox, const char *name, bool *is_copied,
+int carrel_sandbox_snapshot(struct carrel_sandbox *sandbox, const char *name, bool *is_copied,
         struct carrel_error *err)
 {
     struct keeper_message message = { .kind = KEEPER_SNAPSHOT };
 
+    err = ERR_OR_IGNORED(err);
     AUTO(fd_close) int payload = -1;
     int r = payload_make_near(name, NULL, NULL, &message.payload, &payload, err);
     if (r == 0)
+        r = client_connect(sandbox, err);
+    if (r == 0)
         r = remote_ask(sandbox->box, &message, &payload, payload >= 0, NULL, err);
-    *is_copied = message.flags & KEEPER_COPIED;
-    return r < 0 ? r : 0;
-}
-
-int carrel_sandbox_snapshot(
-        struct carrel_sandbox *sandbox, const char *name, struct carrel_error *err)
-{
-    bool is_copied;
-
-    return client_snapshot(sandbox, name, &is_copied, ERR_OR_IGNORED(err));
+    if (r < 0)
+        return r;
+    if (is_copied)
+        *is_copied = message.flags & KEEPER_COPIED;
+    return 0;
 }
 
 /* Takes the report of each fork; a fork without a report has failed, too. */
-static int await_forks(int from, const struct client_fork *fork, struct carrel_error *err)
+static int await_forks(
+        int from, const struct carrel_fork_options *options, struct carrel_error *err)
 {
     struct keeper_ready ready;
     uint32_t n = 0;
     int first = 0;
     int receipt;
 
-    for (; n < fork->n && keeper_receive_ready(from, &ready, &receipt) == 0; n++) {
-        fork->ready(
-                fork->context, ready.id, receipt, ready.error.code < 0 ? &ready.error : NULL);
-        if (ready.error.code < 0 && first == 0) {
-            first = ready.error.code;
-            *err = ready.error;
+    for (; n < options->n && keeper_receive_ready(from, &ready, &receipt) == 0; n++) {
+        const struct carrel_error *failure = ready.error.code < 0 ? &ready.error : NULL;
+        if (options->ready)
+            options->ready(ready.id, receipt, failure, options->context);
+        else
+            carrel_sandbox_received(receipt);
+        if (failure && first == 0) {
+            first = failure->code;
+            *err = *failure;
         }
     }
-    if (first == 0 && n < fork->n)
-        return err_set(err, -ECHILD, "%u of %u forks ended before they were ready", fork->n - n,
-                fork->n);
+    if (first == 0 && n < options->n)
+        return err_set(err, -ECHILD, "%u of %u forks ended before they were ready",
+                options->n - n, options->n);
     return first;
 }
 
-int client_fork(struct carrel_sandbox *sandbox, const struct client_fork *fork,
-        struct carrel_error *err)
+int carrel_sandbox_fork(struct carrel_sandbox *sandbox,
+        const struct carrel_fork_options *options, struct carrel_error *err)
 {
     struct keeper_message message = {
         .kind = KEEPER_FORK,
-        .value = (int32_t)fork->n,
-        .flags = (fork->inherits_env ? KEEPER_INHERIT : 0U) |
-                 (fork->labels ? KEEPER_LABELS : 0U),
+        .value = (int32_t)options->n,
+        .flags = (options->inherits_env ? KEEPER_INHERIT : 0U) |
+                 (options->labels ? KEEPER_LABELS : 0U),
     };
     int fds[KEEPER_MAX_FDS];
 
-    int r = keeper_check_labels(fork->labels, err);
+    err = ERR_OR_IGNORED(err);
+    if (options->size != sizeof(*options) || options->n == 0)
+        return err_set(err, -EINVAL,
+                "the options have a different size in this library, or n is 0; start from "
+                "CARREL_FORK_OPTIONS_INIT");
+    int r = keeper_check_labels(options->labels, err);
+    if (r == 0)
+        r = client_connect(sandbox, err);
     if (r < 0)
         return r;
     AUTO(fd_close) int payload = -1;
-    r = payload_make_near("", fork->labels, NULL, &message.payload, &payload, err);
+    r = payload_make_near("", options->labels, NULL, &message.payload, &payload, err);
     if (r < 0)
         return r;
     int n = remote_ask(sandbox->box, &message, &payload, payload >= 0, fds, err);
     if (n < 0)
         return n;
-    r = n == 1 ? await_forks(fds[0], fork, err)
+    r = n == 1 ? await_forks(fds[0], options, err)
                : err_set(err, -EPROTO, "the keeper sent no socket");
     for (int i = 0; i < n; i++)
         fd_close(fds[i]);
     return r;
 }
 
-void client_received(int receipt)
+void carrel_sandbox_received(int receipt)
 {
     (void)send(receipt, "", 1, MSG_NOSIGNAL); /* else the sandbox has ended already */
     fd_close(receipt);
 }
 
-int client_destroy(
-        struct carrel_sandbox *sandbox, struct buf *summary, struct carrel_error *err)
+int carrel_sandbox_destroy(
+        struct carrel_sandbox *sandbox, char **summary, struct carrel_error *err)
 {
     return ask_text(sandbox, KEEPER_DESTROY, summary, err);
-}
-
-int carrel_sandbox_destroy(struct carrel_sandbox *sandbox, struct carrel_error *err)
-{
-    AUTO(buf_finish) struct buf summary = BUF_INIT(1U << 20);
-
-    return client_destroy(sandbox, &summary, ERR_OR_IGNORED(err));
 }

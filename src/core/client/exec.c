@@ -5,16 +5,12 @@
  * the program left in it may hold its streams, so the client does not wait for the end of
  * these.
  */
+#include "core/client/exec.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "core/client/client.h"
 #include "core/client/remote.h"
-#include "core/disk/disk.h"
-#include "core/result/capture.h"
-#include "core/result/result.h"
-#include "core/run/follow.h"
-#include "core/run/session.h"
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -25,18 +21,7 @@
 #define DEFAULT_OUTPUT_BYTES (10U << 10)
 #define KILLED_MS 5000 /* until a killed program must be reported */
 
-struct exec {
-    struct carrel_sandbox *sandbox;
-    const struct carrel_run_options *options;
-    struct carrel_run_result *result;
-    struct process process;
-    struct output output;
-    struct follow follow;
-    struct disk disk; /* no limit: the keeper enforces it */
-    uint64_t began_ns;
-};
-
-static void exec_free(struct exec *exec)
+void exec_free(struct exec *exec)
 {
     if (!exec)
         return;
@@ -46,7 +31,6 @@ static void exec_free(struct exec *exec)
     carrel_run_result_free(exec->result);
     free(exec);
 }
-DEFINE_AUTO(struct exec *, exec_free)
 
 static int check_options(const struct carrel_run_options *o, struct carrel_error *err)
 {
@@ -64,11 +48,15 @@ static int check_options(const struct carrel_run_options *o, struct carrel_error
     return 0;
 }
 
-static int exec_new(struct carrel_sandbox *sandbox, const struct carrel_run_options *options,
+int exec_new(struct carrel_sandbox *sandbox, const struct carrel_run_options *options,
         struct exec **out, struct carrel_error *err)
 {
+    int r = check_options(options, err);
+    if (r == 0)
+        r = client_connect(sandbox, err);
+    if (r < 0)
+        return r;
     AUTO(exec_free) struct exec *exec = calloc(1, sizeof(*exec));
-
     if (!exec)
         return err_set_errno(err, -ENOMEM, "run");
     exec->sandbox = sandbox;
@@ -87,16 +75,17 @@ static int exec_new(struct carrel_sandbox *sandbox, const struct carrel_run_opti
     struct runtime *runtime;
     memcpy(result->run, facts->run, sizeof(result->run));
     memcpy(result->task, facts->task, sizeof(result->task));
-    (void)snprintf(result->sandbox, sizeof(result->sandbox), "%s", sandbox->entry->id);
+    (void)snprintf(result->sandbox, sizeof(result->sandbox), "%s", sandbox->id);
     result->runtime =
             runtime_find(facts->runtime, &runtime, NULL) < 0 ? "local" : runtime_name(runtime);
     result->isolation = (enum isolation)facts->isolation;
     result->protections = facts->protections;
     memcpy(result->held_by, facts->held_by, sizeof(result->held_by));
     memcpy(result->limits, facts->limits, sizeof(result->limits));
+    exec->follow.cpu_milli = result->limits[LIMIT_CPU];
     result_note_limits(result);
     result->output_bytes = options->output_bytes ? options->output_bytes : DEFAULT_OUTPUT_BYTES;
-    int r = output_open(&exec->output, result, false, 0, err);
+    r = output_open(&exec->output, result, false, 0, err);
     if (r < 0)
         return r;
     *out = ptr_steal(&exec);
@@ -150,6 +139,18 @@ static int make_nonblocking(const struct process *process, struct carrel_error *
     return 0;
 }
 
+int exec_start(struct exec *exec, struct carrel_error *err)
+{
+    struct carrel_sandbox *sandbox = exec->sandbox;
+
+    int r = start(sandbox, exec->options, false, &exec->process, err);
+    if (r < 0)
+        return r;
+    name_output(exec);
+    exec->result->timeout_ms = sandbox->box->timeout_ms;
+    return make_nonblocking(&exec->process, err);
+}
+
 /* The grace period is over: kills it. */
 static int kill_and_wait(struct exec *exec, struct carrel_error *err)
 {
@@ -174,15 +175,14 @@ static int kill_and_wait(struct exec *exec, struct carrel_error *err)
     return 0;
 }
 
-static int finish(struct exec *exec, struct carrel_run_result **out, struct carrel_error *err)
+int exec_finish(struct exec *exec, struct carrel_run_result **out, struct carrel_error *err)
 {
     struct carrel_run_result *result = exec->result;
     const struct follow *follow = &exec->follow;
     const struct remote *box = exec->sandbox->box;
 
     result->duration_ms = (clock_ns() - exec->began_ns) / NS_PER_MS;
-    follow_flush(&exec->follow);
-    result->output_error = follow_output_error(&exec->follow);
+    /* The end of a sandbox ends its programs, and closes the connection: not a loss. */
     result->reason = box->is_over_time && follow->reason != CARREL_CANCELLED ? CARREL_TIMEOUT
                                                                              : follow->reason;
     result->cancel_signal = follow->cancel_signal;
@@ -216,7 +216,13 @@ static int follow(struct exec *exec, uint64_t timeout_ms, struct carrel_error *e
     int r = follow_begin(f, err);
     if (r == 0)
         r = follow_to_end(f, err);
-    return r == 0 && !f->has_status && f->is_ending ? kill_and_wait(exec, err) : r;
+    if (r == 0 && !f->has_status && f->is_ending)
+        r = kill_and_wait(exec, err);
+    if (r < 0)
+        return r;
+    follow_flush(f);
+    exec->result->output_error = follow_output_error(f);
+    return 0;
 }
 
 int carrel_sandbox_exec(struct carrel_sandbox *sandbox,
@@ -226,44 +232,34 @@ int carrel_sandbox_exec(struct carrel_sandbox *sandbox,
     AUTO(exec_free) struct exec *exec = NULL;
 
     err = ERR_OR_IGNORED(err);
-    int r = check_options(options, err);
-    if (r == 0)
-        r = exec_new(sandbox, options, &exec, err);
-    if (r == 0)
-        r = start(sandbox, options, false, &exec->process, err);
+    int r = exec_new(sandbox, options, &exec, err);
     if (r < 0)
         return r;
-    name_output(exec);
-    exec->result->timeout_ms = sandbox->box->timeout_ms;
-    r = make_nonblocking(&exec->process, err);
+    r = exec_start(exec, err);
     if (r == 0)
         r = follow(exec, sandbox->box->timeout_ms, err);
     if (r == 0)
-        r = finish(exec, out, err);
+        r = exec_finish(exec, out, err);
+    if (r < 0 && err->origin == CARREL_FROM_CARREL) /* the program may run: it ends with this */
+        remote_free(ptr_steal(&sandbox->box));
     return r;
 }
 
-int client_detach(struct carrel_sandbox *sandbox, const struct carrel_run_options *options,
-        uint32_t *process, struct carrel_error *err)
+int carrel_sandbox_detach(struct carrel_sandbox *sandbox,
+        const struct carrel_run_options *options, uint32_t *process, struct carrel_error *err)
 {
     struct process started = PROCESS_INIT;
 
+    err = ERR_OR_IGNORED(err);
     int r = check_options(options, err);
+    if (r == 0)
+        r = client_connect(sandbox, err);
     if (r == 0)
         r = start(sandbox, options, true, &started, err);
     if (r == 0)
         *process = started.id;
     process_close(started);
     return r;
-}
-
-_Static_assert(CLIENT_NOTE_MAX == RESULT_NOTE_MAX, "the same text");
-
-void client_note(const struct carrel_sandbox *sandbox, char note[static CLIENT_NOTE_MAX])
-{
-    const struct keeper_facts *facts = &sandbox->box->facts;
-
-    result_note_held(facts->held_by, (enum isolation)facts->isolation, note);
 }
 
 /* --- attach --- */
@@ -322,16 +318,15 @@ static int take_over(
     return r;
 }
 
-int client_attach(struct carrel_sandbox *sandbox, uint32_t process,
+int carrel_sandbox_attach(struct carrel_sandbox *sandbox, uint32_t process,
         const struct carrel_run_options *options, struct carrel_run_result **out,
         struct carrel_error *err)
 {
     AUTO(exec_free) struct exec *exec = NULL;
     bool has_ended = false;
 
-    int r = check_options(options, err);
-    if (r == 0)
-        r = exec_new(sandbox, options, &exec, err);
+    err = ERR_OR_IGNORED(err);
+    int r = exec_new(sandbox, options, &exec, err);
     if (r == 0)
         r = take_over(exec, process, &has_ended, err);
     if (r == 0) {
@@ -340,6 +335,6 @@ int client_attach(struct carrel_sandbox *sandbox, uint32_t process,
         r = follow(exec, 0, err);         /* the keeper enforces its deadline */
     }
     if (r == 0)
-        r = finish(exec, out, err);
+        r = exec_finish(exec, out, err);
     return r;
 }

@@ -1,5 +1,4 @@
 /* snapshots.c - looking at snapshots, and removing them. */
-#include "core/client/snapshots.h"
 #include "base/auto.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -8,6 +7,7 @@
 #include "core/worktree/sweep_layers.h"
 #include "layer/snapshot.h"
 #include "workspace/harvest/upper.h"
+#include <carrel/sandbox.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -16,7 +16,7 @@
 
 struct walk {
     const char *state;
-    int (*visit)(const struct snapshot_view *view, void *context);
+    int (*visit)(const struct carrel_snapshot_info *info, void *context);
     void *context;
 };
 
@@ -39,7 +39,8 @@ static int show(const struct snapshot *snapshot, void *context)
     char created[CLOCK_STAMP];
 
     clock_stamp(&when, created);
-    const struct snapshot_view view = {
+    const struct carrel_snapshot_info info = {
+        .size = sizeof(info),
         .name = snapshot->name,
         .created = created,
         .from = snapshot->from,
@@ -47,28 +48,32 @@ static int show(const struct snapshot *snapshot, void *context)
         .n_layers = snapshot->layers.n,
         .bytes = snapshot->layers.n ? bytes_of(walk->state, snapshot->layers.ids[0]) : 0,
     };
-    return walk->visit(&view, walk->context);
+    return walk->visit(&info, walk->context);
 }
 
-int snapshots_each(int (*visit)(const struct snapshot_view *view, void *context), void *context,
-        struct carrel_error *err)
+int carrel_snapshot_each(int (*visit)(const struct carrel_snapshot_info *info, void *context),
+        void *context, struct carrel_error *err)
 {
     char state[PATH_MAX];
     struct walk walk = { .state = state, .visit = visit, .context = context };
 
+    err = ERR_OR_IGNORED(err);
     int r = state_path(state, sizeof(state), err);
     if (r < 0 || access(state, F_OK) < 0)
         return r; /* nothing was ever made */
     return snapshot_each(state, show, &walk, err);
 }
 
-int snapshots_remove(const char *name, struct carrel_error *err)
+int carrel_snapshot_remove(const char *name, struct carrel_error *err)
 {
     char state[PATH_MAX];
 
+    err = ERR_OR_IGNORED(err);
     int r = state_path(state, sizeof(state), err);
     if (r == 0)
         r = snapshot_remove(state, name, err);
+    if (r == -ENOENT)
+        return err_from(err, r, CARREL_FROM_CALLER);
     if (r == 0)
         r = sweep_layers(state, err);
     return r < 0 ? r : 0;

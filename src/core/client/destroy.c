@@ -1,8 +1,7 @@
 /*
- * all.c - ends sandboxes, also those whose keeper hangs. Every keeper is asked before the first
- * is waited for, so they end in parallel.
+ * destroy.c - ends sandboxes, also those whose keeper hangs. Every keeper is asked before the
+ * first is waited for, so they end in parallel.
  */
-#include "core/client/all.h"
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -83,52 +82,55 @@ static int await_end(
     for (int i = 0; i < n; i++)
         fd_close(fds[i]);
     if (n >= 0 && message.kind == KEEPER_FAILED)
-        return err_set(err, message.error.code < 0 ? message.error.code : -EIO, "%s",
-                message.error.message);
+        return err_take(err, &message.error);
     return 0; /* it answered, or closed the socket */
 }
 
-struct outcome_of_all {
-    const struct client_end *end;
+struct ending {
+    const struct carrel_destroy_options *options;
+    const char *const *words;
+    size_t n;
+    struct buf *summary;
     int first;
     struct carrel_error *err;
 };
 
-static void note(struct outcome_of_all *all, size_t i, int r, const struct carrel_error *own)
+static void note(struct ending *ending, size_t i, int r, const struct carrel_error *own)
 {
+    const struct carrel_destroy_options *o = ending->options;
+
     if (r >= 0)
         return;
-    if (all->end->failed)
-        all->end->failed(all->end->words[i], own);
-    if (all->first == 0) {
-        all->first = r;
-        *all->err = *own;
+    if (o->words && o->failed)
+        o->failed(ending->words[i], own, o->context);
+    if (ending->first == 0) {
+        ending->first = r;
+        *ending->err = *own;
     }
 }
 
-int client_end(const struct client_end *end, struct carrel_error *err)
+static int end_these(struct ending *ending)
 {
-    struct outcome_of_all all = { .end = end, .err = err };
-    struct carrel_sandbox **asked =
-            calloc(end->n ? end->n : 1, sizeof(struct carrel_sandbox *));
+    AUTO(free)
+    struct carrel_sandbox **asked = calloc(ending->n + 1, sizeof(struct carrel_sandbox *));
 
     if (!asked)
-        return err_set_errno(err, -ENOMEM, "list of sandboxes");
-    for (size_t i = 0; i < end->n; i++) {
+        return err_set_errno(ending->err, -ENOMEM, "list of sandboxes");
+    for (size_t i = 0; i < ending->n; i++) {
         struct carrel_error own = { 0 };
-        int r = end->is_force ? end_by_force(end->words[i], &own)
-                              : carrel_sandbox_open(end->words[i], &asked[i], &own);
+        int r = ending->options->is_force
+                        ? end_by_force(ending->words[i], &own)
+                        : carrel_sandbox_open(ending->words[i], &asked[i], &own);
         if (r == 0 && asked[i])
             (void)ask_to_end(asked[i]); /* the wait reports it */
-        note(&all, i, r, &own);
+        note(ending, i, r, &own);
     }
-    for (size_t i = 0; i < end->n; i++) {
+    for (size_t i = 0; i < ending->n; i++) {
         struct carrel_error own = { 0 };
-        note(&all, i, asked[i] ? await_end(asked[i], end->summary, &own) : 0, &own);
+        note(ending, i, asked[i] ? await_end(asked[i], ending->summary, &own) : 0, &own);
         carrel_sandbox_free(asked[i]);
     }
-    free(asked);
-    return all.first;
+    return ending->first;
 }
 
 /* --- all --- */
@@ -157,19 +159,7 @@ static int collect(void *context, const struct registry_view *view)
     return ids->items[ids->n++] ? 0 : -ENOMEM;
 }
 
-static int end_ids(const struct ids *ids, bool is_force, struct carrel_error *err)
-{
-    const struct client_end end = {
-        .words = (const char *const *)ids->items,
-        .n = ids->n,
-        .is_force = is_force,
-    };
-
-    int r = client_end(&end, err);
-    return r == -ENOENT || r == -ESRCH ? 0 : r; /* it ended meanwhile, as requested */
-}
-
-int client_end_all(bool is_force, struct carrel_error *err)
+static int end_all(struct ending *ending, struct carrel_error *err)
 {
     AUTO(registry_close) struct registry reg = REGISTRY_NONE;
     struct ids ids = { 0 };
@@ -177,12 +167,34 @@ int client_end_all(bool is_force, struct carrel_error *err)
     int r = registry_open(&reg, err);
     if (r == 0)
         r = registry_each(&reg, collect, &ids, err);
+    ending->words = (const char *const *)ids.items;
+    ending->n = ids.n;
     if (r == 0)
-        r = end_ids(&ids, is_force, err);
+        r = end_these(ending);
+    if (r == -ENOENT || r == -ESRCH)
+        r = 0; /* it ended meanwhile, as requested */
     if (r == 0)
         r = keeper_sweep(&reg, err); /* of keepers that were killed before */
     for (size_t i = 0; i < ids.n; i++)
         free(ids.items[i]);
     free(ids.items);
     return r;
+}
+
+int carrel_sandbox_destroy_all(
+        const struct carrel_destroy_options *options, char **summary, struct carrel_error *err)
+{
+    AUTO(buf_finish) struct buf text = BUF_INIT(64U << 20);
+    struct ending ending = { .options = options, .words = options->words, .summary = &text };
+
+    ending.err = err = ERR_OR_IGNORED(err);
+    if (options->size != sizeof(*options))
+        return err_set(err, -EINVAL,
+                "the options have a different size in this library; start from "
+                "CARREL_DESTROY_OPTIONS_INIT");
+    while (options->words && options->words[ending.n])
+        ending.n++;
+    int r = options->words ? end_these(&ending) : end_all(&ending, err);
+    int taken = summary ? buf_take(&text, summary, r < 0 ? NULL : err) : 0;
+    return r < 0 ? r : taken;
 }
