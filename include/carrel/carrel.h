@@ -1,6 +1,7 @@
 /* carrel.h - everything of libcarrel. */
 #pragma once
 #include <carrel/error.h>
+#include <carrel/files.h>
 #include <carrel/host.h>
 #include <carrel/image.h>
 #include <carrel/journal.h>

@@ -6,7 +6,6 @@
 #include "base/str.h"
 #include "cli/args/user_word.h"
 #include "cli/print/report.h"
-#include "core/client/client.h"
 #include <errno.h>
 #include <stdio.h>
 
@@ -26,17 +25,17 @@ int files_take_mode(void *t, const char *v, struct carrel_error *err)
     if (n == 0 || v[n] || mode > 0777)
         return err_set(err, -EINVAL, "'%s' is not a mode; expected one such as 644",
                 str_escape(v, strlen(v), shown, sizeof(shown)));
-    args_of(t)->mode = mode;
-    args_of(t)->has_mode = true;
+    args_of(t)->options.mode = mode;
+    args_of(t)->options.has_mode = true;
     return 0;
 }
 
 int files_take_user(void *t, const char *v, struct carrel_error *err)
 {
-    struct files_args *args = args_of(t);
+    struct carrel_files_options *options = &args_of(t)->options;
 
-    args->has_user = true;
-    return user_word_parse(v, &args->uid, &args->gid, err);
+    options->has_user = true;
+    return user_word_parse(v, &options->uid, &options->gid, err);
 }
 
 static int take_number(const char *v, uint64_t *out, struct carrel_error *err)
@@ -53,7 +52,7 @@ static int take_number(const char *v, uint64_t *out, struct carrel_error *err)
 
 int files_take_entries(void *t, const char *v, struct carrel_error *err)
 {
-    return take_number(v, &args_of(t)->limits.entries, err);
+    return take_number(v, &args_of(t)->options.max_entries, err);
 }
 
 int files_take_count(void *t, const char *v, struct carrel_error *err)
@@ -63,9 +62,9 @@ int files_take_count(void *t, const char *v, struct carrel_error *err)
 
 int files_take_bytes(void *t, const char *v, struct carrel_error *err)
 {
-    int r = str_parse_size(v, &args_of(t)->limits.bytes, err);
+    int r = str_parse_size(v, &args_of(t)->options.max_bytes, err);
 
-    return r == 0 && args_of(t)->limits.bytes == 0
+    return r == 0 && args_of(t)->options.max_bytes == 0
                    ? err_set(err, -EINVAL, "'0' is too small; expected at least 1")
                    : r;
 }
@@ -73,7 +72,7 @@ int files_take_bytes(void *t, const char *v, struct carrel_error *err)
 int files_command_run(const struct files_command *command, int argc, char **argv)
 {
     struct carrel_error err = { 0 };
-    struct files_args args = { 0 };
+    struct files_args args = { .options = CARREL_FILES_OPTIONS_INIT };
 
     AUTO(free) char **words = calloc((size_t)argc + 1, sizeof(*words));
     int n = words ? options_parse_mixed(
@@ -93,19 +92,16 @@ int files_command_run(const struct files_command *command, int argc, char **argv
     return command->run(&args, words, n);
 }
 
-int files_open(const struct files_args *args, const char *word, struct file_access *access,
-        const char **path, struct carrel_error *err)
+int files_open(const char *word, struct carrel_sandbox **sandbox, const char **path,
+        struct carrel_error *err)
 {
     struct file_ref ref;
 
     int r = file_ref_inside(word, &ref, err);
     if (r == 0)
-        r = client_file_access(ref.id, access, err);
+        r = carrel_sandbox_open(ref.id, sandbox, err);
     if (r < 0)
         return r;
-    access->has_user = args->has_user;
-    access->uid = args->uid;
-    access->gid = args->gid;
     *path = ref.path;
     return 0;
 }
@@ -116,19 +112,19 @@ int files_for_words(const struct files_args *args, char **words, int n, files_ve
     int status = 0;
 
     for (int i = 0; i < n; i++) {
-        struct file_access access = FILE_ACCESS_INIT;
+        struct carrel_sandbox *sandbox = NULL;
         const char *path = NULL;
-        int r = files_open(args, words[i], &access, &path, &err);
+        int r = files_open(words[i], &sandbox, &path, &err);
         if (r == 0)
-            r = verb(args, &access, path, &err);
-        file_access_close(&access);
+            r = verb(args, sandbox, path, &err);
+        carrel_sandbox_free(sandbox);
         if (r < 0)
             status = report_error(STATUS_FAILED, &err);
     }
     return status;
 }
 
-void files_write_count(const struct files_count *count, struct json *json)
+void files_write_count(const struct carrel_files_count *count, struct json *json)
 {
     json_bool(json, "ok", true);
     json_u64(json, "files", count->files);

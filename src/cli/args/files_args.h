@@ -2,18 +2,12 @@
 #pragma once
 #include "cli/args/file_ref.h"
 #include "cli/args/options.h"
-#include "core/files/file_access.h"
-#include "core/files/files.h"
+#include <carrel/files.h>
 
 struct files_args {
-    bool wants_help, is_json;
-    bool is_recursive, is_forced, with_parents, no_replace, is_long, follows, is_append;
-    bool has_mode, has_user;
-    mode_t mode;
-    uid_t uid;
-    gid_t gid;
+    bool wants_help, is_json, is_forced, is_long;
     uint64_t count; /* 0: no limit */
-    struct files_limits limits;
+    struct carrel_files_options options;
 };
 
 /* Rows that several of them have. */
@@ -54,15 +48,15 @@ struct files_command {
 /* Reads the command line and runs it. Returns the exit status. */
 int files_command_run(const struct files_command *command, int argc, char **argv);
 
-/* Access to the files of the sandbox in `word`, and the path in it; the caller closes it. */
-int files_open(const struct files_args *args, const char *word, struct file_access *access,
-        const char **path, struct carrel_error *err);
+/* The sandbox in `word`, which the caller frees, and the path in it. */
+int files_open(const char *word, struct carrel_sandbox **sandbox, const char **path,
+        struct carrel_error *err);
 
 /* Does the same for each word, even after a failure. Returns the exit status. */
-typedef int files_verb(const struct files_args *args, struct file_access *access,
+typedef int files_verb(const struct files_args *args, struct carrel_sandbox *sandbox,
         const char *path, struct carrel_error *err);
 int files_for_words(const struct files_args *args, char **words, int n, files_verb *verb);
 
 /* What was copied, as members of an object. */
 struct json;
-void files_write_count(const struct files_count *count, struct json *json);
+void files_write_count(const struct carrel_files_count *count, struct json *json);

@@ -5,7 +5,6 @@
 #include "cli/args/files_args.h"
 #include "cli/commands.h"
 #include "cli/print/report.h"
-#include "core/client/client.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -30,27 +29,17 @@ static const struct option_row rows[] = {
 /* One of the two words. */
 struct end {
     struct file_ref ref;
-    struct file_access access;
+    struct carrel_sandbox *sandbox; /* NULL: on the host */
     bool is_stream;
 };
 
-static int open_end(const struct files_args *args, const char *word, struct end *end,
-        struct carrel_error *err)
+static int open_end(const char *word, struct end *end, struct carrel_error *err)
 {
-    *end = (struct end){ .access = FILE_ACCESS_INIT, .is_stream = strcmp(word, "-") == 0 };
+    *end = (struct end){ .is_stream = strcmp(word, "-") == 0 };
     int r = file_ref_parse(word, &end->ref, err);
     if (r < 0 || !end->ref.id[0])
         return r;
-    r = client_file_access(end->ref.id, &end->access, err);
-    end->access.has_user = args->has_user;
-    end->access.uid = args->uid;
-    end->access.gid = args->gid;
-    return r;
-}
-
-static bool is_inside(const struct end *end)
-{
-    return end->ref.id[0];
+    return carrel_sandbox_open(end->ref.id, &end->sandbox, err);
 }
 
 static void note(uint64_t n, const char *one, const char *many)
@@ -59,7 +48,7 @@ static void note(uint64_t n, const char *one, const char *many)
         (void)fprintf(stderr, "carrel: left out %" PRIu64 " %s\n", n, n == 1 ? one : many);
 }
 
-static int print(const struct files_count *count)
+static int print(const struct carrel_files_count *count)
 {
     AUTO(buf_finish) struct buf text = BUF_INIT(4096);
     struct json json = { .out = &text };
@@ -71,39 +60,47 @@ static int print(const struct files_count *count)
     return report_print_json(&text, 0);
 }
 
-static int copy(struct end *from, struct end *to, const struct files_args *args,
-        struct files_count *count, struct carrel_error *err)
+static int copy_to_stdout(
+        const struct end *from, const struct files_args *args, struct carrel_error *err)
 {
-    const struct files_end source = { is_inside(from) ? &from->access : NULL, from->ref.path };
-    const struct files_end target = { is_inside(to) ? &to->access : NULL, to->ref.path };
+    struct carrel_files_options options = args->options;
 
-    if (!is_inside(from) && !is_inside(to))
+    options.is_whole = true;
+    options.max_entries = 0; /* there is one */
+    return carrel_files_read(from->sandbox, from->ref.path, STDOUT_FILENO, &options, err);
+}
+
+static int copy(struct end *from, struct end *to, const struct files_args *args,
+        struct carrel_files_count *count, struct carrel_error *err)
+{
+    if (!from->sandbox && !to->sandbox)
         return err_set(err, -EINVAL,
                 "neither path is in a sandbox; expected SANDBOX:PATH for one of them");
     if (from->is_stream)
-        return files_copy_stream(STDIN_FILENO, &target, &args->limits, count, err);
+        return carrel_files_copy_stream(
+                to->sandbox, to->ref.path, STDIN_FILENO, &args->options, count, err);
     if (to->is_stream)
-        return files_read_whole(
-                &from->access, from->ref.path, STDOUT_FILENO, &args->limits, err);
-    return files_copy(&source, &target, &args->limits, count, err);
+        return copy_to_stdout(from, args, err);
+    return carrel_files_copy(from->sandbox, from->ref.path, to->sandbox, to->ref.path,
+            &args->options, count, err);
 }
 
 static int run(const struct files_args *args, char **words, int n)
 {
     struct carrel_error err = { 0 };
-    struct files_count count = { 0 };
+    struct carrel_files_count count = CARREL_FILES_COUNT_INIT;
     struct end from;
     struct end to;
 
     (void)n;
-    int r = open_end(args, words[0], &from, &err);
+    int r = open_end(words[0], &from, &err);
     if (r < 0)
         return report_fail(args->is_json, &err);
-    r = open_end(args, words[1], &to, &err);
+    r = open_end(words[1], &to, &err);
     if (r == 0)
         r = copy(&from, &to, args, &count, &err);
-    file_access_close(&from.access);
-    file_access_close(&to.access);
+    carrel_sandbox_free(from.sandbox);
+    carrel_sandbox_free(to.sandbox);
     if (r < 0)
         return report_fail(args->is_json && !to.is_stream, &err);
     note(count.skipped, "entry that is neither file, directory nor link",

@@ -5,19 +5,15 @@
 #include "cli/commands.h"
 #include "cli/print/report.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <unistd.h>
 
 /* --- write --- */
 
-static int write_one(const struct files_args *args, struct file_access *access,
+static int write_one(const struct files_args *args, struct carrel_sandbox *sandbox,
         const char *path, struct carrel_error *err)
 {
-    int flags = (args->is_append ? O_APPEND : O_TRUNC) | (args->no_replace ? O_EXCL : 0);
-
-    return files_write(
-            access, path, STDIN_FILENO, flags, args->has_mode ? args->mode : 0644, err);
+    return carrel_files_write(sandbox, path, STDIN_FILENO, &args->options, err);
 }
 
 static int run_write(const struct files_args *args, char **words, int n)
@@ -28,8 +24,8 @@ static int run_write(const struct files_args *args, char **words, int n)
 int cmd_write(int argc, char **argv)
 {
     static const struct option_row rows[] = {
-        FILES_FLAG("append", "append to the file", is_append),
-        FILES_FLAG("no-replace", "fail if the file exists", no_replace),
+        FILES_FLAG("append", "append to the file", options.is_append),
+        FILES_FLAG("no-replace", "fail if the file exists", options.no_replace),
         { "mode", "MODE", "permissions of a new file (default: 644)", .take = files_take_mode },
         FILES_USER,
         FILES_HELP,
@@ -50,11 +46,10 @@ int cmd_write(int argc, char **argv)
 
 /* --- rm --- */
 
-static int remove_one(const struct files_args *args, struct file_access *access,
+static int remove_one(const struct files_args *args, struct carrel_sandbox *sandbox,
         const char *path, struct carrel_error *err)
 {
-    int r = args->is_recursive ? files_remove_tree(access, path, err)
-                               : files_remove(access, path, err);
+    int r = carrel_files_remove(sandbox, path, &args->options, err);
 
     return r == -ENOENT && args->is_forced ? 0 : r;
 }
@@ -67,7 +62,7 @@ static int run_rm(const struct files_args *args, char **words, int n)
 int cmd_rm(int argc, char **argv)
 {
     static const struct option_row rows[] = {
-        FILES_FLAG("r", "remove directories and their contents", is_recursive),
+        FILES_FLAG("r", "remove directories and their contents", options.is_recursive),
         FILES_FLAG("f", "ignore files that do not exist", is_forced),
         FILES_USER,
         FILES_HELP,
@@ -90,11 +85,10 @@ int cmd_rm(int argc, char **argv)
 
 /* --- mkdir --- */
 
-static int make_one(const struct files_args *args, struct file_access *access, const char *path,
-        struct carrel_error *err)
+static int make_one(const struct files_args *args, struct carrel_sandbox *sandbox,
+        const char *path, struct carrel_error *err)
 {
-    return files_make_dir(
-            access, path, args->has_mode ? args->mode : 0755, args->with_parents, err);
+    return carrel_files_make_dir(sandbox, path, &args->options, err);
 }
 
 static int run_mkdir(const struct files_args *args, char **words, int n)
@@ -105,7 +99,8 @@ static int run_mkdir(const struct files_args *args, char **words, int n)
 int cmd_mkdir(int argc, char **argv)
 {
     static const struct option_row rows[] = {
-        FILES_FLAG("p", "make missing parents; ignore existing directories", with_parents),
+        FILES_FLAG(
+                "p", "make missing parents; ignore existing directories", options.with_parents),
         { "mode", "MODE", "permissions (default: 755)", .take = files_take_mode },
         FILES_USER,
         FILES_HELP,
@@ -129,7 +124,7 @@ int cmd_mkdir(int argc, char **argv)
 static int run_mv(const struct files_args *args, char **words, int n)
 {
     struct carrel_error err = { 0 };
-    struct file_access access = FILE_ACCESS_INIT;
+    struct carrel_sandbox *sandbox = NULL;
     struct file_ref from;
     struct file_ref to;
     const char *path = NULL;
@@ -142,17 +137,17 @@ static int run_mv(const struct files_args *args, char **words, int n)
         r = err_set(&err, -EXDEV,
                 "the paths are in different sandboxes; 'carrel cp' copies between them");
     if (r == 0)
-        r = files_open(args, words[0], &access, &path, &err);
+        r = files_open(words[0], &sandbox, &path, &err);
     if (r == 0)
-        r = files_move(&access, path, to.path, args->no_replace, &err);
-    file_access_close(&access);
+        r = carrel_files_move(sandbox, path, to.path, &args->options, &err);
+    carrel_sandbox_free(sandbox);
     return r < 0 ? report_error(STATUS_FAILED, &err) : 0;
 }
 
 int cmd_mv(int argc, char **argv)
 {
     static const struct option_row rows[] = {
-        FILES_FLAG("no-replace", "fail if TO exists", no_replace),
+        FILES_FLAG("no-replace", "fail if TO exists", options.no_replace),
         FILES_USER,
         FILES_HELP,
     };

@@ -31,18 +31,47 @@ static const char *mode_text(uint32_t mode, char text[static 11])
     return text;
 }
 
-static void write_stat(struct json *json, const struct file_stat *stat, const char *target)
+static void stamp(const struct carrel_file_time *time, char text[static CLOCK_STAMP])
+{
+    const struct timespec when = { .tv_sec = time->seconds, .tv_nsec = time->nanoseconds };
+
+    clock_stamp(&when, text);
+}
+
+static const char *type_name(uint32_t mode)
+{
+    switch (mode & S_IFMT) {
+    case S_IFREG:
+        return "file";
+    case S_IFDIR:
+        return "directory";
+    case S_IFLNK:
+        return "link";
+    case S_IFIFO:
+        return "fifo";
+    case S_IFSOCK:
+        return "socket";
+    case S_IFCHR:
+    case S_IFBLK:
+        return "device";
+    default:
+        return "unknown";
+    }
+}
+
+static void write_stat(
+        struct json *json, const struct carrel_file_stat *stat, const char *target)
 {
     char text[CLOCK_STAMP];
     char mode[16];
 
-    json_str(json, "type", files_type_name(stat->mode));
-    json_u64(json, "size", stat->size);
+    json_str(json, "type", type_name(stat->mode));
+    json_u64(json, "size", stat->bytes);
     (void)snprintf(mode, sizeof(mode), "%04o", stat->mode & 07777);
     json_str(json, "mode", mode);
     json_u64(json, "uid", stat->uid);
     json_u64(json, "gid", stat->gid);
-    clock_stamp(&stat->mtime, text);
+    stamp(&stat->modified, text);
     json_str(json, "modified", text);
     json_u64(json, "inode", stat->inode);
     json_u64(json, "links", stat->links);
@@ -57,16 +86,15 @@ struct listing {
     struct json json;
 };
 
-static int list_one(const struct files_entry *entry, void *context, struct carrel_error *err)
+static int list_one(const struct carrel_file_entry *entry, void *context)
 {
     struct listing *listing = context;
-    const struct file_stat *stat = entry->stat;
+    const struct carrel_file_stat *stat = entry->stat;
     char name[4 * NAME_MAX + 1];
     char target[1024];
     char mode[11];
     char time[CLOCK_STAMP];
 
-    (void)err;
     if (listing->args->is_json) {
         json_object(&listing->json, NULL);
         json_str(&listing->json, "name", entry->name);
@@ -79,9 +107,9 @@ static int list_one(const struct files_entry *entry, void *context, struct carre
         (void)puts(name);
         return 0;
     }
-    clock_stamp(&stat->mtime, time);
+    stamp(&stat->modified, time);
     printf("%s %5u %5u %10" PRIu64 " %.19s %s%s%s\n", mode_text(stat->mode, mode), stat->uid,
-            stat->gid, stat->size, time, name, entry->target ? " -> " : "",
+            stat->gid, stat->bytes, time, name, entry->target ? " -> " : "",
             entry->target
                     ? str_escape(entry->target, strlen(entry->target), target, sizeof(target))
                     : "");
@@ -91,7 +119,8 @@ static int list_one(const struct files_entry *entry, void *context, struct carre
 static int run_ls(const struct files_args *args, char **words, int n)
 {
     struct carrel_error err = { 0 };
-    struct file_access access = FILE_ACCESS_INIT;
+    struct carrel_files_options options = args->options;
+    struct carrel_sandbox *sandbox = NULL;
     AUTO(buf_finish) struct buf text = BUF_INIT(SIZE_MAX / 4);
     struct listing listing = { .args = args, .json = { .out = &text } };
     const char *path = NULL;
@@ -99,10 +128,11 @@ static int run_ls(const struct files_args *args, char **words, int n)
     (void)n;
     json_object(&listing.json, NULL);
     json_array(&listing.json, "entries");
-    int r = files_open(args, words[0], &access, &path, &err);
+    options.names_only = !args->is_long && !args->is_json;
+    int r = files_open(words[0], &sandbox, &path, &err);
     if (r == 0)
-        r = files_list(&access, path, args->is_long || args->is_json, list_one, &listing, &err);
-    file_access_close(&access);
+        r = carrel_files_list(sandbox, path, &options, list_one, &listing, &err);
+    carrel_sandbox_free(sandbox);
     if (r < 0)
         return report_fail(args->is_json, &err);
     json_end_array(&listing.json);
@@ -135,11 +165,10 @@ int cmd_ls(int argc, char **argv)
 
 /* --- cat --- */
 
-static int read_one(const struct files_args *args, struct file_access *access, const char *path,
-        struct carrel_error *err)
+static int read_one(const struct files_args *args, struct carrel_sandbox *sandbox,
+        const char *path, struct carrel_error *err)
 {
-    (void)args;
-    return files_read(access, path, STDOUT_FILENO, err);
+    return carrel_files_read(sandbox, path, STDOUT_FILENO, &args->options, err);
 }
 
 static int run_cat(const struct files_args *args, char **words, int n)
@@ -167,7 +196,7 @@ int cmd_cat(int argc, char **argv)
 /* --- stat --- */
 
 static int print_stat(const struct files_args *args, const char *path,
-        const struct file_stat *stat, const char *target)
+        const struct carrel_file_stat *stat, const char *target)
 {
     AUTO(buf_finish) struct buf text = BUF_INIT(64U << 10);
     struct json json = { .out = &text };
@@ -183,13 +212,13 @@ static int print_stat(const struct files_args *args, const char *path,
         return report_print_json(&text, 0);
     }
     printf("path      %s\n", str_escape(path, strlen(path), shown, sizeof(shown)));
-    printf("type      %s\n", files_type_name(stat->mode));
+    printf("type      %s\n", type_name(stat->mode));
     if (target)
         printf("target    %s\n", str_escape(target, strlen(target), shown, sizeof(shown)));
-    printf("size      %" PRIu64 "\n", stat->size);
+    printf("size      %" PRIu64 "\n", stat->bytes);
     printf("mode      %04o (%s)\n", stat->mode & 07777, mode_text(stat->mode, mode));
     printf("owner     %u:%u\n", stat->uid, stat->gid);
-    clock_stamp(&stat->mtime, time);
+    stamp(&stat->modified, time);
     printf("modified  %s\n", time);
     printf("inode     %" PRIu64 ", %" PRIu64 " link%s\n", stat->inode, stat->links,
             stat->links == 1 ? "" : "s");
@@ -199,25 +228,27 @@ static int print_stat(const struct files_args *args, const char *path,
 static int run_stat(const struct files_args *args, char **words, int n)
 {
     struct carrel_error err = { 0 };
-    struct file_access access = FILE_ACCESS_INIT;
-    AUTO(buf_finish) struct buf target = BUF_INIT(PATH_MAX);
-    struct file_stat stat = { 0 };
+    struct carrel_sandbox *sandbox = NULL;
+    struct carrel_file_stat stat = CARREL_FILE_STAT_INIT;
+    char *target = NULL;
     const char *path = NULL;
 
     (void)n;
-    int r = files_open(args, words[0], &access, &path, &err);
+    int r = files_open(words[0], &sandbox, &path, &err);
     if (r == 0)
-        r = files_stat(&access, path, args->follows, &stat, &target, &err);
-    file_access_close(&access);
+        r = carrel_files_stat(sandbox, path, &args->options, &stat, &target, &err);
+    carrel_sandbox_free(sandbox);
     if (r < 0)
         return report_fail(args->is_json, &err);
-    return print_stat(args, path, &stat, target.data);
+    int status = print_stat(args, path, &stat, target);
+    carrel_free(target);
+    return status;
 }
 
 int cmd_stat(int argc, char **argv)
 {
     static const struct option_row rows[] = {
-        FILES_FLAG("follow", "follow a symbolic link", follows),
+        FILES_FLAG("follow", "follow a symbolic link", options.follows_link),
         FILES_USER,
         FILES_JSON,
         FILES_HELP,

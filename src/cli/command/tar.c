@@ -6,7 +6,6 @@
 #include "cli/args/files_args.h"
 #include "cli/commands.h"
 #include "cli/print/report.h"
-#include "core/files/files_tar.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,7 +17,7 @@ static void note(uint64_t n, const char *what)
         (void)fprintf(stderr, "carrel: left out: %" PRIu64 " %s\n", n, what);
 }
 
-static void note_all(const struct files_count *count)
+static void note_all(const struct carrel_files_count *count)
 {
     note(count->skipped, "neither file, directory nor link");
     note(count->stray_links, "links that lead out of the directory");
@@ -29,17 +28,17 @@ static void note_all(const struct files_count *count)
 static int run_export(const struct files_args *args, char **words, int n)
 {
     struct carrel_error err = { 0 };
-    struct files_count count = { 0 };
-    struct file_access access = FILE_ACCESS_INIT;
+    struct carrel_files_count count = CARREL_FILES_COUNT_INIT;
+    struct carrel_sandbox *sandbox = NULL;
     const char *path = NULL;
 
     (void)n;
     int r = isatty(STDOUT_FILENO)
                     ? err_set(&err, -EINVAL, "an archive is not for a terminal; use '>FILE'")
-                    : files_open(args, words[0], &access, &path, &err);
+                    : files_open(words[0], &sandbox, &path, &err);
     if (r == 0)
-        r = files_export(&access, path, STDOUT_FILENO, &args->limits, &count, &err);
-    file_access_close(&access);
+        r = carrel_files_export(sandbox, path, STDOUT_FILENO, &args->options, &count, &err);
+    carrel_sandbox_free(sandbox);
     if (r < 0)
         return report_error(STATUS_FAILED, &err);
     note_all(&count);
@@ -71,7 +70,7 @@ int cmd_export(int argc, char **argv)
 
 /* --- import --- */
 
-static int print(const struct files_count *count)
+static int print(const struct carrel_files_count *count)
 {
     AUTO(buf_finish) struct buf text = BUF_INIT(4096);
     struct json json = { .out = &text };
@@ -85,15 +84,15 @@ static int print(const struct files_count *count)
 static int run_import(const struct files_args *args, char **words, int n)
 {
     struct carrel_error err = { 0 };
-    struct files_count count = { 0 };
-    struct file_access access = FILE_ACCESS_INIT;
+    struct carrel_files_count count = CARREL_FILES_COUNT_INIT;
+    struct carrel_sandbox *sandbox = NULL;
     const char *path = NULL;
 
     (void)n;
-    int r = files_open(args, words[0], &access, &path, &err);
+    int r = files_open(words[0], &sandbox, &path, &err);
     if (r == 0)
-        r = files_import(&access, path, STDIN_FILENO, &args->limits, &count, &err);
-    file_access_close(&access);
+        r = carrel_files_import(sandbox, path, STDIN_FILENO, &args->options, &count, &err);
+    carrel_sandbox_free(sandbox);
     if (r < 0)
         return report_fail(args->is_json, &err);
     note_all(&count);

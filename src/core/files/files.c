@@ -187,27 +187,6 @@ int files_stat(struct file_access *access, const char *path, bool follow,
     return 0;
 }
 
-const char *files_type_name(uint32_t mode)
-{
-    switch (mode & S_IFMT) {
-    case S_IFREG:
-        return "file";
-    case S_IFDIR:
-        return "directory";
-    case S_IFLNK:
-        return "link";
-    case S_IFIFO:
-        return "fifo";
-    case S_IFSOCK:
-        return "socket";
-    case S_IFCHR:
-    case S_IFBLK:
-        return "device";
-    default:
-        return "unknown";
-    }
-}
-
 /* "to/NAME", with the last component of `from` as NAME. */
 static int join_name(
         const char *from, const char *to, char out[static PATH_MAX], struct carrel_error *err)

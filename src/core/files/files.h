@@ -90,5 +90,3 @@ typedef int (*files_each)(
 /* The entries of a directory sorted by bytes, or a file by its given name. */
 int files_list(struct file_access *access, const char *path, bool with_stat, files_each each,
         void *context, struct carrel_error *err);
-
-const char *files_type_name(uint32_t mode); /* "file" "directory" "link" ... */

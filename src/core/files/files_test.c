@@ -8,6 +8,7 @@
 #include "files/walk.h"
 #include "harness.h"
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 
 static int copy_out(const char *from, const char *name, struct files_count *count)
@@ -26,7 +27,7 @@ static int copy_in(const char *name, const char *to, struct files_count *count)
     return files_copy(&source, &target, NULL, count, &err);
 }
 
-TEST(a_file_goes_out_and_in_with_its_permissions_and_times)
+FILES_TEST(a_file_goes_out_and_in_with_its_permissions_and_times)
 {
     struct files_count count = { 0 };
 
@@ -43,7 +44,7 @@ TEST(a_file_goes_out_and_in_with_its_permissions_and_times)
             "text\ntext\n751 1000000000\n0\n");
 }
 
-TEST(a_directory_is_copied_as_cp_and_docker_do)
+FILES_TEST(a_directory_is_copied_as_cp_and_docker_do)
 {
     struct files_count count = { 0 };
 
@@ -118,7 +119,7 @@ TEST(what_went_with_the_sandbox_does_not_count_as_gone_before)
     CHECK_EQ(files_read_whole(&box_access, "/d/a", out, NULL, &err), -ESRCH);
 }
 
-TEST(links_that_lead_out_of_the_tree_do_not_reach_the_host)
+FILES_TEST(links_that_lead_out_of_the_tree_do_not_reach_the_host)
 {
     struct files_count count = { 0 };
 
@@ -150,7 +151,7 @@ TEST(a_link_stays_inside_only_by_steps_that_cannot_be_links)
     CHECK(walk_is_link_inside("", 0) == false);
 }
 
-TEST(no_link_on_the_host_is_followed)
+FILES_TEST(no_link_on_the_host_is_followed)
 {
     begin();
     (void)sh("cd $I; mkdir d; echo new >d/file; echo new >file;"
@@ -168,7 +169,7 @@ TEST(no_link_on_the_host_is_followed)
     CHECK_STR(sh("cat $O/victim/file"), "old\n");
 }
 
-TEST(what_is_no_file_is_neither_copied_nor_replaced)
+FILES_TEST(what_is_no_file_is_neither_copied_nor_replaced)
 {
     struct files_count count = { 0 };
 
@@ -236,7 +237,7 @@ TEST(a_file_that_changed_once_is_copied_again_and_one_that_goes_on_changing_is_r
     CHECK_STR(sh("ls -A $O"), "file\n"); /* and nothing of it was created */
 }
 
-TEST(limits_are_kept)
+FILES_TEST(limits_are_kept)
 {
     const struct files_end target = { .path = outside };
     const struct files_end source = { .access = &box_access, .path = "/d" };
@@ -252,8 +253,9 @@ TEST(limits_are_kept)
             0);
     (void)sh("cd $I; p=deep; for i in $(seq 205); do p=$p/d; done; mkdir -p $p");
     CHECK_EQ(copy_out("/deep", "deep", NULL), -ELOOP);
-    CHECK_EQ(files_remove_tree(&box_access, "/deep", &err), -ELOOP);
     CHECK(strstr(err.message, "deeper than 200"));
+    /* Far away the sandbox itself removes it, and needs no descriptor for each directory. */
+    CHECK_EQ(files_remove_tree(&box_access, "/deep", &err), is_far ? 0 : -ELOOP);
 }
 
 TEST(a_copy_into_itself_ends)
@@ -272,7 +274,7 @@ TEST(a_copy_into_itself_ends)
             ".\n./b\n./b/a\n./b/a/b\n./b/a/b/x\n./b/a/x\n./b/x\n./x\n");
 }
 
-TEST(names_of_any_bytes_come_along_and_messages_stay_harmless)
+FILES_TEST(names_of_any_bytes_come_along_and_messages_stay_harmless)
 {
     begin();
     (void)sh("cd $I; mkdir d; for n in \"$(printf 'a\\nb')\" -rf \"$(printf '\\033[2J')\" "
@@ -284,7 +286,7 @@ TEST(names_of_any_bytes_come_along_and_messages_stay_harmless)
     CHECK(strstr(err.message, "'d/\\x1b[2J'"));
 }
 
-TEST(directories_are_made_with_their_parents)
+FILES_TEST(directories_are_made_with_their_parents)
 {
     begin();
     CHECK_EQ(files_make_dir(&box_access, "/a/b", 0700, false, &err), -ENOENT);
@@ -297,7 +299,7 @@ TEST(directories_are_made_with_their_parents)
     CHECK_EQ(files_make_dir(&box_access, "/f/x", 0700, true, &err), -ENOTDIR);
 }
 
-TEST(a_tree_is_removed_without_following_its_links)
+FILES_TEST(a_tree_is_removed_without_following_its_links)
 {
     begin();
     (void)sh("cd $I; mkdir -p d/e/f keep; echo >keep/it; ln -s ../keep d/link; echo >d/e/x;"
@@ -311,7 +313,7 @@ TEST(a_tree_is_removed_without_following_its_links)
     CHECK_STR(sh("cd $I; find . | sort"), ".\n./keep\n./keep/it\n");
 }
 
-TEST(things_are_moved_into_directories_and_over_files)
+FILES_TEST(things_are_moved_into_directories_and_over_files)
 {
     begin();
     (void)sh("cd $I; mkdir d; echo 1 >one; echo 2 >two; echo 3 >three");
@@ -324,7 +326,7 @@ TEST(things_are_moved_into_directories_and_over_files)
     CHECK_STR(sh("cd $I; cat d/two d/three; ls"), "1\n3\nd\n");
 }
 
-TEST(a_file_is_read_written_and_appended_to)
+FILES_TEST(a_file_is_read_written_and_appended_to)
 {
     begin();
     (void)sh("printf 'some text' >$O/from");
@@ -355,16 +357,25 @@ TEST(that_a_file_changed_is_found_out_afterwards)
     CHECK_EQ(data_check_same(fd, &st, &err), -EBUSY);
 }
 
+static const char *type_name(uint32_t mode)
+{
+    return S_ISREG(mode)    ? "file"
+           : S_ISDIR(mode)  ? "directory"
+           : S_ISLNK(mode)  ? "link"
+           : S_ISFIFO(mode) ? "fifo"
+                            : "other";
+}
+
 static int note(const struct files_entry *entry, void *context, struct carrel_error *e)
 {
     (void)e;
     buf_addf(context, "%s %s %s\n", entry->name,
-            entry->stat ? files_type_name(entry->stat->mode) : "?",
+            entry->stat ? type_name(entry->stat->mode) : "?",
             entry->target ? entry->target : "-");
     return 0;
 }
 
-TEST(a_directory_is_listed_in_order)
+FILES_TEST(a_directory_is_listed_in_order)
 {
     AUTO(buf_finish) struct buf text = BUF_INIT(4096);
 
@@ -382,34 +393,48 @@ TEST(a_directory_is_listed_in_order)
     CHECK_EQ(files_list(&box_access, "/none", true, note, &text, &err), -ENOENT);
 }
 
-/* The events so far, one line each, and what to do when the watch is ready. */
-struct told {
-    struct buf text;
-    const char *line;
-};
-
-static int hear(const struct watch_event *event, void *context, struct carrel_error *e)
+static struct carrel_watch *open_watch(const char *path, bool is_deep)
 {
-    struct told *told = context;
+    struct file_access access = box_access;
+    struct carrel_watch *watch = NULL;
 
-    (void)e;
-    if (event->kind == WATCH_READY) {
-        (void)sh(told->line);
-        return 0;
-    }
-    buf_addf(&told->text, "%s %s%s%s%s\n", watch_kind_name(event->kind), event->path,
-            event->is_directory ? "/" : "", event->to ? " " : "", event->to ? event->to : "");
-    return strstr(event->path, "/end") != NULL;
+    CHECK_EQ(files_watch_open(&access, path, is_deep, &watch, &err), 0);
+    return watch;
 }
 
+/* Waits for the next event. */
+static const struct carrel_watch_event *hear(struct carrel_watch *watch)
+{
+    struct pollfd fd = { .fd = carrel_watch_fd(watch), .events = POLLIN };
+    const struct carrel_watch_event *event = NULL;
+    int r;
+
+    while ((r = carrel_watch_next(watch, &event, &err)) == 0)
+        CHECK_EQ(poll(&fd, 1, -1), 1);
+    CHECK_EQ(r, 1);
+    return event;
+}
+
+/* The events that the line causes, one line each, up to one with "/end" or the last one. */
 static const char *watch(const char *path, bool is_deep, const char *line)
 {
-    static struct told told;
+    static struct buf text;
+    AUTO(carrel_watch_free) struct carrel_watch *handle = open_watch(path, is_deep);
+    const struct carrel_watch_event *event = hear(handle);
 
-    buf_finish(told.text);
-    told = (struct told){ .text = BUF_INIT(1 << 20), .line = line };
-    CHECK_EQ(files_watch(&box_access, path, is_deep, hear, &told, &err), 0);
-    return told.text.data;
+    buf_finish(text);
+    text = BUF_INIT(1 << 20);
+    CHECK_EQ(event->kind, CARREL_WATCH_READY);
+    (void)sh(line);
+    while ((event = hear(handle))->kind != CARREL_WATCH_END) {
+        buf_addf(&text, "%s %s%s%s%s\n", carrel_watch_kind_name(event->kind), event->path,
+                event->is_directory ? "/" : "", event->to ? " " : "",
+                event->to ? event->to : "");
+        if (strstr(event->path, "/end"))
+            return text.data;
+    }
+    CHECK_EQ(carrel_watch_next(handle, &event, &err), -ESHUTDOWN);
+    return text.data;
 }
 
 TEST(changes_in_a_directory_are_told)
@@ -454,5 +479,164 @@ TEST(a_watch_ends_with_what_it_watches)
     CHECK_STR(watch("/d", true, "rmdir $I/d"), "remove /d/\n");
     CHECK_STR(watch("/file", true, "echo x >>$I/file; rm $I/file"),
             "write /file\nchmod /file\nremove /file\n");
-    CHECK_EQ(files_watch(&box_access, "/none", false, hear, NULL, &err), -ENOENT);
+    struct carrel_watch *none = NULL;
+    CHECK_EQ(files_watch_open(&box_access, "/none", false, &none, &err), -ENOENT);
+    CHECK(!none && box_access.ops); /* it is still ours */
+}
+
+TEST(a_watch_does_not_wait)
+{
+    const struct carrel_watch_event *event;
+
+    begin();
+    (void)sh("mkdir $I/d");
+    AUTO(carrel_watch_free) struct carrel_watch *handle = open_watch("/d", false);
+    CHECK_EQ(hear(handle)->kind, CARREL_WATCH_READY);
+    CHECK_EQ(carrel_watch_next(handle, &event, &err), 0);
+    (void)sh(">$I/d/file");
+    CHECK_EQ(hear(handle)->kind, CARREL_WATCH_CREATE);
+    CHECK_EQ(carrel_watch_next(handle, &event, NULL), 0);
+}
+
+TEST(a_new_directory_with_very_many_entries_overflows)
+{
+    unsigned n = 0;
+
+    begin();
+    (void)sh("cd $I; mkdir d big; cd big; seq 1 20000 | xargs touch");
+    AUTO(carrel_watch_free) struct carrel_watch *handle = open_watch("/d", true);
+    CHECK_EQ(hear(handle)->kind, CARREL_WATCH_READY);
+    (void)sh("mv $I/big $I/d");
+    while (hear(handle)->kind == CARREL_WATCH_CREATE)
+        n++;
+    CHECK_EQ(n, 16383);
+    (void)sh("mkdir $I/d/later");
+    CHECK_STR(hear(handle)->path, "/d/later");
+}
+
+TEST(what_needs_descriptors_is_refused_far_away_by_name)
+{
+    const struct files_end from = { .access = &box_access, .path = "/a" };
+    const struct files_end to = { .access = &box_access, .path = "/b" };
+    struct carrel_watch *none = NULL;
+
+    is_far = true;
+    begin();
+    (void)sh("echo >$I/a");
+    CHECK_EQ(files_watch_open(&box_access, "/a", false, &none, &err), -ENOTSUP);
+    CHECK_STR(err.message, "runtime fake: cannot watch files: it has no descriptors of files");
+    CHECK_EQ(files_copy(&from, &to, NULL, NULL, &err), -ENOTSUP);
+    CHECK(strstr(err.message, "runtime fake"));
+}
+
+TEST(a_file_that_goes_on_changing_is_refused_far_away_too)
+{
+    is_far = true;
+    begin();
+    (void)sh("head -c 40000000 /dev/zero | tr '\\0' x >$I/big");
+    AUTO(fd_close) int fd = openat(box_access.fd, "big", O_RDWR | O_CLOEXEC);
+    fd_of_file = fd;
+    CHECK_EQ(pthread_create(&writer, NULL, write_on, NULL), 0);
+    int r = copy_out("/big", "big", NULL);
+    AUTO(fd_close) int out = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    int whole = files_read_whole(&box_access, "/big", out, NULL, &err);
+    is_over = 1;
+    CHECK_EQ(pthread_join(writer, NULL), 0);
+    CHECK_EQ(r, -EBUSY);
+    CHECK_EQ(whole, -EBUSY);
+}
+
+static int give_stream(const char *text)
+{
+    int ends[2];
+
+    CHECK_EQ(pipe2(ends, O_CLOEXEC), 0);
+    CHECK_EQ(fd_write_all(ends[1], text, strlen(text)), 0);
+    fd_close(ends[1]);
+    return ends[0];
+}
+
+FILES_TEST(a_stream_becomes_a_file_when_it_is_complete)
+{
+    const struct files_end to = { .access = &box_access, .path = "/d/file" };
+    const struct files_end dir = { .access = &box_access, .path = "/d" };
+    struct files_count count = { 0 };
+
+    begin();
+    (void)sh("cd $I; mkdir d; echo old >victim; ln -s ../victim d/file");
+    AUTO(fd_close) int in = give_stream("text");
+    CHECK_EQ(files_copy_stream(in, &to, NULL, &count, &err), 0);
+    CHECK_STR(sh("cd $I; cat victim d/file; stat -c ' %a' d/file; ls -A d"),
+            "old\ntext 644\nfile\n");
+    CHECK_EQ(count.bytes, 4);
+    AUTO(fd_close) int more = give_stream("more");
+    CHECK_EQ(files_copy_stream(more, &dir, NULL, &count, &err), -EISDIR);
+    CHECK_EQ(files_copy_stream(more, &to, &(struct files_limits){ .bytes = 3 }, &count, &err),
+            -EFBIG);
+    CHECK_STR(sh("cd $I/d; ls -A; cat file"), "file\ntext");
+}
+
+static int use_each(int step)
+{
+    const struct files_end stream_to = { .access = &box_access, .path = "/d/stream" };
+    struct files_count count = { 0 };
+    AUTO(fd_close) int in = give_stream("text");
+    AUTO(fd_close) int out = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+    switch (step) {
+    case 0:
+        return copy_out("/d", "copy", &count);
+    case 1:
+        return copy_in("from", "/d", &count);
+    case 2:
+        return files_list(&box_access, "/d", true, see, NULL, &err);
+    case 3:
+        return files_read_whole(&box_access, "/d/a", out, NULL, &err);
+    case 4:
+        return files_write(&box_access, "/d/w", in, O_TRUNC, 0644, &err);
+    case 5:
+        return files_copy_stream(in, &stream_to, NULL, &count, &err);
+    case 6:
+        return files_remove_tree(&box_access, "/d", &err);
+    default:
+        return 1;
+    }
+}
+
+TEST(each_request_for_a_far_file_may_fail)
+{
+    struct fake_fault fault = { FAKE_FILE, 1, FAULT_BEFORE, -EIO };
+    int r;
+
+    is_far = true;
+    begin();
+    (void)sh("cd $O; mkdir from; echo >from/x");
+    for (int step = 0; step < 7; step++)
+        for (fault.nth = 1;; fault.nth++) {
+            (void)sh("cd $I; mkdir -p d/sub; echo 1 >d/a; ln -sfn a d/l; rm -rf $O/copy");
+            fake_inject(&fault);
+            r = use_each(step);
+            if (fake_calls(FAKE_FILE) < fault.nth) {
+                CHECK_EQ(r, 0);
+                CHECK(fault.nth > 1);
+                break;
+            }
+            if (r != -EIO)
+                test_fail(__FILE__, __LINE__, "step %d, call %u: %d", step, fault.nth, r);
+            fake_inject(NULL);
+            CHECK_STR(sh("cd $I; ls -A d | grep -c carrel || true"), "0\n");
+        }
+}
+
+TEST(a_connection_that_is_lost_ends_a_far_copy_without_a_signal)
+{
+    struct fake_fault fault = { FAKE_FILE, 2, FAULT_LOST, -EIO };
+
+    is_far = true;
+    begin();
+    (void)sh("cd $I; mkdir d; head -c 3000000 /dev/zero >d/large; cd $O; mkdir -p from;"
+             "head -c 3000000 /dev/zero >from/large");
+    fake_inject(&fault);
+    CHECK(copy_out("/d", "copy", NULL) < 0);
+    CHECK(copy_in("from", "/", NULL) < 0);
 }

@@ -1,38 +1,18 @@
 /*
- * files_watch.h - watches a directory of a sandbox.
+ * files_watch.h - watches a directory of a sandbox: the handle of carrel_watch_next().
  *
  * The kernel sends inotify events to the holder of the descriptor; the path is resolved inside.
  */
 #pragma once
+#include "base/auto.h"
 #include "core/files/file_access.h"
-#include <stdbool.h>
+#include <carrel/files.h>
 
-enum watch_kind {
-    WATCH_READY, /* from here on nothing is missed */
-    WATCH_CREATE,
-    WATCH_WRITE,
-    WATCH_REMOVE,
-    WATCH_RENAME,   /* within the watched tree; else it is a create or a remove */
-    WATCH_CHMOD,    /* permissions, times or owner */
-    WATCH_OVERFLOW, /* the kernel's queue overflowed: events were missed */
-};
-const char *watch_kind_name(enum watch_kind kind); /* "create" ... */
-
-struct watch_event {
-    enum watch_kind kind;
-    const char *path; /* begins with the requested path */
-    const char *to;   /* of a rename; else NULL */
-    bool is_directory;
-};
-
-/* 0: continue; 1: stop; negative: failed. */
-typedef int (*watch_each)(
-        const struct watch_event *event, void *context, struct carrel_error *err);
+DEFINE_AUTO(struct carrel_watch *, carrel_watch_free)
 
 /*
- * Reports changes to a file, or to the content of a directory, until `each` stops, the watched
- * path itself is removed or the sandbox ends. With subdirectories: those too, and new ones;
- * what was created in a new one before it was watched is reported as created, perhaps twice.
+ * carrel_watch_open(), for any access to files. On success the watch owns *access, and closes
+ * it when it is freed; its box, if it has one, is not used for anything else meanwhile.
  */
-int files_watch(struct file_access *access, const char *path, bool with_subdirectories,
-        watch_each each, void *context, struct carrel_error *err);
+int files_watch_open(struct file_access *access, const char *path, bool with_subdirectories,
+        struct carrel_watch **out, struct carrel_error *err);
