@@ -1,5 +1,6 @@
 /* commands.h - one function per command; the table in main.c lists them. */
 #pragma once
+#include <stdbool.h>
 
 /* argv[0] is the command's own name. Returns the exit status. */
 int cmd_run(int argc, char **argv);
@@ -38,7 +39,17 @@ int cmd_watch(int argc, char **argv);
 int cmd_export(int argc, char **argv);
 int cmd_import(int argc, char **argv);
 int cmd_cleanup(int argc, char **argv);
-int cmd_archive(int argc, char **argv);
-int cmd_host(int argc, char **argv);
-int cmd_keeper(int argc, char **argv);
-int cmd_probe(int argc, char **argv);
+
+/* Programs that carrel executes itself as: src/cli/hidden/. */
+int cmd_archive(int argc, char **argv); /* for `import` and `image import` */
+int cmd_host(int argc, char **argv);    /* for `health` and `test` */
+int cmd_keeper(int argc, char **argv);  /* for `create` and `fork` */
+int cmd_probe(int argc, char **argv);   /* for `test` */
+
+/*
+ * What git asks, in a sandbox, which files changed: the hook fsmonitor-watchman of githooks(5),
+ * version and token in, a new token and paths out. git starts it by a name of its own, which
+ * argv[0] is then.
+ */
+bool is_git_monitor(const char *argv0);
+int git_monitor(int argc, char **argv);

@@ -4,9 +4,7 @@
 #include "base/str.h"
 #include "base/suggest.h"
 #include "cli/commands.h"
-#include "cli/git_monitor.h"
 #include "cli/print/report.h"
-#include "workspace/private.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -148,15 +146,6 @@ static void fill_streams(void)
     for (int fd = 0; fd <= 2; fd++)
         if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
             (void)open("/dev/null", O_RDWR); /* takes the lowest number, which is this one */
-}
-
-/* git starts carrel by this name to ask what changed in a workspace. */
-static bool is_git_monitor(const char *argv0)
-{
-    const char *own = strrchr(PRIVATE_MONITOR, '/') + 1;
-    const char *slash = strrchr(argv0, '/');
-
-    return strcmp(slash ? slash + 1 : argv0, own) == 0;
 }
 
 int main(int argc, char **argv)

@@ -1,8 +1,8 @@
 /* git_monitor.c - answers git's fsmonitor hook by workspace/cache/monitor.h. */
-#include "cli/git_monitor.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "cli/commands.h"
 #include "workspace/cache/monitor.h"
 #include "workspace/private.h"
 #include <errno.h>
@@ -46,6 +46,14 @@ static bool list(const char *token, struct buf *answer)
 
     return is_whole && tree >= 0 && upper >= 0 && git >= 0 && is_about_us() &&
            monitor_list(&monitor, answer);
+}
+
+bool is_git_monitor(const char *argv0)
+{
+    const char *own = strrchr(PRIVATE_MONITOR, '/') + 1;
+    const char *slash = strrchr(argv0, '/');
+
+    return strcmp(slash ? slash + 1 : argv0, own) == 0;
 }
 
 int git_monitor(int argc, char **argv)
