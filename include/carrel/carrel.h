@@ -10,4 +10,5 @@
 #include <carrel/python.h>
 #include <carrel/run.h>
 #include <carrel/sandbox.h>
+#include <carrel/task.h>
 #include <carrel/workspace.h>
