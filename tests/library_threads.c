@@ -55,7 +55,7 @@ static void keep(const struct carrel_run_options *options)
         return;
     }
     check("exec", carrel_sandbox_exec(sandbox, options, &result, &err), result, &err);
-    if (carrel_sandbox_destroy(sandbox, &err) < 0)
+    if (carrel_sandbox_destroy(sandbox, NULL, &err) < 0)
         fail("destroy", &err);
     carrel_sandbox_free(sandbox);
 }

@@ -34,18 +34,22 @@ no_program() {
 }
 @test "a library without its program says where it was looked for" { both no_program; }
 
-# build_threads [FLAG...]: the program of many threads, as $T/threads.
-build_threads() {
+# build_user NAME [FLAG...]: tests/library_NAME.c, as $T/NAME, as a program outside of this tree is built.
+build_user() {
+    local name=$1
+    shift
     command -v clang >/dev/null || skip "clang is not installed"
     install_here
-    clang "$@" -g -O1 -std=gnu17 -I"$top/include" -o "$T/threads" "$top/tests/library_threads.c" \
+    clang "$@" -g -O1 -std=gnu17 -I"$top/include" -o "$T/$name" "$top/tests/library_$name.c" \
         -L"$T/usr/lib" -l:libcarrel.so.0 -lpthread
-    chmod 755 "$T/threads"
+    chmod 755 "$T/$name"
 }
 
-# use_threads THREADS RUNS SANDBOXES
-use_threads() {
-    run me env LD_LIBRARY_PATH="$T/usr/lib" TSAN_OPTIONS=exitcode=66 timeout -k 5 120 "$T/threads" "$@"
+# use_library NAME [ARG...]: runs it; a sanitizer's finding is a failure, too.
+use_library() {
+    local name=$1
+    shift
+    run me env LD_LIBRARY_PATH="$T/usr/lib" TSAN_OPTIONS=exitcode=66 timeout -k 5 120 "$T/$name" "$@"
     echo "$output"
     [ "$status" -eq 0 ]
     [ "$output" = "0 failures" ]
@@ -54,14 +58,54 @@ use_threads() {
 # init of carrel_run() is a copy of the caller, which a thread sanitizer does not survive; a keeper is not. It sees
 # what the library does through the C library: memory, descriptors, locks.
 kept_by_threads() {
-    build_threads -fsanitize=thread
-    use_threads 8 0 "$1"
+    build_user threads -fsanitize=thread
+    use_library threads 8 0 "$1"
 }
 @test "8 threads keep 1000 sandboxes, under a thread sanitizer" { only root kept_by_threads 125; }
 @test "8 threads of an ordinary user keep sandboxes, under a thread sanitizer" { only user kept_by_threads 10; }
 
+# The same copy takes seconds with the mappings of an address sanitizer, so only leaks are looked for.
 run_by_threads() {
-    build_threads
-    use_threads 8 125 0
+    build_user threads -fsanitize=leak
+    use_library threads 8 125 0
 }
-@test "8 threads run 1000 programs" { both run_by_threads; }
+@test "8 threads run 1000 programs, and leak nothing" { both run_by_threads; }
+
+kept_by_loop() {
+    build_user loop -fsanitize=address
+    use_library loop 16 "$1"
+}
+@test "an event loop keeps 1000 sandboxes, under an address sanitizer" { only root kept_by_loop 1000; }
+@test "an event loop of an ordinary user keeps sandboxes, under an address sanitizer" { only user kept_by_loop 100; }
+
+all_verbs() {
+    build_user sandbox -fsanitize=leak
+    use_library sandbox
+}
+@test "a C program has every verb for sandboxes, programs and tasks" { both all_verbs; }
+
+all_of_files() {
+    build_user files -fsanitize=address
+    me mkdir host
+    use_library files "$T/host"
+}
+@test "a C program has every verb for files, under an address sanitizer" { both all_of_files; }
+
+all_of_the_host() {
+    local document
+    [ -x /bin/busybox ] || skip "the package busybox-static is missing"
+    build_user host -fsanitize=leak
+    me mkdir host-work
+    use_library host "$T/host-work"
+    for document in health policy image; do
+        python3 -m json.tool "$T/host-work/$document.json" >/dev/null
+    done
+}
+@test "a C program has every verb for the machine, policies and images, and leaks nothing" { both all_of_the_host; }
+
+work_of_runs() {
+    build_user work -fsanitize=leak
+    me mkdir "$T/dir"
+    use_library work "$T/dir"
+}
+@test "a C program has every verb for workspaces, runs and journals" { both work_of_runs; }

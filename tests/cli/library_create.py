@@ -9,7 +9,12 @@ import threading
 
 
 class Error(ctypes.Structure):
-    _fields_ = [("code", ctypes.c_int), ("message", ctypes.c_char * 508)]
+    _fields_ = [
+        ("code", ctypes.c_int),
+        ("origin", ctypes.c_int),
+        ("reason", ctypes.c_char * 24),
+        ("message", ctypes.c_char * 480),
+    ]
 
 
 class Options(ctypes.Structure):
@@ -21,6 +26,7 @@ class Options(ctypes.Structure):
         ("from_", ctypes.c_char_p),
         ("lease_ms", ctypes.c_uint64),
         ("idle_ms", ctypes.c_uint64),
+        ("receipt", ctypes.c_void_p),
     ]
 
 
@@ -66,7 +72,7 @@ def main():
             raise SystemExit("a child is left")
         except ChildProcessError:
             pass
-        code = library.carrel_sandbox_destroy(handle, ctypes.byref(error))
+        code = library.carrel_sandbox_destroy(handle, None, ctypes.byref(error))
         library.carrel_sandbox_free(handle)
         if code < 0:
             raise SystemExit(error.message.decode())
