@@ -12,6 +12,7 @@
  *   forks N      asks for N forks and reads no answer, as `silent`
  *   half         gets a file, closes one direction and continues to write, as `silent`
  *   peer         connects, and prints the result
+ *   extra        a program with streams beside the three
  *
  * Exits with 0 if each case had the expected answer. Others are printed.
  */
@@ -303,7 +304,7 @@ static void garbage(void)
     is_told(sock, &message, 2, "hello with two", once);
     is_told(sock, &message, 1, "hello with a file", once);
     message.value++;
-    is_told(sock, &message, 1, "another version", "the keeper speaks version 5");
+    is_told(sock, &message, 1, "another version", "the keeper speaks version 7");
     for (uint32_t kind = KEEPER_HELLO + 1; kind < KEEPER_DONE; kind++) {
         message = (struct keeper_message){ .kind = kind, .flags = ~0U };
         is_told(sock, &message, 6, "without hello", "no hello");
@@ -408,6 +409,41 @@ static void requests(void)
     is_refused(sock, &message, "", program, strange, "environment entry 'NOTHING'");
     message.timeout_ms = UINT64_MAX;
     is_refused(sock, &message, "", program, NULL, "no such timeout");
+}
+
+/* --- streams beside the three --- */
+
+static void extra(void)
+{
+    static const char *const copy[] = { "sh", "-c", "cat <&3 >&4; echo out", NULL };
+    enum { OUT, ERR, TASK, REPORT, ALL };
+    struct carrel_error err = { 0 };
+    struct keeper_message message = { .kind = KEEPER_START, .value = 3 };
+    AUTO(fd_close) int sock = dial();
+    AUTO(fd_close) int payload = payload_make("", copy, NULL, &err);
+    int fds[KEEPER_MAX_FDS];
+    char text[16] = "";
+
+    greet(sock);
+    is_refused(sock, &message, "", copy, NULL, "runtime local: a process has at most 2");
+    message.value = -1;
+    is_refused(sock, &message, "", copy, NULL, "runtime local: a process has at most 2");
+    message.value = 2;
+    message.flags = KEEPER_DETACH;
+    is_refused(sock, &message, "", copy, NULL, "a detached process has no streams beside");
+    message.flags = 0;
+    say(sock, &message, sizeof(message), &payload, 1);
+    if (keeper_receive(sock, &message, fds, 0) != ALL ||
+            fd_write_all(fds[TASK], "to and fro", 10) < 0)
+        die("streams");
+    fd_close(fds[TASK]);
+    if (fd_read_all(fds[REPORT], text, sizeof(text)) != 10 || strcmp(text, "to and fro") != 0) {
+        printf("'%s' came back\n", text);
+        n_wrong++;
+    }
+    fd_close(fds[REPORT]);
+    fd_close(fds[OUT]);
+    fd_close(fds[ERR]);
 }
 
 /* --- clients that send or read nothing --- */
@@ -526,6 +562,8 @@ int main(int argc, char **argv)
         half();
     else if (strcmp(name, "peer") == 0)
         peer();
+    else if (strcmp(name, "extra") == 0)
+        extra();
     else
         return 2;
     return n_wrong > 0;

@@ -270,6 +270,20 @@ watch_ends() {
     carrel watch nobody:d
     is_one_error 125 "carrel: *'nobody'*"
 }
+# The kernel counts them for the user, so a program in the sandbox must not be able to take them all.
+watch_is_bounded() {
+    create --name box
+    in_box 'mkdir -p d/a'
+    background watch -r box:d
+    until_true watching
+    beside 'cd d/a && seq 17000 | xargs mkdir'
+    ended
+    [ "$status" -eq 125 ]
+    [[ "$err" == *"directories; one watch takes no more of this user's" ]]
+    carrel watch -r --count 1 box:d
+    is_one_error 125 "carrel: *more than * directories; one watch takes no more of this user's"
+}
+@test "watch -r takes a bounded number of the user's watches" { both watch_is_bounded; }
 @test "watch tells of changes as they happen" { both watches; }
 @test "watch ends with the sandbox" { both watch_ends; }
 

@@ -111,8 +111,8 @@ conflicts() {
     refused 125 "carrel: *--json*--tty*" --json --tty -- echo ran
     refused 125 "carrel: *--max-output*--tty*" --max-output 1K --tty -- echo ran
     refused 125 "carrel: -c: given twice" -c 'echo ran' -c 'echo ran'
-    refused 125 "carrel: *workspace*" --workdir . --mount .:/workspace -- echo ran
-    refused 125 "carrel: *workspace*" --workdir . --workdir /usr -- echo ran
+    refused 125 "carrel: *workspace*" --workdir .:ro --mount .:/workspace -- echo ran
+    refused 125 "carrel: *workspace*" --workdir .:ro --workdir /usr -- echo ran
 }
 @test "options that cannot be combined are refused" { both mistakes conflicts; }
 
@@ -149,6 +149,10 @@ bad_variables() {
     refused 125 "carrel: --env-file: env:2: *NUL*" --env-file env -- echo ran
     refused 125 "carrel: --env-file: 'nowhere': No such file or directory" --env-file nowhere -- echo ran
     refused 125 "carrel: --env-file: *irectory*" --env-file / -- echo ran
+    me mkfifo env-fifo
+    refused 125 "carrel: --env-file: 'env-fifo': is a FIFO; expected a regular file" --env-file env-fifo -- echo ran
+    me ln -s /etc/passwd env-link
+    refused 125 "carrel: --env-file: 'env-link': is a link; carrel does not follow links there*" --env-file env-link -- echo ran
     head -c 3000000 /dev/zero | tr '\0' '#' >"$T/env"
     refused 125 "carrel: --env-file: 'env' is larger than*" --env-file env -- echo ran
 }
@@ -156,7 +160,7 @@ bad_variables() {
 
 bad_mounts() {
     me mkdir d e
-    refused 125 "carrel: *mount source '*nowhere': No such file or directory" \
+    refused 125 "carrel: --mount: '*nowhere': No such file or directory" \
         --mount "$T/nowhere:/x" -- echo ran
     refused 125 "carrel: *nowhere*No such file or directory" --workdir "$T/nowhere" -- echo ran
     local value
@@ -195,8 +199,8 @@ unreadable_source() {
 bad_roots() {
     me mkdir empty
     : >"$T/file"
-    refused 125 "carrel: *root '*nowhere'*No such file or directory" --root "$T/nowhere" -- echo ran
-    refused 125 "carrel: *root '*file'*Not a directory" --root "$T/file" -- echo ran
+    refused 125 "carrel: --root: '*nowhere'*No such file or directory" --root "$T/nowhere" -- echo ran
+    refused 125 "carrel: --root: '*file': is a file; expected a directory" --root "$T/file" -- echo ran
     refused 125 "carrel: *root '*empty' is empty*" --root "$T/empty" -- echo ran
     refused 125 "carrel: --root: *" --root "" -- echo ran
 }
@@ -275,7 +279,7 @@ hint_relative() {
     printf '#!/bin/sh\necho "it is $0"\n' >"$T/tool.sh"
     chmod 755 "$T/tool.sh"
     refused 127 "carrel: *'./tool.sh' is not in the sandbox*--workdir .*" ./tool.sh
-    carrel run --workdir . -- ./tool.sh
+    carrel run --workdir .:ro -- ./tool.sh
     [ "$status" -eq 0 ]
     [ "$out" = "it is ./tool.sh" ]
 }

@@ -9,10 +9,15 @@ listed() {
     awk '/^[A-Z].*:$/ { group++ } /^  [a-z]/ { print $1, group }' <<<"$out"
 }
 
+functions() { # functions FILE...: the commands whose functions these declare or define
+    sed -n 's/^int cmd_\([a-z]*\)(.*/\1/p' "$@" | sort
+}
+
 # declared: the commands of the table: their functions, without the hidden ones and with the two
 # that main.c has itself.
 declared() {
-    sed -n 's/^int cmd_\([a-z]*\)(.*/\1/p' "$BATS_TEST_DIRNAME/../../src/cli/commands.h" | grep -vxE "keeper|probe"
+    local cli=$BATS_TEST_DIRNAME/../../src/cli
+    comm -23 <(functions "$cli/commands.h") <(functions "$cli"/hidden/*.c)
     printf '%s\n' help version
 }
 

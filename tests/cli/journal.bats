@@ -379,7 +379,7 @@ full_disk() {
         "$2" run --quiet --workdir "$3" -- touch after 2>"$3/said" || code=$?
         cat "$3/said"
         test "$code" -eq 125
-        grep -q "journal of run .* No space left" "$3/said"
+        grep -q "nothing is run unrecorded: .*No space left" "$3/said"
         "$2" journal verify || test $? -eq 3
     ' sh "$T/state" "$CARREL" "$T/desk"
     [ -e "$T/desk/before" ]

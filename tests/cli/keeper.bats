@@ -142,6 +142,13 @@ half_closed() {
 }
 @test "a client that closed its end in part may still write to its files" { both half_closed; }
 
+extra_streams() {
+    with_keeper
+    talk extra
+    is_well
+}
+@test "streams beside the three come with the answer to a start" { both extra_streams; }
+
 # Root can reach a user's socket, but it is not root's.
 another_user() {
     [ "$(id -u)" -eq 0 ] || skip "needs root and a user"

@@ -263,7 +263,7 @@ result() {
     says 'r["run"] == "'"$run"'" and r["started"] == 1 and r["processes"] == 0'
     me mkfifo pipe
     carrel exec --output pipe "$id" -- true
-    is_one_error 125 "carrel: write 'pipe': the FIFO has no reader"
+    is_one_error 125 "carrel: write: 'pipe': is a FIFO; expected a regular file"
     [ -p "$T/pipe" ]
     carrel exec --output o.json "$id" -- echo shown
     [ "$out" = shown ]
@@ -466,3 +466,13 @@ typed_to_the_end() {
 @test "exec --tty: when the terminal hangs up, the program ends" { both on_terminal hang_up; }
 @test "exec --tty: much output arrives whole" { both on_terminal much_output; }
 @test "exec: without --tty Ctrl-C is for carrel" { both on_terminal without_tty_interrupt; }
+
+# The kernel writes names to its log as they are; those of our processes are fixed, however carrel is called.
+fixed_names() {
+    me cp "$CARREL" "$T/car"$'\n'"rel"
+    CARREL=$T/car$'\n'rel create --name box
+    in_box 'cat /proc/1/comm'
+    [ "$out" = carrel-init ]
+    [ "$(cat "/proc/$(keeper_of box)/comm")" = carrel-keeper ]
+}
+@test "the processes of a sandbox have names without surprises" { both fixed_names; }

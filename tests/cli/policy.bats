@@ -115,14 +115,16 @@ links() {
     policy show
     is_one_error 125 "carrel: $T/repo/carrel.yaml: is a symbolic link; a policy must be a regular file"
     policy show --policy "$T/repo/carrel.yaml"
+    is_one_error 125 "carrel: policy: '$T/repo/carrel.yaml': is a link; carrel does not follow links there*"
+    policy show --policy "$T/real.yaml"
     [ "$status" -eq 0 ]
 }
-@test "a symlinked policy is refused unless it is named" { both links; }
+@test "a symlinked policy is refused, named or not" { both links; }
 
 hostile_text() {
     place
     put "$T/repo/carrel.yaml" $'workspace: {setup: "\\e[2Jls\\nrm"}\nsandbox: {environment: {set: {A: "\\u202e"}}}'
-    policy show
+    policy show --policy "$T/repo/carrel.yaml"
     [ "$status" -eq 0 ]
     [[ "$out" == *'\x1b[2Jls\x0arm'* ]]
     [[ "$out" == *'[A=\xe2\x80\xae]'* ]]
@@ -151,10 +153,10 @@ check_files() {
     carrel policy check bad.yaml
     is_one_error 125 "carrel: bad.yaml:2:1: the key 'sandbox' is here twice; the first is in line 1"
     carrel policy check missing.yaml
-    is_one_error 125 "carrel: open 'missing.yaml': No such file or directory"
+    is_one_error 125 "carrel: policy: 'missing.yaml': No such file or directory"
     me mkfifo pipe.yaml
     carrel policy check pipe.yaml
-    is_one_error 125 "carrel: pipe.yaml: a policy must be a regular file"
+    is_one_error 125 "carrel: policy: 'pipe.yaml': is a FIFO; expected a regular file"
 }
 @test "check says ok, or the one line that is wrong" { both check_files; }
 

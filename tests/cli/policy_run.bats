@@ -186,7 +186,13 @@ the_repository_only_tightens() {
         'sandbox: {environment: {pass: [AWS_SECRET_ACCESS_KEY]}}' \
         'workspace: {on_success: apply}' 'journal: {enabled: false}' \
         'python: {imports: {mode: "off"}}' 'artifacts: {store_code: never}' \
-        'artifacts: {max_bytes: 1}' 'journal: {key: /tmp/mine}'; do
+        'artifacts: {max_bytes: 1}' 'journal: {key: /tmp/mine}' \
+        'sandbox: {environment: {set: {LD_PRELOAD: /workspace/x.so}}}' \
+        'sandbox: {environment: {set: {HTTPS_PROXY: "http://evil"}}}' \
+        'sandbox: {limits: {memory: 1000G}}' 'sandbox: {limits: {cpu: 64}}' \
+        'sandbox: {limits: {timeout: 300d}}' 'workspace: {setup: "touch /tmp/x"}' \
+        'workspace: {on_failure: discard}' 'workspace: {on_success: discard}' \
+        'workspace: {tree: copy}' 'workspace: {enabled: true}'; do
         policy carrel.yaml <<<"$widening"
         with_env AWS_SECRET_ACCESS_KEY=secret -- run -- sh -c 'echo ran; env'
         [ "$status" -eq 125 ]
@@ -202,6 +208,14 @@ the_repository_only_tightens() {
     policy carrel.yaml <<<'sandbox: {limits: {timeout: 3s}}'
     carrel run --json -- true
     [ "$(field 'o["limits"]["timeout_ms"]')" = 3000 ]
+    # A found file is never in force in silence.
+    local said="the policy '$T/carrel.yaml' was found beside the code and is in force; it only tightens, and --policy none ignores it"
+    grep -a '^carrel: note: ' "$T/.err" | grep -qF "$said"
+    carrel create
+    grep -a '^carrel: note: ' "$T/.err" | grep -qF "$said"
+    carrel destroy "$out"
+    carrel run --policy none -- true
+    ! grep -aq 'found beside the code' "$T/.err"
     # A caller that names the file trusts it.
     policy carrel.yaml <<<'sandbox: {type: process}'
     carrel run --json --policy carrel.yaml -- true
@@ -286,7 +300,7 @@ END
         carrel run --policy p.yaml $flags -- echo ran
         [ "$status" -eq 125 ]
         [ -z "$out" ]
-        [[ "$err" == *p.yaml:[0-9]* ]]
+        [[ "$err" == *p.yaml:[0-9]* || $flags == *link* && "$err" == *"is a link"* ]]
     done
 }
 @test "mounts and variables are those that the policy allows" { both mounts_and_variables; }
@@ -442,8 +456,8 @@ a_workspace_by_policy() {
     [[ "$err" == *"--history full"*p.yaml:1:* ]]
     me git init -q -b main repo
     me sh -c 'cd repo && git config user.name A && git config user.email a@b && echo 1 >a &&
-        printf "workspace: {enabled: true, on_failure: discard}\n" >carrel.yaml &&
         git add -A && git commit -qm first'
+    policy config/carrel/policy.yaml <<<'workspace: {enabled: true, on_failure: discard}'
     status=0
     out=$(me env -C "$T/repo" "$CARREL" run --json -- sh -c 'echo 2 >a; git status --short' 2>/dev/null)
     [ "$(field 'o["stdout"]')" = $' M a' ]

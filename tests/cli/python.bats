@@ -84,7 +84,7 @@ result = [os.getcwd(), os.listdir("."), sorted(os.listdir(os.environ["HOME"])), 
 
 isolated() {
     echo 'raise SystemExit("planted")' | write json.py
-    py --workdir . --env PYTHONPATH=/workspace --env PYTHONSTARTUP=/workspace/json.py -c 'result = 1'
+    py --workdir .:ro --env PYTHONPATH=/workspace --env PYTHONSTARTUP=/workspace/json.py -c 'result = 1'
     [ "$status" -eq 0 ]
     holds 'r["result"] == 1'
 }
@@ -233,7 +233,7 @@ os.close(1); os.close(2); result = 2'
     py -c 'import json, os, stat
 for fd in range(3, 100):
     try:
-        if stat.S_ISREG(os.fstat(fd).st_mode):
+        if stat.S_ISFIFO(os.fstat(fd).st_mode):
             os.write(fd, json.dumps({"result": "\x9b2J", "runs": False, "syntax": {"message": "no"}, "blocked": []}).encode())
     except OSError: pass
 os._exit(0)'
@@ -243,12 +243,24 @@ os._exit(0)'
 json.dumps = lambda *a, **k: "{\"a\": nonsense"
 result = 1'
     holds 'r["result"] is None and "cannot be read" in r["result_error"]'
-    py -c 'import os, sys
-for fd in range(3, 10):
-    try: os.ftruncate(fd, 1 << 30)
-    except OSError: pass
-os._exit(0)'
-    holds 'r["result"] is None and r["result_error"] is not None'
+    # What was found before it ran is not in the pipe any more, also for its other end.
+    py -c 'import os
+fd = os.open("/proc/self/fd/4", os.O_RDONLY | os.O_NONBLOCK)
+try: taken = os.read(fd, 65536)
+except BlockingIOError: taken = b""
+os.write(4, b"{\"runs\": false, \"blocked\": []}\n")
+result = len(taken)'
+    holds 'r["reason"] == "exited" and r["result"] is None and "os" in r["meta"]["blocked_imports"]'
+    # More than a report has: it is cut off there.
+    py --timeout 60s -c 'import os
+try:
+    while True: os.write(4, b"x" * 65536)
+except BrokenPipeError: os._exit(0)'
+    [ "$status" -eq 0 ]
+    holds 'r["result"] is None and "cannot be read" in r["result_error"]'
+    py -c 'import os, subprocess
+result = subprocess.run(["ls", "/proc/self/fd"], stdout=subprocess.PIPE, close_fds=False).stdout.decode().split()'
+    holds 'r["result"] == ["0", "1", "2", "3"]'
     py --timeout 20s -c 'import subprocess
 subprocess.Popen(["sleep", "600"]); result = 3'
     holds 'r["result"] == 3 and r["reason"] == "exited"'
@@ -376,6 +388,7 @@ other_installation() {
     py --python "$T/opt/py/bin/python3" -c 'import os, sys; result = [sys.base_prefix, sorted(os.listdir("'"$T"'/opt"))]'
     [ "$status" -eq 0 ]
     holds "r['result'][1] == ['py', 'py-1'] and r['result'][0].startswith('$T/opt/py')"
+    holds "\"mounted for Python: '$T/opt/py' is $T/opt/py-1, '$T/opt/py-1'\" in r['note']"
     me "$T/opt/py/bin/python3" -m venv --without-pip "$T/v"
     py --venv v -c 'import os, sys; result = [sys.prefix, os.path.dirname(os.__file__)]'
     [ "$status" -eq 0 ]
@@ -399,7 +412,16 @@ refusals() {
     carrel python missing.py
     is_one_error 127 "carrel: 'missing.py': No such file or directory"
     carrel python .
-    is_one_error 126 "carrel: '.': Is a directory"
+    is_one_error 126 "carrel: '.': is a directory; expected a regular file"
+    me sh -c 'rm -f way code.fifo; mkfifo code.fifo; ln -s /etc/passwd way'
+    carrel python code.fifo
+    is_one_error 125 "carrel: 'code.fifo': is a FIFO; expected a regular file"
+    carrel python way
+    is_one_error 125 "carrel: 'way': is a link; carrel does not follow links there*"
+    carrel python --inputs way -c 'pass'
+    is_one_error 125 "carrel: --inputs: 'way': is a link; carrel does not follow links there*"
+    carrel python --inputs code.fifo -c 'pass'
+    is_one_error 125 "carrel: --inputs: 'code.fifo': is a FIFO; expected a regular file"
     printf '{"a": 1,\n "b": }' | write bad.json
     carrel python --inputs bad.json -c 'pass'
     is_one_error 125 'carrel: --inputs: bad.json: line 2, column 7: *'

@@ -26,6 +26,21 @@ each_signal() {
 }
 @test "SIGINT, SIGTERM, SIGHUP and SIGQUIT end the sandbox; the status is 128+n" { both each_signal; }
 
+# The signal is pending when carrel starts, and a policy with a fallback makes it wait for the sandbox.
+before_it_is_ready() {
+    echo 'sandbox: {type: docker, fallback: [local]}' >"$T/p.yaml"
+    chmod 644 "$T/p.yaml"
+    carrel_by() { me /usr/bin/python3 -c 'import os, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+os.kill(os.getpid(), signal.SIGTERM)
+os.execv(sys.argv[1], sys.argv[1:])' "$CARREL" "$@"; }
+    status=0
+    carrel_by run --policy "$T/p.yaml" --timeout 60s --json -- sleep 1000 >"$T/.out" || status=$?
+    [ "$status" -eq 143 ]
+    holds 'r["reason"] == "cancelled" and not r["ok"] and r["runtime"] == "local"'
+}
+@test "a signal before the sandbox is ready cancels the run" { both before_it_is_ready; }
+
 stubborn() {
     local begin=$SECONDS
     ready_run -c 'trap "" TERM INT; echo ready; (setsid sh -c "trap \"\" TERM; sleep 1000" &); while :; do sleep 1; done'

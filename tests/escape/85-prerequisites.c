@@ -53,6 +53,16 @@ static const struct sock_filter no_seccomp[] = {
     ERROR(EINVAL),
 };
 
+/* What the kernel answers when no compiled filter fits any more. */
+static const struct sock_filter no_filter_room[] = {
+    LOAD(nr),
+    IS(SYS_seccomp, 0, 3),
+    LOAD(args[0]),
+    IS(SECCOMP_SET_MODE_FILTER, 0, 1),
+    ERROR(524),
+    ANSWER(SECCOMP_RET_ALLOW),
+};
+
 static const struct sock_filter no_landlock[] = {
     LOAD(nr),
     FROM(NR_LANDLOCK_CREATE_RULESET, 0, 1),
@@ -84,6 +94,13 @@ static long seccomp_filters(void)
     return syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action);
 }
 
+static long filter_room(void)
+{
+    if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, NULL) < 0 && errno == EFAULT)
+        return 0;
+    return -1;
+}
+
 static long landlock(void)
 {
     return syscall(NR_LANDLOCK_CREATE_RULESET, NULL, 0, 1); /* asks for the version */
@@ -102,6 +119,7 @@ static const struct prerequisite {
 } all[] = {
     { "user-namespaces", no_user_namespaces, ARRAY_LEN(no_user_namespaces), user_namespaces },
     { "seccomp", no_seccomp, ARRAY_LEN(no_seccomp), seccomp_filters },
+    { "filter-room", no_filter_room, ARRAY_LEN(no_filter_room), filter_room },
     { "landlock", no_landlock, ARRAY_LEN(no_landlock), landlock },
     { "mount-api", no_mount_api, ARRAY_LEN(no_mount_api), mount_api },
 };

@@ -62,7 +62,7 @@ go() {
 
 bare() {
     local what
-    for what in user-namespaces seccomp mount-api landlock; do
+    for what in user-namespaces seccomp filter-room mount-api landlock; do
         without "$what" "$A/85-prerequisites" attack "$what"
     done
     without cgroups /bin/sh -c '[ -n "$(ls /sys/fs/cgroup)" ] || echo SUCCEEDED cgroups'
@@ -97,11 +97,24 @@ refuses() {
     fi
 }
 
+# health_names WHAT REMEDY: on one line, however it is broken.
+health_names() {
+    local output status=0
+    output=$(without "$1" "$tool" health 2>&1 | tr -s ' \n' ' ') || status=$?
+    if [[ $output == *"$2"* ]]; then
+        echo "REFUSED $1-health names the remedy"
+    else
+        echo "OTHER $1-health status $status: $output"
+    fi
+}
+
 attack() {
     local directory=
     refuses user-namespaces "cannot make a user namespace"
     refuses seccomp "install the seccomp filter: "
     refuses seccomp "install the seccomp filter: " --policy "$T/weaker.yaml" --runtime local
+    refuses filter-room "as root, raise net.core.bpf_jit_limit"
+    health_names filter-room "raise net.core.bpf_jit_limit (sysctl)"
     refuses mount-api "Function not implemented"
     refuses landlock "required protections are missing: landlock" --require landlock
     refuses landlock "required protections are missing: landlock" --policy "$T/landlock.yaml"

@@ -1,0 +1,328 @@
+#!/usr/bin/env bats
+# shellcheck disable=SC2030,SC2031,SC2154  # cli.bash sets $status, $out and others
+# What an earlier run left in a git dir that was writable for it, and what carrel on the host makes
+# of it: nothing of it decides what is mounted, read, written or obeyed.
+
+load cli
+load living
+load repo
+
+secret() { # a directory of the same owner that no run is to see
+    me sh -c 'mkdir -p private && echo "the secret" >private/key'
+}
+
+unseen() { # the run was refused, for the stated reason, and showed nothing
+    [ "$status" -eq 125 ]
+    # shellcheck disable=SC2053  # a pattern
+    [[ "$err" == $1 ]]
+    [[ "$out$err" != *"the secret"* ]]
+}
+
+# ---- alternates ---------------------------------------------------------------------------------
+
+alternate_elsewhere() {
+    local line
+    new_repo
+    secret
+    me git init -q other
+    for line in "$T/private" / "$T/other/.git" ../../../private; do
+        me sh -c "echo '$line' >repo/.git/objects/info/alternates"
+        in_repo run --workspace -- sh -c 'cat /run/carrel/objects-1/key; ls /run/carrel/objects-1'
+        unseen "carrel: *alternates*is not the object directory of a repository of the same owner*"
+    done
+    # A link in a directory of the repository, to a directory that is no object directory.
+    me sh -c "ln -s ../private repo/way && echo ../../way >repo/.git/objects/info/alternates"
+    in_repo run --workspace -- cat /run/carrel/objects-1/key
+    unseen "carrel: *'$T/private'*is not the object directory*"
+}
+@test "a line of alternates mounts no directory that is not an object directory" { both alternate_elsewhere; }
+
+alternate_of_another_owner() {
+    new_repo
+    me git init -q other
+    me sh -c "echo '$T/other/.git/objects' >repo/.git/objects/info/alternates"
+    chown -R 12345 "$T/other/.git/objects"
+    in_repo run --workspace -- ls /run/carrel/objects-1
+    unseen "carrel: *'$T/other/.git/objects'*same owner*"
+}
+@test "nor one of another user" { only root alternate_of_another_owner; }
+
+alternate_of_carrel() {
+    local store
+    new_repo
+    secret
+    carrel_in private run --workdir . --cow -- true
+    [ "$status" -eq 0 ]
+    store=$(echo "$T"/state/carrel/folders/*/.git/objects)
+    [ -d "$store" ]
+    me sh -c "echo '$store' >repo/.git/objects/info/alternates"
+    in_repo run --workspace -- ls /run/carrel/objects-1
+    unseen "carrel: *in carrel's own state directory*"
+}
+@test "nor one of carrel's own" { both alternate_of_carrel; }
+
+alternate_said() {
+    new_repo
+    me git clone -q -s repo second
+    carrel_in second run --workspace -- git log --oneline
+    [ "$status" -eq 0 ]
+    [ "$(wc -l <<<"$out")" -eq 2 ]
+    grep -q "^carrel: note: .*the run also sees the objects in $T/repo/.git/objects" "$T/.err"
+    in_repo run --workspace -- true
+    [ "$(grep -c "also sees" "$T/.err")" -eq 0 ]
+}
+@test "objects from outside the git dir work, and it is said where they come from" { both alternate_said; }
+
+# ---- links --------------------------------------------------------------------------------------
+
+link_below() {
+    local name
+    new_repo
+    secret
+    for name in info/exclude info/attributes shallow packed-refs config index HEAD logs/HEAD \
+        objects/info/alternates; do
+        me sh -c "cd repo/.git && { [ ! -e $name ] || mv $name $name.away; } && ln -s '$T/private/key' $name"
+        in_repo run --workspace -- sh -c 'cat /run/carrel/git/info/exclude /run/carrel/git/info/attributes /run/carrel/git/shallow'
+        unseen "carrel: *'$T/repo/.git/$name' is a link; carrel does not follow links in a git dir*"
+        me sh -c "cd repo/.git && rm $name && { [ ! -e $name.away ] || mv $name.away $name; }"
+    done
+    for name in objects refs info logs objects/pack; do
+        me sh -c "cd repo/.git && mv $name away && ln -s '$T/repo/.git/away' $name"
+        in_repo run --workspace -- true
+        unseen "carrel: *.git/$name*' is a link*"
+        me sh -c "cd repo/.git && rm $name && mv away $name"
+    done
+    in_repo run --workspace -- true
+    [ "$status" -eq 0 ]
+}
+@test "no link below the git dir is followed" { both link_below; }
+
+link_as_git_dir() {
+    new_repo
+    me sh -c 'mkdir -p repo/sub outer && git init -q outer && ln -s ../../outer/.git repo/sub/.git'
+    carrel_in repo/sub run --workspace -- true
+    unseen "carrel: '$T/repo/sub/.git' is a link*"
+}
+@test "nor is a .git that is a link" { both link_as_git_dir; }
+
+# ---- files that block ---------------------------------------------------------------------------
+
+fifo() {
+    local name
+    new_repo
+    for name in HEAD config packed-refs index shallow info/exclude info/attributes \
+        objects/info/alternates commondir; do
+        me sh -c "cd repo/.git && { [ ! -e $name ] || mv $name $name.away; } && mkfifo $name"
+        status=0
+        me env -C "$T/repo" timeout -k 5 30 "$CARREL" run --workspace -- true \
+            >"$T/.out" 2>"$T/.err" </dev/null || status=$?
+        _collect "$name"
+        unseen "carrel: *'$T/repo/.git/$name' is not a regular file*"
+        me sh -c "cd repo/.git && rm $name && { [ ! -e $name.away ] || mv $name.away $name; }"
+    done
+    me sh -c 'cd repo/.git && mv refs/heads/main away && mkfifo refs/heads/main'
+    in_repo run --workspace -- true
+    [ "$status" -eq 125 ]
+    me sh -c 'cd repo/.git && rm refs/heads/main && mv away refs/heads/main && cd .. && mv .git away && mkfifo .git'
+    in_repo run --workspace -- true
+    unseen "carrel: '$T/repo/.git' is neither a directory nor a file*"
+}
+@test "a FIFO in a git dir holds nothing up" { both fifo; }
+
+# ---- apply --------------------------------------------------------------------------------------
+
+writable_tree() { # writable_tree DIR: a living sandbox may write there
+    carrel create --workdir "$1"
+    [ "$status" -eq 0 ]
+    local box=$out
+    in_repo workspace apply r1
+    is_one_error 125 "carrel: apply run 'r1': the sandbox of run * may write to '$T*end it first*"
+    [ ! -e "$T/repo/new.txt" ]
+    carrel destroy "$box"
+    [ "$status" -eq 0 ]
+}
+apply_beside() {
+    new_repo
+    agent r1
+    writable_tree repo
+    writable_tree repo/src
+    in_repo workspace apply r1
+    [ "$status" -eq 0 ]
+    [ -e "$T/repo/new.txt" ]
+}
+@test "apply is refused while a sandbox may write to the tree" { both apply_beside; }
+
+# Exchanges what it finds in the stage of an apply, and directories of the tree, for links.
+storm=$(
+    cat <<'END'
+import os, sys, time
+end = time.monotonic() + 60
+repo, outside = sys.argv[1:]
+stage = repo + "/.git/carrel-apply"
+def lead_out(path):
+    try:
+        os.rename(path, path + ".away")
+        os.symlink(outside, path)
+    except OSError:
+        pass
+while not os.path.exists("enough") and os.path.isdir(repo) and time.monotonic() < end:
+    for name in ("new/deep", "new", "old"):
+        try:
+            if os.listdir(stage + "/new/deep") or name != "new/deep":
+                lead_out(stage + "/" + name)
+        except OSError:
+            pass
+    lead_out(repo + "/deep")
+    try:
+        os.unlink(repo + "/deep")
+        os.rename(repo + "/deep.away", repo + "/deep")
+    except OSError:
+        pass
+END
+)
+apply_storm() {
+    local pid
+    new_repo
+    me mkdir outside repo/deep
+    me sh -c 'touch repo/deep/first'
+    g add -A
+    g commit -qm deep
+    in_repo run --workspace --task t --run r1 -c 'for i in $(seq 2000); do echo $i >deep/f$i; done'
+    [ "$status" -eq 0 ]
+    me python3 -c "$storm" repo "$T/outside" &
+    pid=$!
+    for _ in 1 2 3 4 5; do
+        in_repo workspace apply r1
+        me sh -c 'rm -rf repo/.git/carrel-apply* repo/.git/index.lock repo/deep repo/deep.away; mkdir repo/deep' || true
+    done
+    me touch enough
+    wait "$pid"
+    [ -z "$(ls -A "$T/outside")" ]
+}
+@test "what is exchanged for a link during apply leads no file out of the tree" { both apply_storm; }
+
+# ---- --cow and --dirty --------------------------------------------------------------------------
+
+read_beside() {
+    local box
+    new_repo
+    me sh -c 'mkdir -p folder/deep && echo 1 >folder/deep/f && echo more >>repo/a.txt'
+    carrel create --workdir folder --mount "$T/repo/src:/src:rw"
+    [ "$status" -eq 0 ]
+    box=$out
+    carrel run --workdir folder --cow -- true
+    is_one_error 125 "carrel: read 'folder': the sandbox of run * may write to '$T/folder'*"
+    in_repo run --dirty -- true
+    is_one_error 125 "carrel: read '$T/repo': the sandbox of run * may write to '$T/repo/src'*"
+    in_repo run --workspace -- true # a commit is not read from the tree
+    [ "$status" -eq 0 ]
+    carrel destroy "$box"
+    carrel run --workdir folder --cow -- cat deep/f
+    [ "$status" -eq 0 ]
+    [ "$out" = 1 ]
+    in_repo run --dirty --mount "$T/repo/src:/src:rw" -- tail -n1 a.txt
+    [ "$status" -eq 0 ]
+    [ "$out" = more ]
+}
+@test "a tree that a sandbox may write to is not read for a snapshot" { both read_beside; }
+
+# ---- commits that came from a run ---------------------------------------------------------------
+
+filters() {
+    new_repo
+    g config filter.mark.smudge "sh -c 'touch $T/ran; sed s/plain/SMUDGED/'"
+    g config filter.mark.clean cat
+    g config filter.mark.required true
+    me sh -c 'cd repo && echo "*.m filter=mark" >.gitattributes && echo plain >x.m && git add -A && git commit -qm m'
+    in_repo run --workspace -- cat x.m # the user's own commit
+    [ "$out" = SMUDGED ]
+    [ -e "$T/ran" ]
+    in_repo run --task t --run r1 --on-success commit -c 'echo "* filter=mark" >.gitattributes; echo plain >y; git add -A; git commit -qm run'
+    [ "$status" -eq 0 ]
+    me rm "$T/ran"
+    in_repo run --base task-t-run-r1 -- cat y
+    [ "$status" -eq 0 ]
+    [ "$out" = plain ]
+    [ ! -e "$T/ran" ]
+    # Once it is on a branch of the user's it is the user's.
+    g reset -q --hard
+    g -c filter.mark.smudge=cat merge -q --no-ff -m merged task-t-run-r1
+    in_repo run --workspace -- cat y
+    [ "$out" = SMUDGED ]
+}
+@test "the user's filters do not run on what came from a run" { both filters; }
+
+setup_layers() {
+    new_repo
+    me sh -c 'cd repo && echo 1 >package-lock.json && echo "all:; echo clean >made" >Makefile && git add -A && git commit -qm lock'
+    in_repo run --task t --run r1 --on-success commit -c 'echo "all:; echo poisoned >made" >Makefile; git commit -qam run'
+    [ "$status" -eq 0 ]
+    in_repo run --base task-t-run-r1 --setup 'sh -c "$(sed s/^all:.// Makefile)"' -- cat made
+    [ "$out" = poisoned ]
+    in_repo run --workspace --setup 'sh -c "$(sed s/^all:.// Makefile)"' -- cat made
+    [ "$status" -eq 0 ]
+    [ "$out" = clean ]
+}
+@test "a setup of a run's commit is not that of others" { both setup_layers; }
+
+# ---- setup --------------------------------------------------------------------------------------
+
+setup_bounds() {
+    new_repo
+    me sh -c 'mkdir -p config/carrel && printf "sandbox: {limits: {timeout: {maximum: 3s}, disk: {maximum: 32M}}}\n" >config/carrel/policy.yaml'
+    in_repo run --timeout 3s --disk 32M --setup 'sleep 60' -- true
+    is_one_error 125 "carrel: --setup: the setup command took longer than 3 seconds"
+    in_repo run --timeout 3s --disk 32M --setup 'head -c 256M /dev/zero >big; sleep 60' -- true
+    [ "$status" -eq 125 ]
+    [[ "$err" == "carrel: --setup: the setup command "* ]]
+    [ "$(du -sm "$T/state/carrel/setups" | cut -f1)" -lt 33 ]
+}
+@test "a setup is bound by the maxima of the policy" { both setup_bounds; }
+
+setup_recorded() {
+    new_repo
+    me sh -c 'echo hush >repo/secret.log && echo "secret.log" >repo/.worktreeinclude'
+    in_repo run --task t --run r1 --setup 'touch made' -- true
+    [ "$status" -eq 0 ]
+    in_repo run --task t --run r2 --setup 'touch made' -- true
+    [ "$status" -eq 0 ]
+    in_repo journal show t/r1
+    [[ "$out" == *'setup_started'*'touch made'*'files_carried'*'secret.log'* ]]
+    in_repo journal show t/r2
+    [[ "$out" == *'setup_used'*'touch made'*'files_carried'*'secret.log'* ]]
+    in_repo journal verify t/r1
+    [ "$status" -eq 0 ]
+}
+@test "setup lines and private files that are carried along are recorded" { both setup_recorded; }
+
+setup_apart() {
+    new_repo
+    background run --repo "$T/repo" --setup 'touch began; sleep 60' -- true
+    until_true me sh -c 'ls state/carrel/setups/.tmp/*/upper/began 2>/dev/null'
+    in_repo run --setup 'touch other' -- ls other
+    [ "$status" -eq 0 ]
+    kill -0 "$pid"
+    kill "$pid"
+}
+@test "a setup waits for no other" { both setup_apart; }
+
+# ---- the harvest --------------------------------------------------------------------------------
+
+git_limit() { # the "Max data size" of the git that reads the result into the quarantine
+    local p
+    for p in /proc/[0-9]*; do
+        [[ "$(tr '\0' ' ' <"$p/cmdline")" == *"git-dir=$T/"*fast-import* ]] || continue
+        limit=$(awk '/^Max data size/ { print $4 }' "$p/limits")
+        [ -z "$limit" ] || return 0
+    done 2>/dev/null
+    return 1
+}
+small_harvest() {
+    local limit=
+    new_repo
+    background run --repo "$T/repo" --task t --run r1 --memory 300M --best-effort memory --disk 3G -- truncate -s 400M big
+    until_true git_limit
+    [ "$limit" -eq $((300 << 20)) ]
+    ended
+}
+@test "git that reads a result has no more memory than the run had" { both small_harvest; }
