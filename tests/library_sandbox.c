@@ -330,6 +330,42 @@ static bool is_done(struct carrel_task *task)
     return poll(&end, 1, 60000) == 1;
 }
 
+struct listing {
+    struct carrel_sandbox *sandbox;
+    char *json;
+};
+
+static int list_processes(void *context, struct carrel_error *why)
+{
+    struct listing *listing = context;
+
+    return carrel_sandbox_processes(listing->sandbox, &listing->json, why);
+}
+
+static int say_busy(void *context, struct carrel_error *why)
+{
+    (void)context;
+    (void)snprintf(why->message, sizeof(why->message), "it is busy");
+    return -EBUSY;
+}
+
+/* Calls that have no form of their own. */
+static void test_task_call(struct carrel_sandbox *sandbox)
+{
+    struct listing listing = { .sandbox = sandbox };
+    struct carrel_task *task = NULL;
+
+    CHECK(carrel_task_call(list_processes, &listing, &task, &err) == 0);
+    CHECK(is_done(task));
+    CHECK(carrel_task_finish(task, NULL, NULL, &err) == 0);
+    CHECK(listing.json && strstr(listing.json, "\"processes\":["));
+    carrel_free(listing.json);
+    CHECK(carrel_task_call(say_busy, NULL, &task, &err) == 0);
+    CHECK(carrel_task_finish(task, NULL, NULL, &err) == -EBUSY);
+    CHECK(strcmp(err.message, "it is busy") == 0);
+    CHECK(carrel_task_call(NULL, NULL, &task, &err) == -EINVAL);
+}
+
 static void test_tasks(void)
 {
     static const char *const argv[] = { "echo", "hello", NULL };
@@ -464,6 +500,7 @@ int main(void)
     test_forks(sandbox);
     test_receipt();
     test_tasks();
+    test_task_call(sandbox);
     test_forks_of_the_caller(sandbox);
     test_results();
     CHECK(carrel_sandbox_destroy(sandbox, &summary, &err) == 0 && summary);

@@ -73,14 +73,19 @@ void loop_io_stop(struct loop_io *io)
     io->events = 0;
 }
 
-/* epoll says EPERM of what has no wait queue: a file, a directory, some devices. Of a pipe, a
- * socket or a pidfd EPERM is a refusal, and a source that claims to be ready would block. */
+/*
+ * epoll says EPERM of what has no wait queue: a file, a directory, some devices. Of a pipe, a
+ * socket, a pidfd or a terminal EPERM is a refusal, and a source that claims to be ready would
+ * block.
+ */
 static bool is_always_ready(int fd)
 {
     struct stat st;
 
-    return fstat(fd, &st) == 0 && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) ||
-            S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode));
+    if (fstat(fd, &st) < 0)
+        return false;
+    return S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) || S_ISBLK(st.st_mode) ||
+           (S_ISCHR(st.st_mode) && !isatty(fd));
 }
 
 static int add(struct loop_io *io, int fd, struct epoll_event *event)

@@ -214,6 +214,8 @@ int carrel_task_call(carrel_task_work *work, void *context, struct carrel_task *
 {
     const struct call call = { .work = do_other, .other = work, .context = context };
 
+    if (!work)
+        return err_set(ERR_OR_IGNORED(err), -EINVAL, "no work for a task");
     return start(&call, out, err);
 }
 
