@@ -102,7 +102,8 @@ int main(int argc, char **argv)
     status = 0;
 
 destroy_sandbox:
-    (void)carrel_sandbox_destroy(sandbox, NULL); /* if it fails, the lease ends the sandbox */
+    (void)carrel_sandbox_destroy(
+            sandbox, NULL, NULL); /* if it fails, the lease ends the sandbox */
     carrel_sandbox_free(sandbox);
     free(samples[0]);
     free(samples[1]);

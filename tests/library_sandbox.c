@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,7 +83,12 @@ static void test_finding(struct carrel_sandbox *sandbox)
     query.labels = NULL;
     CHECK(carrel_sandbox_list(&query, &json, &err) == 0 && strstr(json, wanted[0]));
     carrel_free(json);
-    query.size--;
+    query.size = offsetof(struct carrel_sandbox_query, has_dead); /* as of an older version */
+    CHECK(carrel_sandbox_list(&query, &json, &err) == 0 && strstr(json, wanted[0]));
+    carrel_free(json);
+    CHECK(carrel_sandbox_list(NULL, &json, &err) == 0 && strstr(json, wanted[0]));
+    carrel_free(json);
+    query.size = 0;
     CHECK(carrel_sandbox_list(&query, &json, &err) == -EINVAL);
     CHECK(err.origin == CARREL_FROM_CALLER && strcmp(err.reason, "invalid") == 0);
     CHECK(carrel_sandbox_open("library-one", &again, &err) == 0);
@@ -91,6 +97,27 @@ static void test_finding(struct carrel_sandbox *sandbox)
     CHECK(carrel_sandbox_open("library-none", &again, &err) == -ENOENT);
     CHECK(err.origin == CARREL_FROM_CALLER && strcmp(err.reason, "not_found") == 0);
     CHECK(carrel_sandbox_open("library-none", &again, NULL) == -ENOENT);
+}
+
+/* What an exec cannot decide is refused; nothing is ignored. */
+static void test_exec_refuses(struct carrel_sandbox *sandbox)
+{
+    static const char *const argv[] = { "true", NULL };
+    struct carrel_run_options o[6];
+    struct carrel_run_result *result = NULL;
+
+    for (size_t i = 0; i < sizeof(o) / sizeof(o[0]); i++) {
+        o[i] = (struct carrel_run_options)CARREL_RUN_OPTIONS_INIT;
+        o[i].argv = argv;
+    }
+    o[0].image = "none";
+    o[1].journal = CARREL_JOURNAL_OFF;
+    o[2].store_code = CARREL_STORE_ALWAYS;
+    o[3].has_no_entrypoint = true;
+    o[4].is_git_writable = true;
+    o[5].memory_bytes = 64U << 20;
+    for (size_t i = 0; i < sizeof(o) / sizeof(o[0]); i++)
+        CHECK(carrel_sandbox_exec(sandbox, &o[i], &result, &err) == -EINVAL);
 }
 
 static void test_itself(struct carrel_sandbox *sandbox)
@@ -303,6 +330,8 @@ static void test_forks(struct carrel_sandbox *sandbox)
     CHECK(is_gone(forks.ids[1]));
     const char *const words[] = { forks.ids[0], "library-none", NULL };
     struct carrel_destroy_options end = CARREL_DESTROY_OPTIONS_INIT;
+    CHECK(carrel_sandbox_destroy_all(NULL, NULL, &err) == -EINVAL); /* which ones? */
+    CHECK(carrel_sandbox_destroy_all(&end, NULL, &err) == -EINVAL);
     end.words = words;
     CHECK(carrel_sandbox_destroy_all(&end, NULL, &err) == -ENOENT);
     CHECK(is_gone(forks.ids[0]));
@@ -493,6 +522,7 @@ int main(void)
     CHECK(says(sandbox, "echo hello", "hello\n"));
     CHECK(carrel_sandbox_note(sandbox)[0] == '\0' || geteuid() != 0);
     test_finding(sandbox);
+    test_exec_refuses(sandbox);
     test_itself(sandbox);
     test_detached(sandbox);
     test_process(sandbox);

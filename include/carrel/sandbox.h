@@ -142,7 +142,8 @@ CARREL_PUBLIC int carrel_sandbox_destroy(
 /* Which to destroy. Start from CARREL_DESTROY_OPTIONS_INIT. */
 struct carrel_destroy_options {
     size_t size;
-    const char *const *words; /* NULL-terminated; NULL: all of this user's */
+    const char *const *words; /* NULL-terminated; NULL with is_all */
+    bool is_all;              /* all of this user's */
     bool is_force;            /* kill the keeper of one that does not answer */
     /* Called for each that could not be destroyed; NULL: not wanted. */
     void (*failed)(const char *word, const struct carrel_error *why, void *context);

@@ -1,5 +1,6 @@
 /* show.c - a policy for callers of the library: each key and file as plain data. */
 #include "base/err.h"
+#include "base/options.h"
 #include "base/str.h"
 #include "base/suggest.h"
 #include "policy/join.h"
@@ -87,19 +88,21 @@ static void show_files(struct carrel_policy *shown)
 int carrel_policy_load(const struct carrel_policy_options *options, struct carrel_policy **out,
         struct carrel_error *err)
 {
-    const struct policy_request request = {
-        .file = options->file,
-        .profile = options->profile,
-        .environment = (const char *const *)environ,
-    };
+    struct carrel_policy_options own = CARREL_POLICY_OPTIONS_INIT;
 
     err = ERR_OR_IGNORED(err);
-    if (options->size != sizeof(*options))
-        return err_set(err, -EINVAL, "start from CARREL_POLICY_OPTIONS_INIT");
+    int r = OPTIONS_TAKE(&own, options, CARREL_POLICY_OPTIONS_INIT, err);
+    if (r < 0)
+        return r;
+    const struct policy_request request = {
+        .file = own.file,
+        .profile = own.profile,
+        .environment = (const char *const *)environ,
+    };
     AUTO(carrel_policy_free) struct carrel_policy *shown = calloc(1, sizeof(*shown));
     if (!shown)
         return err_set_errno(err, -ENOMEM, "policy");
-    int r = policy_load(&request, &shown->policy, err);
+    r = policy_load(&request, &shown->policy, err);
     if (r < 0)
         return r;
     r = show_keys(shown);

@@ -110,6 +110,7 @@ static int clean_up(const struct cleanup_args *args, struct carrel_cleanup **out
 {
     const struct carrel_destroy_options living = {
         .size = sizeof(living),
+        .is_all = true,
         .is_force = args->is_force,
     };
     struct carrel_error err = { 0 };

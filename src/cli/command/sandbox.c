@@ -322,6 +322,7 @@ static int destroy_all(const struct sandbox_args *args, struct carrel_error *err
 {
     const struct carrel_destroy_options options = {
         .size = sizeof(options),
+        .is_all = true,
         .is_force = args->is_force,
     };
 

@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/options.h"
 #include "base/payload.h"
 #include "core/client/keeper_alive.h"
 #include "core/client/remote.h"
@@ -225,21 +226,21 @@ int carrel_sandbox_resume(struct carrel_sandbox *sandbox, struct carrel_error *e
 int carrel_sandbox_update(struct carrel_sandbox *sandbox, const struct carrel_limits *limits,
         struct carrel_error *err)
 {
-    const struct sandbox_limits wanted = {
-        .value = { [LIMIT_MEMORY] = limits->memory_bytes,
-                [LIMIT_CPU] = limits->cpu_milli,
-                [LIMIT_PIDS] = limits->pids },
-    };
+    struct carrel_limits own = CARREL_LIMITS_INIT;
     unsigned which = 0;
 
     err = ERR_OR_IGNORED(err);
-    if (limits->size != sizeof(*limits))
-        return err_set(err, -EINVAL,
-                "the limits have a different size in this library; start from "
-                "CARREL_LIMITS_INIT");
+    int r = OPTIONS_TAKE(&own, limits, CARREL_LIMITS_INIT, err);
+    if (r < 0)
+        return r;
+    const struct sandbox_limits wanted = {
+        .value = { [LIMIT_MEMORY] = own.memory_bytes,
+                [LIMIT_CPU] = own.cpu_milli,
+                [LIMIT_PIDS] = own.pids },
+    };
     for (unsigned i = 0; i < LIMIT_COUNT; i++)
         which |= wanted.value[i] ? LIMIT_BIT(i) : 0;
-    int r = client_connect(sandbox, err);
+    r = client_connect(sandbox, err);
     return r < 0 ? r : sandbox_update(&sandbox->box->base, &wanted, which, err);
 }
 
@@ -291,32 +292,32 @@ static int await_forks(
 int carrel_sandbox_fork(struct carrel_sandbox *sandbox,
         const struct carrel_fork_options *options, struct carrel_error *err)
 {
-    struct keeper_message message = {
-        .kind = KEEPER_FORK,
-        .value = (int32_t)options->n,
-        .flags = (options->inherits_env ? KEEPER_INHERIT : 0U) |
-                 (options->labels ? KEEPER_LABELS : 0U),
-    };
+    struct carrel_fork_options own = CARREL_FORK_OPTIONS_INIT;
     int fds[KEEPER_MAX_FDS];
 
     err = ERR_OR_IGNORED(err);
-    if (options->size != sizeof(*options) || options->n == 0)
-        return err_set(err, -EINVAL,
-                "the options have a different size in this library, or n is 0; start from "
-                "CARREL_FORK_OPTIONS_INIT");
-    int r = keeper_check_labels(options->labels, err);
+    int r = OPTIONS_TAKE(&own, options, CARREL_FORK_OPTIONS_INIT, err);
+    if (r == 0 && own.n == 0)
+        r = err_set(err, -EINVAL, "no fork is wanted: n is 0");
+    if (r == 0)
+        r = keeper_check_labels(own.labels, err);
     if (r == 0)
         r = client_connect(sandbox, err);
     if (r < 0)
         return r;
+    struct keeper_message message = {
+        .kind = KEEPER_FORK,
+        .value = (int32_t)own.n,
+        .flags = (own.inherits_env ? KEEPER_INHERIT : 0U) | (own.labels ? KEEPER_LABELS : 0U),
+    };
     AUTO(fd_close) int payload = -1;
-    r = payload_make_near("", options->labels, NULL, &message.payload, &payload, err);
+    r = payload_make_near("", own.labels, NULL, &message.payload, &payload, err);
     if (r < 0)
         return r;
     int n = remote_ask(sandbox->box, &message, &payload, payload >= 0, fds, err);
     if (n < 0)
         return n;
-    r = n == 1 ? await_forks(fds[0], options, err)
+    r = n == 1 ? await_forks(fds[0], &own, err)
                : err_set(err, -EPROTO, "the keeper sent no socket");
     for (int i = 0; i < n; i++)
         fd_close(fds[i]);

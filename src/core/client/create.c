@@ -6,10 +6,12 @@
  */
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/options.h"
 #include "core/client/client.h"
 #include "core/keeper/launch.h"
 #include "core/keeper/wire.h"
 #include "core/request/request.h"
+#include "core/request/take.h"
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -101,28 +103,26 @@ static int hand_over(const struct carrel_sandbox_options *options,
 int client_create(const struct carrel_sandbox_options *options, int cancel,
         struct carrel_sandbox **out, struct carrel_error *err)
 {
-    static const struct carrel_run_options defaults = CARREL_RUN_OPTIONS_INIT;
-    const struct carrel_run_options *run = options->run ? options->run : &defaults;
+    struct carrel_sandbox_options own = CARREL_SANDBOX_OPTIONS_INIT;
+    struct taken_run run;
     struct keeper_ready ready;
     int receipt = -1;
 
-    if (options->size != sizeof(*options) || run->size != sizeof(*run) ||
-            (run->workspace && run->workspace->size != sizeof(*run->workspace)))
-        return err_set(err, -EINVAL,
-                "the options have a different size in this library; start from "
-                "CARREL_SANDBOX_OPTIONS_INIT, CARREL_RUN_OPTIONS_INIT and "
-                "CARREL_WORKSPACE_OPTIONS_INIT");
     AUTO(fd_close) int report = -1;
-    int r = launch(options, run, &report, err);
+    int r = OPTIONS_TAKE(&own, options, CARREL_SANDBOX_OPTIONS_INIT, err);
+    if (r == 0)
+        r = take_run(&run, own.run, err);
+    if (r == 0)
+        r = launch(&own, &run.options, &report, err);
     if (r < 0)
         return r;
     const struct creation creation = {
-        .workspace = run->workspace,
+        .workspace = run.options.workspace,
         .report = report,
         .cancel = cancel,
     };
     r = receive(&creation, &ready, &receipt, err);
-    return r < 0 ? r : hand_over(options, &ready, receipt, out, err);
+    return r < 0 ? r : hand_over(&own, &ready, receipt, out, err);
 }
 
 int carrel_sandbox_create(const struct carrel_sandbox_options *options,

@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/options.h"
 #include "core/client/client.h"
 #include "core/client/remote.h"
 #include "core/keeper/sweep.h"
@@ -185,16 +186,20 @@ int carrel_sandbox_destroy_all(
         const struct carrel_destroy_options *options, char **summary, struct carrel_error *err)
 {
     AUTO(buf_finish) struct buf text = BUF_INIT(64U << 20);
-    struct ending ending = { .options = options, .words = options->words, .summary = &text };
+    struct carrel_destroy_options own = CARREL_DESTROY_OPTIONS_INIT;
+    struct ending ending = { .options = &own, .summary = &text };
 
     ending.err = err = ERR_OR_IGNORED(err);
-    if (options->size != sizeof(*options))
-        return err_set(err, -EINVAL,
-                "the options have a different size in this library; start from "
-                "CARREL_DESTROY_OPTIONS_INIT");
-    while (options->words && options->words[ending.n])
+    int r = OPTIONS_TAKE(&own, options, CARREL_DESTROY_OPTIONS_INIT, err);
+    if (r == 0 && own.is_all == (own.words != NULL))
+        r = err_set(
+                err, -EINVAL, "destroy either the sandboxes of `words` or, with is_all, all");
+    if (r < 0)
+        return r;
+    ending.words = own.words;
+    while (own.words && own.words[ending.n])
         ending.n++;
-    int r = options->words ? end_these(&ending) : end_all(&ending, err);
+    r = own.is_all ? end_all(&ending, err) : end_these(&ending);
     int taken = summary ? buf_take(&text, summary, r < 0 ? NULL : err) : 0;
     return r < 0 ? r : taken;
 }

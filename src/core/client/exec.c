@@ -34,37 +34,36 @@ void exec_free(struct exec *exec)
 
 static int check_options(const struct carrel_run_options *o, struct carrel_error *err)
 {
-    if (o->size != sizeof(*o))
+    if (o->workspace || o->n_mounts || o->root || o->image || o->has_no_entrypoint ||
+            o->is_git_writable || o->memory_bytes || o->disk_bytes || o->pids || o->cpu_milli ||
+            o->files || o->require || o->best_effort || o->policy || o->profile || o->runtime ||
+            o->hostname || o->ids != CARREL_IDS_DEFAULT ||
+            o->network != CARREL_NETWORK_DEFAULT || o->journal != CARREL_JOURNAL_DEFAULT ||
+            o->store_code != CARREL_STORE_DEFAULT)
         return err_set(err, -EINVAL,
-                "struct carrel_run_options has a different size in this library; start from "
-                "CARREL_RUN_OPTIONS_INIT");
-    if (o->workspace || o->n_mounts || o->root || o->memory_bytes || o->disk_bytes || o->pids ||
-            o->cpu_milli || o->files || o->require || o->best_effort || o->policy ||
-            o->profile || o->runtime || o->hostname || o->ids != CARREL_IDS_DEFAULT ||
-            o->network != CARREL_NETWORK_DEFAULT)
-        return err_set(err, -EINVAL,
-                "limits, mounts and other properties of a sandbox are fixed when it is "
-                "created");
+                "limits, mounts, the record and other properties of a sandbox are fixed when "
+                "it is created");
     return 0;
 }
 
 int exec_new(struct carrel_sandbox *sandbox, const struct carrel_run_options *options,
         struct exec **out, struct carrel_error *err)
 {
-    int r = check_options(options, err);
+    AUTO(exec_free) struct exec *exec = calloc(1, sizeof(*exec));
+    if (!exec)
+        return err_set_errno(err, -ENOMEM, "run");
+    exec->process = PROCESS_INIT; /* exec_free() closes what it has */
+    exec->output = (struct output)OUTPUT_INIT;
+    exec->follow.sinks[0] = exec->follow.sinks[1] = -1;
+    int r = take_run(&exec->own, options, err);
+    if (r == 0)
+        r = check_options(&exec->own.options, err);
     if (r == 0)
         r = client_connect(sandbox, err);
     if (r < 0)
         return r;
-    AUTO(exec_free) struct exec *exec = calloc(1, sizeof(*exec));
-    if (!exec)
-        return err_set_errno(err, -ENOMEM, "run");
     exec->sandbox = sandbox;
-    exec->options = options;
-    exec->process = PROCESS_INIT;
-    exec->output = (struct output)OUTPUT_INIT;
     exec->disk = DISK_INIT;
-    exec->follow.sinks[0] = exec->follow.sinks[1] = -1;
     exec->began_ns = clock_ns();
     exec->result = result_new();
     if (!exec->result)
@@ -84,7 +83,8 @@ int exec_new(struct carrel_sandbox *sandbox, const struct carrel_run_options *op
     memcpy(result->limits, facts->limits, sizeof(result->limits));
     exec->follow.cpu_milli = result->limits[LIMIT_CPU];
     result_note_limits(result);
-    result->output_bytes = options->output_bytes ? options->output_bytes : DEFAULT_OUTPUT_BYTES;
+    result->output_bytes = exec->own.options.output_bytes ? exec->own.options.output_bytes
+                                                          : DEFAULT_OUTPUT_BYTES;
     r = output_open(&exec->output, result, false, 0, err);
     if (r < 0)
         return r;
@@ -143,7 +143,7 @@ int exec_start(struct exec *exec, struct carrel_error *err)
 {
     struct carrel_sandbox *sandbox = exec->sandbox;
 
-    int r = start(sandbox, exec->options, false, &exec->process, err);
+    int r = start(sandbox, &exec->own.options, false, &exec->process, err);
     if (r < 0)
         return r;
     name_output(exec);
@@ -205,7 +205,7 @@ static int follow(struct exec *exec, uint64_t timeout_ms, struct carrel_error *e
 {
     struct follow *f = &exec->follow;
 
-    f->options = exec->options;
+    f->options = &exec->own.options;
     f->box = &exec->sandbox->box->base;
     f->process = &exec->process;
     f->disk = &exec->disk;
@@ -249,13 +249,16 @@ int carrel_sandbox_detach(struct carrel_sandbox *sandbox,
         const struct carrel_run_options *options, uint32_t *process, struct carrel_error *err)
 {
     struct process started = PROCESS_INIT;
+    struct taken_run own;
 
     err = ERR_OR_IGNORED(err);
-    int r = check_options(options, err);
+    int r = take_run(&own, options, err);
+    if (r == 0)
+        r = check_options(&own.options, err);
     if (r == 0)
         r = client_connect(sandbox, err);
     if (r == 0)
-        r = start(sandbox, options, true, &started, err);
+        r = start(sandbox, &own.options, true, &started, err);
     if (r == 0)
         *process = started.id;
     process_close(started);
@@ -308,11 +311,11 @@ static int take_over(
     name_output(exec);
     int r = n < 2 ? err_set(err, -EPROTO, "the keeper sent no output") : 0;
     if (r == 0)
-        r = replay(
-                fds[0], message.written[0], exec->options->stdout_fd, &exec->output.out, err);
+        r = replay(fds[0], message.written[0], exec->own.options.stdout_fd, &exec->output.out,
+                err);
     if (r == 0)
-        r = replay(
-                fds[1], message.written[1], exec->options->stderr_fd, &exec->output.err, err);
+        r = replay(fds[1], message.written[1], exec->own.options.stderr_fd, &exec->output.err,
+                err);
     for (int i = 0; i < n; i++)
         fd_close(fds[i]);
     return r;

@@ -2,6 +2,7 @@
 #pragma once
 #include "base/auto.h"
 #include "core/disk/disk.h"
+#include "core/request/take.h"
 #include "core/result/capture.h"
 #include "core/result/result.h"
 #include "core/run/follow.h"
@@ -10,7 +11,7 @@
 
 struct exec {
     struct carrel_sandbox *sandbox;
-    const struct carrel_run_options *options;
+    struct taken_run own; /* the caller's options */
     struct carrel_run_result *result;
     struct process process;
     struct output output;
@@ -21,7 +22,7 @@ struct exec {
 void exec_free(struct exec *exec); /* NULL is fine */
 DEFINE_AUTO(struct exec *, exec_free)
 
-/* Checks the options, and connects the handle. */
+/* Takes and checks the options, and connects the handle. */
 int exec_new(struct carrel_sandbox *sandbox, const struct carrel_run_options *options,
         struct exec **out, struct carrel_error *err);
 

@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/options.h"
 #include "core/keeper/sweep.h"
 #include <carrel/sandbox.h>
 #include <errno.h>
@@ -14,22 +15,24 @@
 _Static_assert(CARREL_NEVER == REGISTRY_NO_END, "the same number");
 
 /* The list; unless the dead are wanted, what they left is removed. */
-static int read_list(const struct carrel_sandbox_query *query, struct registry_list *list,
+static int read_list(const struct carrel_sandbox_query *given, struct registry_list *list,
         struct carrel_error *err)
 {
     AUTO(registry_close) struct registry reg = REGISTRY_NONE;
-    struct registry_query asked = { .labels = query->labels, .has_dead = query->has_dead };
+    struct carrel_sandbox_query query = CARREL_SANDBOX_QUERY_INIT;
+    struct registry_query asked = { 0 };
 
-    if (query->size != sizeof(*query))
-        return err_set(err, -EINVAL,
-                "the query has a different size in this library; start from "
-                "CARREL_SANDBOX_QUERY_INIT");
-    while (query->labels && query->labels[asked.n_labels])
+    int r = OPTIONS_TAKE(&query, given, CARREL_SANDBOX_QUERY_INIT, err);
+    if (r < 0)
+        return r;
+    asked.labels = query.labels;
+    asked.has_dead = query.has_dead;
+    while (query.labels && query.labels[asked.n_labels])
         asked.n_labels++;
-    int r = registry_open(&reg, err);
+    r = registry_open(&reg, err);
     if (r == 0)
         r = registry_list_read(&reg, &asked, list, err);
-    if (r == 0 && !query->has_dead)
+    if (r == 0 && !query.has_dead)
         keeper_sweep_layers(&reg);
     return r;
 }

@@ -17,7 +17,6 @@
 
 struct carrel_process {
     struct carrel_sandbox *sandbox;
-    struct carrel_run_options options;
     struct exec *exec;
     bool has_result; /* it was taken */
 };
@@ -40,14 +39,11 @@ int carrel_process_start(struct carrel_sandbox *sandbox,
     AUTO(carrel_process_free) struct carrel_process *process = calloc(1, sizeof(*process));
     if (!process)
         return err_set_errno(err, -ENOMEM, "run");
-    process->options = *options;
-    process->options.stdout_fd = process->options.stderr_fd = -1;
-    process->options.signal_fd = -1;
     int r = carrel_sandbox_open(sandbox->id, &process->sandbox, err);
     if (r == -ENOENT)
         return err_set(err, -ESRCH, "the sandbox has ended");
     if (r == 0)
-        r = exec_new(process->sandbox, &process->options, &process->exec, err);
+        r = exec_new(process->sandbox, options, &process->exec, err);
     if (r < 0)
         return r;
     process->sandbox->box->is_alone = true;
@@ -137,7 +133,7 @@ int carrel_process_resize(
     const struct winsize size = { .ws_row = rows, .ws_col = cols };
 
     err = ERR_OR_IGNORED(err);
-    if (!process->options.has_tty)
+    if (!process->exec->own.options.has_tty)
         return err_set(err, -EINVAL, "the program has no terminal");
     return ioctl(process->exec->process.stdin_fd, TIOCSWINSZ, &size) < 0
                    ? err_set_errno(err, -errno, "resize the terminal")

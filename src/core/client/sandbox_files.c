@@ -1,6 +1,7 @@
 /* sandbox_files.c - <carrel/files.h>: files of a living sandbox, through its handle. */
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/options.h"
 #include "core/client/client.h"
 #include "core/client/remote.h"
 #include "core/files/files_tar.h"
@@ -12,18 +13,19 @@
 #include <string.h>
 
 /*
- * Checks the options of a call; those that `may` does not name must not be set, since a caller
- * that sets one relies on it. NULL becomes the defaults.
+ * Takes the options of a call into *own; those that `may` does not name must not be set, since
+ * a caller that sets one relies on it.
  */
-static int take_options(const struct carrel_files_options **options,
-        struct carrel_files_options may, struct carrel_error *err)
+static int take_options(const struct carrel_files_options *options,
+        struct carrel_files_options may, struct carrel_files_options *own,
+        struct carrel_error *err)
 {
-    static const struct carrel_files_options defaults = CARREL_FILES_OPTIONS_INIT;
-    const struct carrel_files_options *o = *options ? *options : &defaults;
+    const struct carrel_files_options *o = own;
 
-    if (o->size != sizeof(*o))
-        return err_set(err, -EINVAL,
-                "carrel_files_options has another size; start from CARREL_FILES_OPTIONS_INIT");
+    *own = (struct carrel_files_options)CARREL_FILES_OPTIONS_INIT;
+    int r = OPTIONS_TAKE(own, options, CARREL_FILES_OPTIONS_INIT, err);
+    if (r < 0)
+        return r;
     const struct {
         const char *name;
         bool is_set, may_be_set;
@@ -44,7 +46,6 @@ static int take_options(const struct carrel_files_options **options,
             return err_set(err, -EINVAL, "the option %s has no meaning here", rows[i].name);
     if (o->has_mode && o->mode > 0777)
         return err_set(err, -EINVAL, "the mode %04o is more than permissions", o->mode);
-    *options = o;
     return 0;
 }
 
@@ -64,12 +65,13 @@ static int access_to(struct carrel_sandbox *sandbox, const struct carrel_files_o
 }
 
 /* The beginning of a call on one sandbox: its options are checked, and it is reached. */
-static int begin(struct carrel_sandbox *sandbox, const struct carrel_files_options **options,
-        struct carrel_files_options may, struct file_access *access, struct carrel_error *err)
+static int begin(struct carrel_sandbox *sandbox, const struct carrel_files_options *options,
+        struct carrel_files_options may, struct carrel_files_options *own,
+        struct file_access *access, struct carrel_error *err)
 {
-    int r = take_options(options, may, err);
+    int r = take_options(options, may, own, err);
 
-    return r < 0 ? r : access_to(sandbox, *options, access, err);
+    return r < 0 ? r : access_to(sandbox, own, access, err);
 }
 
 static struct files_limits limits_of(const struct carrel_files_options *options)
@@ -95,19 +97,19 @@ static int outcome(int r, struct carrel_error *err)
 int carrel_files_read(struct carrel_sandbox *sandbox, const char *path, int out,
         const struct carrel_files_options *options, struct carrel_error *err)
 {
-    const struct carrel_files_options may = {
-        .is_whole = true,
-        .max_bytes = options && options->is_whole,
-    };
+    const struct carrel_files_options may = { .is_whole = true, .max_bytes = 1 };
     struct file_access access;
+    struct carrel_files_options own;
 
     err = ERR_OR_IGNORED(err);
-    int r = begin(sandbox, &options, may, &access, err);
+    int r = begin(sandbox, options, may, &own, &access, err);
     if (r < 0)
         return r;
-    const struct files_limits limits = limits_of(options);
-    r = options->is_whole ? files_read_whole(&access, path, out, &limits, err)
-                          : files_read(&access, path, out, err);
+    if (own.max_bytes && !own.is_whole)
+        return err_set(err, -EINVAL, "the option max_bytes needs is_whole here");
+    const struct files_limits limits = limits_of(&own);
+    r = own.is_whole ? files_read_whole(&access, path, out, &limits, err)
+                     : files_read(&access, path, out, err);
     return outcome(r, err);
 }
 
@@ -120,13 +122,14 @@ int carrel_files_write(struct carrel_sandbox *sandbox, const char *path, int in,
         .no_replace = true,
     };
     struct file_access access;
+    struct carrel_files_options own;
 
     err = ERR_OR_IGNORED(err);
-    int r = begin(sandbox, &options, may, &access, err);
+    int r = begin(sandbox, options, may, &own, &access, err);
     if (r < 0)
         return r;
-    int flags = (options->is_append ? O_APPEND : O_TRUNC) | (options->no_replace ? O_EXCL : 0);
-    r = files_write(&access, path, in, flags, options->has_mode ? options->mode : 0644, err);
+    int flags = (own.is_append ? O_APPEND : O_TRUNC) | (own.no_replace ? O_EXCL : 0);
+    r = files_write(&access, path, in, flags, own.has_mode ? own.mode : 0644, err);
     return outcome(r, err);
 }
 
@@ -183,12 +186,13 @@ int carrel_files_list(struct carrel_sandbox *sandbox, const char *path,
     const struct carrel_files_options may = { .names_only = true };
     struct visitor visitor = { .visit = visit, .context = context };
     struct file_access access;
+    struct carrel_files_options own;
 
     err = ERR_OR_IGNORED(err);
-    int r = begin(sandbox, &options, may, &access, err);
+    int r = begin(sandbox, options, may, &own, &access, err);
     if (r < 0)
         return r;
-    r = files_list(&access, path, !options->names_only, visit_entry, &visitor, err);
+    r = files_list(&access, path, !own.names_only, visit_entry, &visitor, err);
     return outcome(r, err);
 }
 
@@ -198,28 +202,29 @@ int carrel_files_stat(struct carrel_sandbox *sandbox, const char *path,
 {
     const struct carrel_files_options may = { .follows_link = true };
     AUTO(buf_finish) struct buf link = BUF_INIT(PATH_MAX);
+    struct carrel_file_stat given = CARREL_FILE_STAT_INIT;
     struct file_stat stat;
     char *text = NULL;
     struct file_access access;
+    struct carrel_files_options own;
 
     err = ERR_OR_IGNORED(err);
-    int r = take_options(&options, may, err);
-    if (r == 0 && out->size != sizeof(*out))
-        r = err_set(err, -EINVAL,
-                "carrel_file_stat has another size; start from CARREL_FILE_STAT_INIT");
+    int r = take_options(options, may, &own, err);
     if (r == 0)
-        r = access_to(sandbox, options, &access, err);
+        r = OPTIONS_GIVE(out, &given, CARREL_FILE_STAT_INIT, err); /* it has the right size */
+    if (r == 0)
+        r = access_to(sandbox, &own, &access, err);
     if (r < 0)
         return r;
-    r = files_stat(&access, path, options->follows_link, &stat, target ? &link : NULL, err);
+    r = files_stat(&access, path, own.follows_link, &stat, target ? &link : NULL, err);
     if (r == 0 && link.len > 0)
         r = buf_take(&link, &text, err);
     if (r < 0)
         return outcome(r, err);
     if (target)
         *target = text;
-    fill_stat(&stat, out);
-    return 0;
+    fill_stat(&stat, &given);
+    return OPTIONS_GIVE(out, &given, CARREL_FILE_STAT_INIT, err);
 }
 
 int carrel_files_make_dir(struct carrel_sandbox *sandbox, const char *path,
@@ -227,13 +232,13 @@ int carrel_files_make_dir(struct carrel_sandbox *sandbox, const char *path,
 {
     const struct carrel_files_options may = { .has_mode = true, .with_parents = true };
     struct file_access access;
+    struct carrel_files_options own;
 
     err = ERR_OR_IGNORED(err);
-    int r = begin(sandbox, &options, may, &access, err);
+    int r = begin(sandbox, options, may, &own, &access, err);
     if (r < 0)
         return r;
-    r = files_make_dir(&access, path, options->has_mode ? options->mode : 0755,
-            options->with_parents, err);
+    r = files_make_dir(&access, path, own.has_mode ? own.mode : 0755, own.with_parents, err);
     return outcome(r, err);
 }
 
@@ -242,12 +247,13 @@ int carrel_files_move(struct carrel_sandbox *sandbox, const char *from, const ch
 {
     const struct carrel_files_options may = { .no_replace = true };
     struct file_access access;
+    struct carrel_files_options own;
 
     err = ERR_OR_IGNORED(err);
-    int r = begin(sandbox, &options, may, &access, err);
+    int r = begin(sandbox, options, may, &own, &access, err);
     if (r < 0)
         return r;
-    return outcome(files_move(&access, from, to, options->no_replace, err), err);
+    return outcome(files_move(&access, from, to, own.no_replace, err), err);
 }
 
 int carrel_files_remove(struct carrel_sandbox *sandbox, const char *path,
@@ -255,52 +261,55 @@ int carrel_files_remove(struct carrel_sandbox *sandbox, const char *path,
 {
     const struct carrel_files_options may = { .is_recursive = true };
     struct file_access access;
+    struct carrel_files_options own;
 
     err = ERR_OR_IGNORED(err);
-    int r = begin(sandbox, &options, may, &access, err);
+    int r = begin(sandbox, options, may, &own, &access, err);
     if (r < 0)
         return r;
-    r = options->is_recursive ? files_remove_tree(&access, path, err)
-                              : files_remove(&access, path, err);
+    r = own.is_recursive ? files_remove_tree(&access, path, err)
+                         : files_remove(&access, path, err);
     return outcome(r, err);
 }
 
 /* --- trees --- */
 
 /* Options and count of a call that copies. */
-static int check_tree(const struct carrel_files_options **options,
-        const struct carrel_files_count *count, struct carrel_error *err)
+static int check_tree(const struct carrel_files_options *options,
+        struct carrel_files_count *count, struct carrel_files_options *own,
+        struct carrel_error *err)
 {
     const struct carrel_files_options may = { .max_entries = 1, .max_bytes = 1 };
+    const struct carrel_files_count nothing = CARREL_FILES_COUNT_INIT;
 
-    if (count && count->size != sizeof(*count))
-        return err_set(err, -EINVAL,
-                "carrel_files_count has another size; start from CARREL_FILES_COUNT_INIT");
-    return take_options(options, may, err);
+    int r = count ? OPTIONS_GIVE(count, &nothing, CARREL_FILES_COUNT_INIT, err) : 0;
+    return r < 0 ? r : take_options(options, may, own, err);
 }
 
 static int begin_tree(struct carrel_sandbox *sandbox,
-        const struct carrel_files_options **options, const struct carrel_files_count *count,
-        struct file_access *access, struct carrel_error *err)
+        const struct carrel_files_options *options, struct carrel_files_count *count,
+        struct carrel_files_options *own, struct file_access *access, struct carrel_error *err)
 {
-    int r = check_tree(options, count, err);
+    int r = check_tree(options, count, own, err);
 
-    return r < 0 ? r : access_to(sandbox, *options, access, err);
+    return r < 0 ? r : access_to(sandbox, own, access, err);
 }
 
 static int end_tree(int r, const struct files_count *from, struct carrel_files_count *to,
         struct carrel_error *err)
 {
+    const struct carrel_files_count given = {
+        .size = sizeof(given),
+        .files = from->files,
+        .directories = from->directories,
+        .links = from->links,
+        .bytes = from->bytes,
+        .skipped = from->skipped,
+        .stray_links = from->stray_links,
+    };
+
     if (r == 0 && to)
-        *to = (struct carrel_files_count){
-            .size = sizeof(*to),
-            .files = from->files,
-            .directories = from->directories,
-            .links = from->links,
-            .bytes = from->bytes,
-            .skipped = from->skipped,
-            .stray_links = from->stray_links,
-        };
+        r = OPTIONS_GIVE(to, &given, CARREL_FILES_COUNT_INIT, err);
     return outcome(r, err);
 }
 
@@ -313,20 +322,21 @@ int carrel_files_copy(struct carrel_sandbox *from_sandbox, const char *from,
     struct files_end source = { .path = from };
     struct files_end target = { .path = to };
     struct files_count done = { 0 };
+    struct carrel_files_options own;
 
     err = ERR_OR_IGNORED(err);
-    int r = check_tree(&options, count, err);
+    int r = check_tree(options, count, &own, err);
     if (r == 0 && !from_sandbox && !to_sandbox)
         r = err_set(err, -EINVAL, "neither end of the copy is in a sandbox");
     if (r == 0 && from_sandbox)
-        r = access_to(from_sandbox, options, &access[0], err);
+        r = access_to(from_sandbox, &own, &access[0], err);
     if (r == 0 && to_sandbox)
-        r = access_to(to_sandbox, options, &access[1], err);
+        r = access_to(to_sandbox, &own, &access[1], err);
     if (r < 0)
         return r;
     source.access = from_sandbox ? &access[0] : NULL;
     target.access = to_sandbox ? &access[1] : NULL;
-    const struct files_limits limits = limits_of(options);
+    const struct files_limits limits = limits_of(&own);
     r = files_copy(&source, &target, &limits, &done, err);
     return end_tree(r, &done, count, err);
 }
@@ -337,13 +347,14 @@ int carrel_files_copy_stream(struct carrel_sandbox *sandbox, const char *to, int
 {
     struct files_count done = { 0 };
     struct file_access access;
+    struct carrel_files_options own;
 
     err = ERR_OR_IGNORED(err);
-    int r = begin_tree(sandbox, &options, count, &access, err);
+    int r = begin_tree(sandbox, options, count, &own, &access, err);
     if (r < 0)
         return r;
     const struct files_end target = { .access = &access, .path = to };
-    const struct files_limits limits = limits_of(options);
+    const struct files_limits limits = limits_of(&own);
     r = files_copy_stream(in, &target, &limits, &done, err);
     return end_tree(r, &done, count, err);
 }
@@ -354,12 +365,13 @@ int carrel_files_export(struct carrel_sandbox *sandbox, const char *path, int ou
 {
     struct files_count done = { 0 };
     struct file_access access;
+    struct carrel_files_options own;
 
     err = ERR_OR_IGNORED(err);
-    int r = begin_tree(sandbox, &options, count, &access, err);
+    int r = begin_tree(sandbox, options, count, &own, &access, err);
     if (r < 0)
         return r;
-    const struct files_limits limits = limits_of(options);
+    const struct files_limits limits = limits_of(&own);
     r = files_export(&access, path, out, &limits, &done, err);
     return end_tree(r, &done, count, err);
 }
@@ -370,12 +382,13 @@ int carrel_files_import(struct carrel_sandbox *sandbox, const char *path, int in
 {
     struct files_count done = { 0 };
     struct file_access access;
+    struct carrel_files_options own;
 
     err = ERR_OR_IGNORED(err);
-    int r = begin_tree(sandbox, &options, count, &access, err);
+    int r = begin_tree(sandbox, options, count, &own, &access, err);
     if (r < 0)
         return r;
-    const struct files_limits limits = limits_of(options);
+    const struct files_limits limits = limits_of(&own);
     r = files_import(&access, path, in, &limits, &done, err);
     return end_tree(r, &done, count, err);
 }
@@ -389,17 +402,18 @@ int carrel_watch_open(struct carrel_sandbox *sandbox, const char *path,
 {
     const struct carrel_files_options may = { .is_recursive = true };
     struct file_access access = FILE_ACCESS_INIT;
+    struct carrel_files_options own;
 
     err = ERR_OR_IGNORED(err);
-    int r = take_options(&options, may, err);
+    int r = take_options(options, may, &own, err);
     if (r == 0)
         r = client_file_access(carrel_sandbox_id(sandbox), &access, err);
     if (r < 0)
         return r == -ENOENT ? err_set(err, -ESRCH, "the sandbox has ended") : r;
-    access.has_user = options->has_user;
-    access.uid = options->uid;
-    access.gid = options->gid;
-    r = files_watch_open(&access, path, options->is_recursive, out, err);
+    access.has_user = own.has_user;
+    access.uid = own.uid;
+    access.gid = own.gid;
+    r = files_watch_open(&access, path, own.is_recursive, out, err);
     file_access_close(&access); /* on success there is nothing left of it */
     return outcome(r, err);
 }

@@ -1,5 +1,6 @@
 /* apply.c - the verb apply: a run's work into the user's files, or onto the user's branch. */
 #include "base/err.h"
+#include "base/options.h"
 #include "core/harvest/deliver.h"
 #include "core/harvest/find.h"
 #include "core/harvest/hold.h"
@@ -100,18 +101,18 @@ int carrel_workspace_apply(const struct carrel_workspace *workspace,
         const struct carrel_apply_options *options, struct carrel_apply_outcome **out,
         struct carrel_error *err)
 {
-    static const struct carrel_apply_options defaults = CARREL_APPLY_OPTIONS_INIT;
+    struct carrel_apply_options own = CARREL_APPLY_OPTIONS_INIT;
 
     err = ERR_OR_IGNORED(err);
-    if (!options)
-        options = &defaults;
-    if (options->size != sizeof(*options) || options->how >= ARRAY_LEN(ways))
-        return err_set(err, -EINVAL,
-                "options of another version; start from CARREL_APPLY_OPTIONS_INIT");
+    int r = OPTIONS_TAKE(&own, options, CARREL_APPLY_OPTIONS_INIT, err);
+    if (r < 0)
+        return r;
+    if (own.how >= ARRAY_LEN(ways))
+        return err_set(err, -EINVAL, "there is no way %u to apply", (unsigned)own.how);
     AUTO(outcome_view_free) struct outcome_view *view = calloc(1, sizeof(*view));
     if (!view)
         return err_set_errno(err, -ENOMEM, "outcome");
-    int r = apply(workspace->name, options, &view->own, err);
+    r = apply(workspace->name, &own, &view->own, err);
     if (r == 0)
         r = fill(view, err);
     if (r < 0)

@@ -1,5 +1,6 @@
 /* drop.c - discard and prune: work that exists nowhere else is removed only by force. */
 #include "base/err.h"
+#include "base/options.h"
 #include "core/harvest/find.h"
 #include "core/harvest/hold.h"
 #include "core/record/review.h"
@@ -154,25 +155,21 @@ int carrel_workspace_prune(const struct carrel_workspace_prune_options *options,
         int (*visit)(const struct carrel_workspace_info *info, void *context), void *context,
         struct carrel_error *err)
 {
-    static const struct carrel_workspace_prune_options defaults =
-            CARREL_WORKSPACE_PRUNE_OPTIONS_INIT;
+    struct carrel_workspace_prune_options own = CARREL_WORKSPACE_PRUNE_OPTIONS_INIT;
     AUTO(workspace_list_free) struct workspace_list *list = NULL;
 
     err = ERR_OR_IGNORED(err);
-    if (!options)
-        options = &defaults;
-    if (options->size != sizeof(*options))
-        return err_set(err, -EINVAL,
-                "options of another version; start from CARREL_WORKSPACE_PRUNE_OPTIONS_INIT");
-    const int64_t limit = (int64_t)time(NULL) - (int64_t)options->older_than_s;
-    int r = workspaces_list(options->dir, &list, err);
+    int r = OPTIONS_TAKE(&own, options, CARREL_WORKSPACE_PRUNE_OPTIONS_INIT, err);
+    if (r == 0)
+        r = workspaces_list(own.dir, &list, err);
+    const int64_t limit = (int64_t)time(NULL) - (int64_t)own.older_than_s;
     for (size_t i = 0; r == 0 && i < list->n; i++) {
         struct carrel_workspace_info info;
         char name[WORKSPACE_NAME_MAX];
         if (!is_prunable(list->items[i], limit))
             continue;
         workspaces_view(list->items[i], name, &info);
-        if (!options->is_dry_run)
+        if (!own.is_dry_run)
             r = discard(name, CARREL_DISCARD_SAVED, err);
         if (r == -ENOTEMPTY || r == -EBUSY || r == -ENOENT)
             r = 0; /* it has changed, is in use, or was removed meanwhile */

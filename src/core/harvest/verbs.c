@@ -1,5 +1,6 @@
 /* verbs.c - verbs on a workspace whose run is over; those that remove it are in drop.c. */
 #include "base/err.h"
+#include "base/options.h"
 #include "core/harvest/deliver.h"
 #include "core/harvest/find.h"
 #include "core/harvest/harvest.h"
@@ -51,7 +52,7 @@ static int show(const struct carrel_workspace *workspace, const char *const *arg
 int carrel_workspace_diff(const struct carrel_workspace *workspace,
         const struct carrel_diff_options *options, int fd, struct carrel_error *err)
 {
-    static const struct carrel_diff_options defaults = CARREL_DIFF_OPTIONS_INIT;
+    struct carrel_diff_options own = CARREL_DIFF_OPTIONS_INIT;
     static const char forms[][16] = {
         [CARREL_DIFF_PATCH] = "--patch",
         [CARREL_DIFF_STAT] = "--stat",
@@ -59,15 +60,15 @@ int carrel_workspace_diff(const struct carrel_workspace *workspace,
     };
 
     err = ERR_OR_IGNORED(err);
-    if (!options)
-        options = &defaults;
-    if (options->size != sizeof(*options) || options->form >= ARRAY_LEN(forms))
-        return err_set(err, -EINVAL,
-                "options of another version; start from CARREL_DIFF_OPTIONS_INIT");
+    int r = OPTIONS_TAKE(&own, options, CARREL_DIFF_OPTIONS_INIT, err);
+    if (r < 0)
+        return r;
+    if (own.form >= ARRAY_LEN(forms))
+        return err_set(err, -EINVAL, "there is no form %u of a diff", (unsigned)own.form);
     const char *args[] = { "-c", "core.quotePath=true", "diff-tree", "-r", "--no-ext-diff",
         "--no-textconv", "--ignore-submodules=none", "--find-renames", "--color=never",
-        forms[options->form] };
-    return show(workspace, args, ARRAY_LEN(args), false, options->is_uncommitted, fd, err);
+        forms[own.form] };
+    return show(workspace, args, ARRAY_LEN(args), false, own.is_uncommitted, fd, err);
 }
 
 int carrel_workspace_log(

@@ -1,6 +1,7 @@
 /* selftest_ask.c - the self-test for callers of the library. */
 #include "base/auto.h"
 #include "base/err.h"
+#include "base/options.h"
 #include "core/host/apart.h"
 #include "core/host/selftest.h"
 #include <carrel/host.h>
@@ -44,18 +45,20 @@ int carrel_host_test(const struct carrel_test_options *options,
         int (*visit)(const struct carrel_test_info *info, void *context), void *context,
         struct carrel_error *err)
 {
+    struct carrel_test_options own = CARREL_TEST_OPTIONS_INIT;
     struct walk walk = { .visit = visit, .context = context };
+
+    err = ERR_OR_IGNORED(err);
+    int r = OPTIONS_TAKE(&own, options, CARREL_TEST_OPTIONS_INIT, err);
+    if (r < 0)
+        return r;
     const struct apart_question question = {
         .kind = APART_TEST,
-        .runtime = options->runtime,
+        .runtime = own.runtime,
         .data = &walk.test,
         .len = sizeof(walk.test),
         .take = take,
         .context = &walk,
     };
-
-    err = ERR_OR_IGNORED(err);
-    if (options->size != sizeof(*options))
-        return err_set(err, -EINVAL, "start from CARREL_TEST_OPTIONS_INIT");
     return apart_ask(&question, err);
 }

@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/options.h"
 #include "core/image/pull.h"
 #include "core/state/state.h"
 #include <carrel/image.h>
@@ -175,23 +176,25 @@ static int open_imported(const char *state, const char *name,
 int carrel_image_import(const struct carrel_image_import_options *options,
         struct carrel_image **out, struct carrel_error *err)
 {
-    const bool has_fd = options->source_fd >= 0;
-    const struct image_import import = {
-        .source = has_fd && !options->source ? "-" : options->source,
-        .has_fd = has_fd,
-        .fd = options->source_fd,
-        .name = options->name,
-        .tag = options->tag,
-    };
+    struct carrel_image_import_options own = CARREL_IMAGE_IMPORT_OPTIONS_INIT;
     struct image_imported imported = { 0 };
     char state[PATH_MAX];
 
     err = ERR_OR_IGNORED(err);
-    if (options->size != sizeof(*options))
-        return err_set(err, -EINVAL, "start from CARREL_IMAGE_IMPORT_OPTIONS_INIT");
+    int r = OPTIONS_TAKE(&own, options, CARREL_IMAGE_IMPORT_OPTIONS_INIT, err);
+    if (r < 0)
+        return r;
+    const bool has_fd = own.source_fd >= 0;
+    const struct image_import import = {
+        .source = has_fd && !own.source ? "-" : own.source,
+        .has_fd = has_fd,
+        .fd = own.source_fd,
+        .name = own.name,
+        .tag = own.tag,
+    };
     if (!import.source || !import.name)
         return err_set(err, -EINVAL, "an import needs a source and a name");
-    int r = make_state(state, err);
+    r = make_state(state, err);
     if (r == 0)
         r = image_import(state, &import, &imported, err);
     return r < 0 ? r : open_imported(state, import.name, &imported, out, err);
@@ -200,20 +203,22 @@ int carrel_image_import(const struct carrel_image_import_options *options,
 int carrel_image_pull(const struct carrel_image_pull_options *options,
         struct carrel_image **out, struct carrel_error *err)
 {
-    const struct pull pull = {
-        .ref = options->reference,
-        .name = options->name,
-        .is_insecure = options->is_insecure,
-    };
+    struct carrel_image_pull_options own = CARREL_IMAGE_PULL_OPTIONS_INIT;
     struct image_imported imported = { 0 };
     char state[PATH_MAX];
 
     err = ERR_OR_IGNORED(err);
-    if (options->size != sizeof(*options))
-        return err_set(err, -EINVAL, "start from CARREL_IMAGE_PULL_OPTIONS_INIT");
+    int r = OPTIONS_TAKE(&own, options, CARREL_IMAGE_PULL_OPTIONS_INIT, err);
+    if (r < 0)
+        return r;
+    const struct pull pull = {
+        .ref = own.reference,
+        .name = own.name,
+        .is_insecure = own.is_insecure,
+    };
     if (!pull.ref)
         return err_set(err, -EINVAL, "a pull needs a reference");
-    int r = make_state(state, err);
+    r = make_state(state, err);
     if (r == 0)
         r = pull_image(state, &pull, &imported, err);
     return r < 0 ? r : open_imported(state, pull_name(&pull), &imported, out, err);

@@ -8,10 +8,12 @@
 #include "base/json.h"
 #include "base/json_read.h"
 #include "base/named.h"
+#include "base/options.h"
 #include "core/python/interpreter.h"
 #include "core/python/python_guest.h"
 #include "core/python/python_report.h"
 #include "core/python/python_rules.h"
+#include "core/request/take.h"
 #include "core/result/artifacts.h"
 #include "core/result/result.h"
 #include "core/run/run.h"
@@ -69,20 +71,12 @@ int carrel_python_check_inputs(
 
 static int check_options(const struct carrel_python_options *o, struct carrel_error *err)
 {
-    if (o->size != sizeof(*o))
-        return err_set(err, -EINVAL,
-                "struct carrel_python_options has a different size in this library; start from "
-                "CARREL_PYTHON_OPTIONS_INIT");
     if (!o->code)
         return err_set(err, -EINVAL, "no code to run");
     if (o->code_len > CARREL_PYTHON_CODE_MAX)
         return err_set(err, -EFBIG, "the code is larger than %u bytes", CARREL_PYTHON_CODE_MAX);
     if (o->result_bytes > RESULT_BYTES_MAX)
         return err_set(err, -EINVAL, "a result may have at most %u bytes", RESULT_BYTES_MAX);
-    if (o->run && o->run->size != sizeof(*o->run))
-        return err_set(err, -EINVAL,
-                "struct carrel_run_options has a different size in this library; start from "
-                "CARREL_RUN_OPTIONS_INIT");
     return o->inputs ? carrel_python_check_inputs(o->inputs, o->inputs_len, "inputs", err) : 0;
 }
 
@@ -173,22 +167,13 @@ static void read_report(void *context, const struct buf *findings, const struct 
     note_installations(&python->interpreter, result);
 }
 
-int carrel_python(const struct carrel_python_options *o, struct carrel_run_result **out,
-        struct carrel_error *err)
+static int execute(const struct carrel_python_options *o, struct carrel_run_options run,
+        struct carrel_run_result **out, struct carrel_error *err)
 {
-    struct carrel_error ignored;
-    struct carrel_run_options run = CARREL_RUN_OPTIONS_INIT;
     AUTO(python_finish)
     struct python python = { .options = o, .task = BUF_INIT(SIZE_MAX / 4) };
 
-    if (!err)
-        err = &ignored;
-    int r = check_options(o, err);
-    if (r < 0)
-        return r;
-    if (o->run)
-        run = *o->run;
-    r = run_load_policy(&run, &python.policy, err);
+    int r = run_load_policy(&run, &python.policy, err);
     if (r == 0)
         r = python_rules_check(o, python.policy, err);
     if (r == 0)
@@ -219,4 +204,19 @@ int carrel_python(const struct carrel_python_options *o, struct carrel_run_resul
         .options = &run, .policy = python.policy, .guest = &guest, .code = &code
     };
     return run_execute(&request, out, err);
+}
+
+int carrel_python(const struct carrel_python_options *options, struct carrel_run_result **out,
+        struct carrel_error *err)
+{
+    struct carrel_python_options own = CARREL_PYTHON_OPTIONS_INIT;
+    struct taken_run run;
+
+    err = ERR_OR_IGNORED(err);
+    int r = OPTIONS_TAKE(&own, options, CARREL_PYTHON_OPTIONS_INIT, err);
+    if (r == 0)
+        r = take_run(&run, own.run, err);
+    if (r == 0)
+        r = check_options(&own, err);
+    return r < 0 ? r : execute(&own, run.options, out, err);
 }

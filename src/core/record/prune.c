@@ -1,6 +1,7 @@
 /* prune.c - removes old runs. */
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/options.h"
 #include "base/tree.h"
 #include "core/record/runs.h"
 #include "core/state/run_dir.h"
@@ -80,12 +81,14 @@ int carrel_runs_prune(const struct carrel_runs_prune_options *options,
     AUTO(fd_close) int runs = -1;
     char state[PATH_MAX];
     char path[PATH_MAX + 8];
+    struct carrel_runs_prune_options own = CARREL_RUNS_PRUNE_OPTIONS_INIT;
 
     err = ERR_OR_IGNORED(err);
-    if (!options || options->size != sizeof(*options))
-        return err_set(err, -EINVAL,
-                "options of another version; start from CARREL_RUNS_PRUNE_OPTIONS_INIT");
-    int r = state_path(state, sizeof(state), err);
+    if (!options) /* the defaults would remove every run */
+        return err_set(err, -EINVAL, "which runs? start from CARREL_RUNS_PRUNE_OPTIONS_INIT");
+    int r = OPTIONS_TAKE(&own, options, CARREL_RUNS_PRUNE_OPTIONS_INIT, err);
+    if (r == 0)
+        r = state_path(state, sizeof(state), err);
     if (r == 0)
         r = run_dir_open_all(&runs, err);
     if (r == 0 && runs >= 0)
@@ -93,12 +96,12 @@ int carrel_runs_prune(const struct carrel_runs_prune_options *options,
     if (r < 0)
         return r;
     (void)snprintf(path, sizeof(path), "%s/runs", state);
-    for (size_t i = options->keep; r == 0 && i < list.n; i++) {
+    for (size_t i = own.keep; r == 0 && i < list.n; i++) {
         struct carrel_run_info info;
-        if (!is_prunable(&list.items[i], options->older_than_s, state))
+        if (!is_prunable(&list.items[i], own.older_than_s, state))
             continue;
         runs_view(&list.items[i], &info);
-        int removed = options->is_dry_run ? 1 : remove_run(runs, path, info.key, err);
+        int removed = own.is_dry_run ? 1 : remove_run(runs, path, info.key, err);
         r = removed > 0 && visit ? visit(&info, context) : removed < 0 ? removed : 0;
     }
     return r;

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/options.h"
 #include "core/disk/disk.h"
 #include "core/disk/image.h"
 #include "core/record/recorder.h"
@@ -16,6 +17,7 @@
 #include "core/request/hint.h"
 #include "core/request/image_root.h"
 #include "core/request/spec.h"
+#include "core/request/take.h"
 #include "core/result/artifacts.h"
 #include "core/result/capture.h"
 #include "core/result/result.h"
@@ -45,19 +47,6 @@ struct run {
     struct output output;
     struct follow follow;
 };
-
-static int check_options(const struct carrel_run_options *o, struct carrel_error *err)
-{
-    if (o->size != sizeof(*o))
-        return err_set(err, -EINVAL,
-                "struct carrel_run_options has a different size in this library; start from "
-                "CARREL_RUN_OPTIONS_INIT");
-    if (o->workspace && o->workspace->size != sizeof(*o->workspace))
-        return err_set(err, -EINVAL,
-                "struct carrel_workspace_options has a different size in this library; start "
-                "from CARREL_WORKSPACE_OPTIONS_INIT");
-    return 0;
-}
 
 /* An image may have a program of its own. */
 static int check_program(const struct carrel_run_options *o, struct carrel_error *err)
@@ -347,14 +336,11 @@ int run_execute(const struct run_request *request, struct carrel_run_result **ou
 {
     uint64_t began_ns = clock_ns();
 
-    int r = check_options(request->options, err);
-    if (r < 0)
-        return r;
     AUTO(run_free) struct run *run = run_new(request);
     if (!run)
         return err_set_errno(err, -ENOMEM, "run");
 
-    r = session_permit(&run->session, err);
+    int r = session_permit(&run->session, err);
     if (r == 0 && run->session.root)
         r = image_root_command(run->session.root, &run->session.permit.options, err);
     if (r == 0)
@@ -386,17 +372,16 @@ int run_load_policy(
 int carrel_run(const struct carrel_run_options *options, struct carrel_run_result **out,
         struct carrel_error *err)
 {
-    struct carrel_error ignored;
     AUTO(policy_free) struct policy *policy = NULL;
+    struct taken_run own;
 
-    if (!err)
-        err = &ignored;
-    int r = check_options(options, err);
+    err = ERR_OR_IGNORED(err);
+    int r = take_run(&own, options, err);
     if (r == 0)
-        r = run_load_policy(options, &policy, err);
+        r = run_load_policy(&own.options, &policy, err);
     if (r < 0)
         return r;
-    const struct run_request request = { .options = options, .policy = policy };
+    const struct run_request request = { .options = &own.options, .policy = policy };
     return run_execute(&request, out, err);
 }
 
@@ -405,15 +390,18 @@ int carrel_workspace_create(
 {
     static const char *const argv[] = { "true", NULL };
     struct carrel_run_options run = CARREL_RUN_OPTIONS_INIT;
-    struct carrel_workspace_options kept = *options;
+    struct carrel_workspace_options kept = CARREL_WORKSPACE_OPTIONS_INIT;
     struct carrel_run_result *result = NULL;
     AUTO(buf_finish) struct buf text = BUF_INIT(2 * NAME_ID_MAX + 2);
 
     err = ERR_OR_IGNORED(err);
+    int r = OPTIONS_TAKE(&kept, options, CARREL_WORKSPACE_OPTIONS_INIT, err);
+    if (r < 0)
+        return r;
     kept.on_success = kept.on_failure = CARREL_KEEP;
     run.argv = argv;
     run.workspace = &kept;
-    int r = carrel_run(&run, &result, err);
+    r = carrel_run(&run, &result, err);
     if (r < 0)
         return r;
     if (carrel_run_result_status(result) != 0)

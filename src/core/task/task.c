@@ -8,7 +8,9 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/options.h"
 #include "core/client/client.h"
+#include "core/request/take.h"
 #include <carrel/task.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -39,7 +41,7 @@ struct carrel_task {
     int done;      /* eventfd, set at the end */
     int cancel[2]; /* pipe: a struct signalfd_siginfo, as from a signalfd */
     /* Of the thread, until its end: */
-    struct carrel_run_options run; /* the caller's, with our signal_fd */
+    struct taken_run run; /* the caller's options, with our signal_fd */
     int code;
     struct carrel_error err;
     struct carrel_run_result *result;
@@ -107,12 +109,13 @@ static int start(const struct call *call, struct carrel_task **out, struct carre
 static const struct carrel_run_options *cancellable(
         struct carrel_task *task, const struct carrel_run_options *given)
 {
-    static const struct carrel_run_options defaults = CARREL_RUN_OPTIONS_INIT;
+    struct carrel_run_options *own = &task->run.options;
 
-    task->run = given ? *given : defaults;
-    if (task->run.size == sizeof(task->run) && task->run.signal_fd < 0)
-        task->run.signal_fd = task->cancel[0];
-    return &task->run;
+    if (take_run(&task->run, given, NULL) < 0)
+        return given; /* the call says why */
+    if (own->signal_fd < 0)
+        own->signal_fd = task->cancel[0];
+    return own;
 }
 
 static int do_run(struct carrel_task *task)
@@ -122,8 +125,11 @@ static int do_run(struct carrel_task *task)
 
 static int do_python(struct carrel_task *task)
 {
-    struct carrel_python_options options = *task->call.python;
+    struct carrel_python_options options = CARREL_PYTHON_OPTIONS_INIT;
 
+    int r = OPTIONS_TAKE(&options, task->call.python, CARREL_PYTHON_OPTIONS_INIT, &task->err);
+    if (r < 0)
+        return r;
     options.run = cancellable(task, options.run);
     return carrel_python(&options, &task->result, &task->err);
 }
