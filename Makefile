@@ -59,7 +59,7 @@ install: build
 	@DESTDIR=$(abspath $(DESTDIR)) meson install -C $(BUILD) --no-rebuild --quiet
 
 clean:
-	rm -rf build build-asan build-fuzz build-aarch64 build-walk
+	rm -rf build build-asan build-lib-thread build-lib-address build-fuzz build-aarch64 build-walk
 
 help:
 	@echo 'make             build $(BUILD)/carrel and the library'

@@ -440,6 +440,43 @@ static void test_tasks(void)
     carrel_sandbox_free(sandbox);
 }
 
+static void count_fork(
+        const char *id, int receipt, const struct carrel_error *failure, void *context)
+{
+    (void)id;
+    CHECK(!failure);
+    if (receipt >= 0)
+        (void)close(receipt); /* it is not wanted: it is destroyed */
+    ++*(int *)context;
+}
+
+static void test_more_tasks(struct carrel_sandbox *sandbox)
+{
+    struct carrel_python_options python = CARREL_PYTHON_OPTIONS_INIT;
+    struct carrel_fork_options forks = CARREL_FORK_OPTIONS_INIT;
+    struct carrel_run_result *result = NULL;
+    struct carrel_task *tasks[3] = { NULL };
+    int n = 0;
+
+    python.code = "result = 6 * 7";
+    python.code_len = strlen(python.code);
+    forks.n = 2;
+    forks.ready = count_fork;
+    forks.context = &n;
+    CHECK(carrel_python_start(&python, &tasks[0], &err) == 0);
+    CHECK(carrel_sandbox_snapshot_start(sandbox, "library-task", &tasks[1], &err) == 0);
+    CHECK(carrel_sandbox_fork_start(sandbox, &forks, &tasks[2], &err) == -EBUSY);
+    CHECK(is_done(tasks[0]) && is_done(tasks[1]));
+    CHECK(carrel_task_finish(tasks[0], &result, NULL, &err) == 0);
+    CHECK(strstr(carrel_run_result_json(result), "42"));
+    carrel_run_result_free(result);
+    CHECK(carrel_task_finish(tasks[1], NULL, NULL, &err) == 0);
+    CHECK(carrel_snapshot_remove("library-task", &err) == 0);
+    CHECK(carrel_sandbox_fork_start(sandbox, &forks, &tasks[2], &err) == 0);
+    CHECK(is_done(tasks[2]));
+    CHECK(carrel_task_finish(tasks[2], NULL, NULL, &err) == 0 && n == 2);
+}
+
 static atomic_bool may_fork = true;
 
 /* Processes that have copies of all descriptors, and do not exec. */
@@ -530,6 +567,7 @@ int main(void)
     test_forks(sandbox);
     test_receipt();
     test_tasks();
+    test_more_tasks(sandbox);
     test_task_call(sandbox);
     test_forks_of_the_caller(sandbox);
     test_results();

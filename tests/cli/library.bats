@@ -39,44 +39,62 @@ build_user() {
     local name=$1
     shift
     command -v clang >/dev/null || skip "clang is not installed"
-    install_here
+    [ -e "$T/usr/lib" ] || install_here
     clang "$@" -g -O1 -std=gnu17 -I"$top/include" -o "$T/$name" "$top/tests/library_$name.c" \
         -L"$T/usr/lib" -l:libcarrel.so.0 -lpthread
     chmod 755 "$T/$name"
+}
+
+# sanitized KIND: the same with the library itself built for a sanitizer, too.
+sanitized() {
+    local kind=$1 dir=$top/build-lib-$1
+    command -v clang >/dev/null || skip "clang is not installed"
+    (cd "$top" && scripts/configure "build-lib-$kind" && meson compile -C "$dir" carrel:shared_library) >"$T/.build" 2>&1 || {
+        cat "$T/.build"
+        return 1
+    }
+    grep -q "__${kind:0:1}san_" "$dir/libcarrel.so.0"
+    install_here
+    cp "$dir"/libcarrel.so.0* "$T/usr/lib/" 2>/dev/null || true # also the .p directory
+    chmod -R a+rX "$T/usr"
 }
 
 # use_library NAME [ARG...]: runs it; a sanitizer's finding is a failure, too.
 use_library() {
     local name=$1
     shift
-    run me env LD_LIBRARY_PATH="$T/usr/lib" TSAN_OPTIONS=exitcode=66 timeout -k 5 120 "$T/$name" "$@"
+    run me env LD_LIBRARY_PATH="$T/usr/lib" TSAN_OPTIONS=exitcode=66 timeout -k 5 300 "$T/$name" "$@"
     echo "$output"
     [ "$status" -eq 0 ]
     [ "$output" = "0 failures" ]
 }
 
-# init of carrel_run() is a copy of the caller, which a thread sanitizer does not survive; a keeper is not. It sees
-# what the library does through the C library: memory, descriptors, locks.
-kept_by_threads() {
-    build_user threads -fsanitize=thread
-    use_library threads 8 0 "$1"
+# kept_by threads|loop SANITIZER ARG...
+kept_by() {
+    sanitized "$2"
+    build_user "$1" -fsanitize="$2"
+    use_library "$1" "${@:3}"
 }
-@test "8 threads keep 1000 sandboxes, under a thread sanitizer" { only root kept_by_threads 125; }
-@test "8 threads of an ordinary user keep sandboxes, under a thread sanitizer" { only user kept_by_threads 10; }
+@test "8 threads keep 1000 sandboxes, under a thread sanitizer" { only root kept_by threads thread 8 0 125; }
+@test "8 threads keep 1000 sandboxes, under an address sanitizer" { only root kept_by threads address 8 0 125; }
+@test "an event loop keeps 1000 sandboxes, under a thread sanitizer" { only root kept_by loop thread 16 1000; }
+@test "an event loop keeps 1000 sandboxes, under an address sanitizer" { only root kept_by loop address 16 1000; }
+kept_by_user() {
+    kept_by threads thread 8 0 10
+    kept_by threads address 8 0 10
+    kept_by loop thread 16 100
+    kept_by loop address 16 100
+}
+@test "threads and an event loop of an ordinary user keep sandboxes, under both" { only user kept_by_user; }
 
-# The same copy takes seconds with the mappings of an address sanitizer, so only leaks are looked for.
+# init of carrel_run() is a copy of the caller, which a thread sanitizer does not survive; with the mappings of an
+# address sanitizer it takes seconds, so there are a few of these and a thousand with leaks alone looked for.
 run_by_threads() {
     build_user threads -fsanitize=leak
     use_library threads 8 125 0
 }
 @test "8 threads run 1000 programs, and leak nothing" { both run_by_threads; }
-
-kept_by_loop() {
-    build_user loop -fsanitize=address
-    use_library loop 16 "$1"
-}
-@test "an event loop keeps 1000 sandboxes, under an address sanitizer" { only root kept_by_loop 1000; }
-@test "an event loop of an ordinary user keeps sandboxes, under an address sanitizer" { only user kept_by_loop 100; }
+@test "8 threads run programs, under an address sanitizer" { both kept_by threads address 8 2 0; }
 
 all_verbs() {
     build_user sandbox -fsanitize=leak
