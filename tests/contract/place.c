@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "harness.h"
+#include "runtime/fake/fake.h"
 #include "runtime/traced.h"
 #include <dirent.h>
 #include <errno.h>
@@ -50,6 +51,10 @@ static struct runtime *find_subject(const char *name)
     const bool is_traced = strcmp(name, "traced") == 0;
     struct runtime *found = NULL;
 
+    if (strcmp(name, "wrapped") == 0) {
+        fake_wrap("local");
+        name = "fake";
+    }
     CHECK_EQ(runtime_find(is_traced ? "local" : name, &found, &err), 0);
     if (!is_traced)
         return found;

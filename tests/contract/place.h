@@ -12,12 +12,14 @@
 
 /*
  * CONTRACT(sentence) is TEST(sentence), once for every runtime; `subject` names the current
- * one. Only this list names the runtimes; `traced` is local behind traced.h.
+ * one. Only this list names the runtimes; `traced` is local behind traced.h, and `wrapped` is
+ * local inside the fake, which is a process otherwise.
  */
 #define FOR_EACH_RUNTIME(X, sentence)                                                          \
     X(local, sentence)                                                                         \
     X(process, sentence)                                                                       \
     X(traced, sentence)                                                                        \
+    X(wrapped, sentence)                                                                       \
     X(fake, sentence)
 
 #define CONTRACT_FOR(name_, sentence)                                                          \

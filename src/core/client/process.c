@@ -13,7 +13,6 @@
 #include <carrel/process.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
 
 struct carrel_process {
     struct carrel_sandbox *sandbox;
@@ -130,12 +129,9 @@ int carrel_process_signal(struct carrel_process *process, int signal, struct car
 int carrel_process_resize(
         struct carrel_process *process, uint16_t rows, uint16_t cols, struct carrel_error *err)
 {
-    const struct winsize size = { .ws_row = rows, .ws_col = cols };
-
     err = ERR_OR_IGNORED(err);
     if (!process->exec->own.options.has_tty)
         return err_set(err, -EINVAL, "the program has no terminal");
-    return ioctl(process->exec->process.stdin_fd, TIOCSWINSZ, &size) < 0
-                   ? err_set_errno(err, -errno, "resize the terminal")
-                   : 0;
+    return sandbox_resize(
+            &process->sandbox->box->base, &process->exec->process, rows, cols, err);
 }

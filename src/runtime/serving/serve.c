@@ -1,4 +1,9 @@
-/* serve.c - see serve.h. */
+/*
+ * serve.c - see serve.h.
+ *
+ * The loop here polls by itself: an idle init gives back all memory but one page, and an epoll
+ * (base/loop) would be one more kernel object in each sandbox.
+ */
 #include "runtime/serving/serve.h"
 #include "base/clock.h"
 #include "base/err.h"
