@@ -528,6 +528,37 @@ static void test_forks_of_the_caller(struct carrel_sandbox *sandbox)
     }
 }
 
+static void test_requests(void)
+{
+    static const char text[] = "{\"version\":1,\"run\":{\"argv\":[\"echo\",\"bytes\"],"
+                               "\"workspace\":{\"repo\":\"/src\"}},"
+                               "\"sandbox\":{\"name\":\"desk\"}}";
+    static const char typo[] = "{\"version\":1,\"run\":{\"memroy_bytes\":1}}";
+    static const char other[] = "{\"version\":2}";
+    static const char forged[] = "{\"version\":1,\"layers\":{\"locks\":[\"3\"]}}";
+    struct carrel_request *request = NULL;
+    struct carrel_run_result *result = NULL;
+    char *json = NULL;
+    size_t len;
+
+    CHECK(carrel_request_parse(text, strlen(text), &request, &err) == 0);
+    const struct carrel_sandbox_options *sandbox = carrel_request_sandbox(request);
+    struct carrel_run_options run = *carrel_request_run(request);
+    CHECK(strcmp(sandbox->name, "desk") == 0 && sandbox->run == carrel_request_run(request));
+    CHECK(strcmp(run.workspace->repo, "/src") == 0 && run.stdin_fd == -1);
+    CHECK(carrel_request_json(&run, sandbox, &json, &err) == 0 && strcmp(json, text) == 0);
+    carrel_free(json);
+    run.workspace = NULL;
+    CHECK(carrel_run(&run, &result, &err) == 0);
+    CHECK(strcmp(carrel_run_result_stdout(result, &len), "bytes\n") == 0);
+    carrel_run_result_free(result);
+    carrel_request_free(request);
+    CHECK(carrel_request_parse(typo, strlen(typo), &request, &err) == -EINVAL);
+    CHECK(strstr(err.message, "memroy"));
+    CHECK(carrel_request_parse(other, strlen(other), &request, &err) == -EPROTO);
+    CHECK(carrel_request_parse(forged, strlen(forged), &request, &err) == -EINVAL);
+}
+
 static void test_results(void)
 {
     static const char *const argv[] = { "/no/such/program", NULL };
@@ -570,6 +601,7 @@ int main(void)
     test_more_tasks(sandbox);
     test_task_call(sandbox);
     test_forks_of_the_caller(sandbox);
+    test_requests();
     test_results();
     CHECK(carrel_sandbox_destroy(sandbox, &summary, &err) == 0 && summary);
     carrel_free(summary);

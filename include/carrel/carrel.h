@@ -8,6 +8,7 @@
 #include <carrel/policy.h>
 #include <carrel/process.h>
 #include <carrel/python.h>
+#include <carrel/request.h>
 #include <carrel/run.h>
 #include <carrel/sandbox.h>
 #include <carrel/task.h>

@@ -559,6 +559,7 @@ int request_parse(const char *text, size_t len, struct request **out, struct car
     if (!request)
         return err_set_errno(err, -ENOMEM, "request");
     request->run = (struct carrel_run_options)CARREL_RUN_OPTIONS_INIT;
+    request->workspace = (struct carrel_workspace_options)CARREL_WORKSPACE_OPTIONS_INIT;
     request->sandbox = (struct carrel_sandbox_options)CARREL_SANDBOX_OPTIONS_INIT;
     request->sandbox.run = &request->run;
     code = read_all(request, top, err);
