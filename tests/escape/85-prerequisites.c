@@ -42,6 +42,23 @@ static const struct sock_filter no_user_namespaces[] = {
     ERROR(EPERM),
 };
 
+/*
+ * As with AppArmor's restriction: they are made, but without a capability in them. The C
+ * library does without clone3, of which a filter sees too little.
+ */
+static const struct sock_filter no_capabilities[] = {
+    LOAD(nr),
+    IS(SYS_clone3, 7, 0),
+    IS(SYS_clone, 1, 0),
+    IS(SYS_unshare, 0, 3),
+    LOAD(args[0]),
+    HAS(CLONE_NEWUSER, 0, 1),
+    HAS(CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWPID, 1, 0),
+    ANSWER(SECCOMP_RET_ALLOW),
+    ERROR(EPERM),
+    ERROR(ENOSYS),
+};
+
 static const struct sock_filter no_seccomp[] = {
     LOAD(nr),
     IS(SYS_seccomp, 4, 0),
@@ -84,6 +101,11 @@ static long user_namespaces(void)
     return unshare(CLONE_NEWUSER);
 }
 
+static long capabilities(void)
+{
+    return unshare(CLONE_NEWUSER | CLONE_NEWUTS);
+}
+
 static long seccomp_filters(void)
 {
     const unsigned action = SECCOMP_RET_ALLOW;
@@ -118,6 +140,7 @@ static const struct prerequisite {
     long (*use)(void);
 } all[] = {
     { "user-namespaces", no_user_namespaces, ARRAY_LEN(no_user_namespaces), user_namespaces },
+    { "capabilities", no_capabilities, ARRAY_LEN(no_capabilities), capabilities },
     { "seccomp", no_seccomp, ARRAY_LEN(no_seccomp), seccomp_filters },
     { "filter-room", no_filter_room, ARRAY_LEN(no_filter_room), filter_room },
     { "landlock", no_landlock, ARRAY_LEN(no_landlock), landlock },

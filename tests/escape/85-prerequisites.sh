@@ -13,6 +13,12 @@ prepare() {
     me cp "$T/weaker.yaml" "$T/planted/carrel.yaml"
     me git init -q -b main "$T/repository"
     me git -C "$T/repository" -c user.name=a -c user.email=a@b commit -q --allow-empty -m first
+    # A machine whose AppArmor restricts user namespaces, for a caller without privileges.
+    me tee "$T/apparmor" >/dev/null <<'END'
+mount -t tmpfs none /proc/sys/kernel &&
+    echo 1 >/proc/sys/kernel/apparmor_restrict_unprivileged_userns &&
+    exec unshare -U --map-user=1000 --map-group=1000 "$@"
+END
     # Directories in mount namespaces of their own: without cgroups, and with the state on a file
     # system that cannot be an overlay's upper. What is recorded there is copied.
     alone=(unshare -m)
@@ -39,6 +45,7 @@ without() {
     # With a user namespace also for root, who would need mounts that this file system does not
     # support.
     overlays) me unshare -rm bash "$T/overlays" "${@:2}" ;;
+    apparmor-*) me unshare -rm bash "$T/apparmor" "$A/85-prerequisites" without "${1#*-}" "${@:2}" ;;
     *) me "$A/85-prerequisites" without "$1" "${@:2}" ;;
     esac
 }
@@ -62,7 +69,7 @@ go() {
 
 bare() {
     local what
-    for what in user-namespaces seccomp filter-room mount-api landlock; do
+    for what in user-namespaces capabilities seccomp filter-room mount-api landlock; do
         without "$what" "$A/85-prerequisites" attack "$what"
     done
     without cgroups /bin/sh -c '[ -n "$(ls /sys/fs/cgroup)" ] || echo SUCCEEDED cgroups'
@@ -74,6 +81,7 @@ bare() {
 # With everything present, there is no fallback.
 control() {
     me "$A/85-prerequisites" attack user-namespaces seccomp mount-api >/dev/null || return
+    me "$A/85-prerequisites" attack capabilities >/dev/null || return
     carrel run --quiet --json --policy "$T/weaker.yaml" -- /bin/true | has \
         '"runtime":"local","isolation":"kernel",.*"seccomp",.*"fallback_from":null' &&
         echo WORKS not-weaker
@@ -111,6 +119,9 @@ health_names() {
 attack() {
     local directory=
     refuses user-namespaces "cannot make a user namespace"
+    refuses capabilities "clone into new namespaces: Function not implemented"
+    refuses apparmor-user-namespaces "AppArmor restricts them to programs with a profile; run "
+    health_names apparmor-capabilities "AppArmor profile of carrel is for that path only"
     refuses seccomp "install the seccomp filter: "
     refuses seccomp "install the seccomp filter: " --policy "$T/weaker.yaml" --runtime local
     refuses filter-room "as root, raise net.core.bpf_jit_limit"

@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/subids.h"
+#include "runtime/local/apparmor.h"
 #include "runtime/local/cgroup/cgroup.h"
 #include "runtime/local/host.h"
 #include "runtime/local/idmap.h"
@@ -127,7 +128,6 @@ static int try_filter(int flags)
     "if this is a container, start it with less confinement (docker: --security-opt "          \
     "seccomp=unconfined --security-opt systempaths=unconfined, or --privileged); else look "   \
     "at this machine's security modules (AppArmor, SELinux)"
-#define APPARMOR_SWITCH "kernel/apparmor_restrict_unprivileged_userns"
 
 /* The value of a sysctl; -1: it does not exist here. */
 static long sysctl_value(const char *name)
@@ -143,24 +143,29 @@ static void explain_userns(struct runtime_health *health, int code)
 {
     static const struct {
         const char *name;
-        long off;
         const char *remedy;
     } switches[] = {
-        { "user/max_user_namespaces", 0, "as root: sysctl -w user.max_user_namespaces=10000" },
-        { "kernel/unprivileged_userns_clone", 0,
+        { "user/max_user_namespaces", "as root: sysctl -w user.max_user_namespaces=10000" },
+        { "kernel/unprivileged_userns_clone",
                 "as root: sysctl -w kernel.unprivileged_userns_clone=1" },
-        { APPARMOR_SWITCH, 1,
-                "as root: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0" },
     };
     const uint64_t set = PROTECT_BIT(PROTECT_USERNS);
+    char remedy[APPARMOR_REMEDY_MAX];
 
     for (size_t i = 0; i < ARRAY_LEN(switches); i++) {
-        if (sysctl_value(switches[i].name) != switches[i].off ||
-                (i > 0 && host_is_privileged())) /* the others apply only to ordinary users */
+        if (sysctl_value(switches[i].name) != 0 ||
+                (i > 0 && host_is_privileged())) /* the other applies only to ordinary users */
             continue;
         gap(health, set, switches[i].remedy,
-                "user namespaces are switched off: /proc/sys/%s is %ld (%s)", switches[i].name,
-                switches[i].off, strerrordesc_np(-code));
+                "user namespaces are switched off: /proc/sys/%s is 0 (%s)", switches[i].name,
+                strerrordesc_np(-code));
+        return;
+    }
+    if (apparmor_restricts_userns()) {
+        apparmor_remedy(remedy);
+        gap(health, set, remedy,
+                "AppArmor restricts user namespaces to programs with a profile (%s)",
+                strerrordesc_np(-code));
         return;
     }
     gap(health, set,
@@ -220,9 +225,6 @@ static void explain_probe(struct runtime_health *health, const struct probe *pro
                 probe->limit ? probe->limit : "user.max_user_namespaces");
     else if (code == -EINVAL || code == -ENOSYS || code == -ENODEV || code == -EOPNOTSUPP)
         (void)snprintf(remedy, sizeof(remedy), "use a kernel built with %s=y", probe->config);
-    else if (sysctl_value(APPARMOR_SWITCH) == 1)
-        (void)snprintf(remedy, sizeof(remedy),
-                "as root: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0");
     else
         (void)snprintf(remedy, sizeof(remedy), "%s",
                 probe->refused ? probe->refused : CONTAINER_REMEDY);
@@ -233,6 +235,8 @@ static void explain_probe(struct runtime_health *health, const struct probe *pro
 static void explain_probes(struct runtime_health *health, uint64_t missing)
 {
     int r = in_child(try_unshare, CLONE_NEWUSER);
+    if (r == 0 && apparmor_restricts_userns()) /* it is made, but gives no capability */
+        r = in_child(try_unshare, CLONE_NEWUSER | CLONE_NEWUTS);
     if (r < 0) {
         explain_userns(health, r); /* everything else depends on it */
         return;

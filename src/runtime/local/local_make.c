@@ -10,6 +10,7 @@
 #include "base/process.h"
 #include "base/rundir.h"
 #include "runtime/adapters.h"
+#include "runtime/local/apparmor.h"
 #include "runtime/local/cgroup/cgroup.h"
 #include "runtime/local/host.h"
 #include "runtime/local/idmap.h"
@@ -138,12 +139,20 @@ static int link_open(struct link *link, struct carrel_error *err)
 
 static int explain_clone(int code, struct carrel_error *err)
 {
+    char remedy[APPARMOR_REMEDY_MAX];
+
+    if ((code == -EPERM || code == -EACCES) && apparmor_restricts_userns()) {
+        apparmor_remedy(remedy);
+        return err_set(err, -ENOTSUP,
+                "cannot make a user namespace (%s): AppArmor restricts them to programs with "
+                "a profile; %s",
+                strerrordesc_np(-code), remedy);
+    }
     if (code == -EPERM || code == -ENOSPC || code == -EUSERS)
         return err_set(err, -ENOTSUP,
                 "cannot make a user namespace (%s); allow it: sysctl "
-                "user.max_user_namespaces=10000, and where they exist "
-                "kernel.unprivileged_userns_clone=1 and "
-                "kernel.apparmor_restrict_unprivileged_userns=0",
+                "user.max_user_namespaces=10000, and where it exists "
+                "kernel.unprivileged_userns_clone=1",
                 strerrordesc_np(-code));
     return err_set_errno(err, code, "clone into new namespaces");
 }
