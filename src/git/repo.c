@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "git/gitdir.h"
 #include "git/name.h"
+#include "git/redirect.h"
 #include "git/ref.h"
 #include "git/repo_format.h"
 #include <assert.h>
@@ -50,6 +51,8 @@ static int use_git_dir(struct repo *repo, int git_dir, int common, struct carrel
 
     if (r == 0)
         r = gitdir_check(common, err);
+    if (r == 0)
+        r = redirect_check_common(git_dir, common, err);
     if (r == 0)
         r = gitdir_path(git_dir, &repo->git_dir, err);
     return r < 0 ? r : gitdir_path(common, &repo->common_dir, err);
@@ -234,10 +237,15 @@ static int check_not_embedded(const struct repo *repo, int dir, struct carrel_er
     AUTO(fd_close) int up = gitdir_open(dir, "..");
     if (!outer || up < 0)
         return out_of_memory(err);
-    if (look_upward(outer, up, NULL) <= 0 || !outer->top || !outer->common_dir ||
-            strcmp(outer->common_dir, repo->common_dir) == 0 ||
-            path_is_below(repo->git_dir, outer->common_dir) || is_declared_safe(repo->git_dir))
+    int r = look_upward(outer, up, err);
+    if (r >= 0 && (r == 0 || !outer->top || !outer->common_dir ||
+                          strcmp(outer->common_dir, repo->common_dir) == 0 ||
+                          path_is_below(repo->git_dir, outer->common_dir)))
         return 0;
+    if (is_declared_safe(repo->git_dir))
+        return 0;
+    if (r < 0) /* one that is not right must not hide that there is one */
+        return err_wrap(err, r, "look around '%s'", repo->git_dir);
     return err_set(err, -EPERM,
             "'%s' is a bare repository inside the work tree '%s' and may have come with its "
             "content. If you trust it: git config --global --add safe.directory '%s'",
@@ -269,30 +277,6 @@ static int read_format(struct repo *repo, int git_dir, int common, struct repo_f
     if (r < 0)
         return err_set_errno(err, r, "read '%s'", name);
     return repo_format_parse(format, more.data ? more.data : "", more.len, name, err);
-}
-
-/* Corrects `top`: the configuration may name another work tree than the directory found. */
-static int settle_top(struct repo *repo, int git_dir, const struct repo_format *format,
-        struct carrel_error *err)
-{
-    bool is_linked = strcmp(repo->git_dir, repo->common_dir) != 0;
-
-    if (is_linked)
-        return 0;
-    if (format->is_bare) {
-        free(repo->top);
-        repo->top = NULL;
-        return 0;
-    }
-    if (format->work_tree) {
-        AUTO(fd_close) int top = gitdir_open(git_dir, format->work_tree);
-        return top < 0 ? 0 : gitdir_path(top, &repo->top, err);
-    }
-    if (!repo->top && is_named_dot_git(repo->git_dir)) {
-        AUTO(fd_close) int top = gitdir_open(git_dir, "..");
-        return top < 0 ? 0 : gitdir_path(top, &repo->top, err);
-    }
-    return 0;
 }
 
 /* Not cryptographic: every path is the user's own, so only accidental collisions matter. */
@@ -353,7 +337,7 @@ static int examine(struct repo *repo, struct carrel_error *err)
     }
     r = read_format(repo, git_dir, common, &format, err);
     if (r == 0)
-        r = settle_top(repo, git_dir, &format, err);
+        r = redirect_settle_top(repo, git_dir, &format, err);
     if (r == 0)
         r = check_owner(repo, err);
     if (r == 0)

@@ -181,12 +181,89 @@ TEST(a_separate_git_dir_is_followed)
 {
     AUTO(fixture_close) struct fixture at = open_repository();
 
+    struct repo *refused = NULL;
+
     SHELL("git clone -q --separate-git-dir=apart repo tree");
+    CHECK_EQ(repo_open("tree", &refused, &err), -EPERM);
+    const char *remedy = strstr(err.message, "git --git-dir");
+    CHECK(remedy);
+    SHELL("%s", remedy);
     AUTO(repo_free) struct repo *repo = open_at("tree");
     CHECK_STR(repo->top, in(&at, "tree"));
     CHECK_STR(repo->common_dir, in(&at, "apart"));
     AUTO(repo_free) struct repo *again = open_at(repo->common_dir);
     CHECK_STR(again->key, repo->key);
+}
+
+TEST(a_git_file_that_nothing_answers_is_refused)
+{
+    AUTO(fixture_close) struct fixture at = open_repository();
+    struct repo *refused = NULL;
+
+    SHELL("git init -q other; git -C other worktree add -q --orphan ../wt 2>/dev/null ||"
+          "{ git -C other commit -q --allow-empty -m x; git -C other worktree add -q ../wt; };"
+          "git clone -q --bare repo bare.git; mkdir evil");
+    static const char *const places[] = { "other/.git", "other/.git/worktrees/wt", "bare.git" };
+    for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+        SHELL("echo 'gitdir: ../%s' > evil/.git", places[i]);
+        CHECK_EQ(repo_open("evil", &refused, &err), -EPERM);
+        CHECK(strstr(err.message, "evil/.git' leads to"));
+    }
+    /* Its own git dir for the line, and another's for the content. */
+    SHELL("mkdir evil/fake; echo 'gitdir: fake' > evil/.git; cp other/.git/HEAD evil/fake;"
+          "echo %s/other/.git > evil/fake/commondir; echo ../.git > evil/fake/gitdir",
+            at.path);
+    CHECK_EQ(repo_open("evil", &refused, &err), -EPERM);
+    CHECK(strstr(err.message, "evil/fake/commondir' leads to"));
+}
+
+TEST(a_work_tree_that_was_moved_is_mended_as_it_is_said)
+{
+    AUTO(fixture_close) struct fixture at = open_repository();
+    struct repo *refused = NULL;
+
+    SHELL("git -C repo worktree add -q ../wt; mv wt moved");
+    CHECK_EQ(repo_open("moved", &refused, &err), -EPERM);
+    const char *remedy = strstr(err.message, "git --git-dir");
+    CHECK(remedy);
+    SHELL("%s >/dev/null", remedy);
+    AUTO(repo_free) struct repo *repo = open_at("moved");
+    CHECK_STR(repo->top, in(&at, "moved"));
+}
+
+TEST(a_git_dir_with_a_common_dir_is_a_worktree_of_it)
+{
+    AUTO(fixture_close) struct fixture at = open_repository();
+    struct repo *refused = NULL;
+
+    SHELL("git clone -q repo other; echo %s/repo/.git > other/.git/commondir", at.path);
+    CHECK_EQ(repo_open("other", &refused, &err), -EPERM);
+    CHECK(strstr(err.message, "other/.git/commondir' leads to"));
+    CHECK_EQ(repo_open("other/.git", &refused, &err), -EPERM);
+    SHELL("git -C repo worktree add -q ../linked");
+    AUTO(repo_free) struct repo *inside = open_at("repo/.git/worktrees/linked");
+    CHECK_STR(inside->common_dir, in(&at, "repo/.git"));
+}
+
+TEST(a_work_tree_of_the_configuration_is_inside_or_leads_back)
+{
+    AUTO(fixture_close) struct fixture at = open_repository();
+    struct repo *refused = NULL;
+
+    SHELL("mkdir secret; ln -s ../secret repo/way");
+    static const char *const places[] = { "../../secret", "../way", "/",
+        ".."
+        "/.." };
+    for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+        SHELL("git -C repo config core.worktree '%s'", places[i]);
+        CHECK_EQ(repo_open("repo", &refused, &err), -EPERM);
+        CHECK(strstr(err.message, "core.worktree in the configuration of"));
+        AUTO(repo_free) struct repo *named = open_at("repo/.git");
+        CHECK_STR(named->top, NULL);
+    }
+    SHELL("git -C repo config extensions.worktreeConfig true; cd repo;"
+          "git config --unset core.worktree; git config --worktree core.worktree ../../secret");
+    CHECK_EQ(repo_open("repo", &refused, &err), -EPERM);
 }
 
 TEST(keys_are_one_component_and_differ_by_place)
@@ -273,11 +350,11 @@ TEST(configuration_is_read_as_git_reads_it)
           "[CORE]\n"
           "\tRepositoryFormatVersion=0 # zero\n"
           "\tbare = \"false\"\r\n"
-          "\tworkTree = ../../else\\\"where\n"
+          "\tworkTree = ../else\\\"where\n"
           "END\n"
-          "mkdir '../else\"where'; git config core.worktree >/dev/null");
+          "mkdir 'else\"where'; git config core.worktree >/dev/null");
     AUTO(repo_free) struct repo *repo = open_at("repo");
-    CHECK_STR(repo->top, in(&at, "else\"where"));
+    CHECK_STR(repo->top, in(&at, "repo/else\"where"));
     SHELL("printf '[core]\\n\\tbare\\n' > repo/.git/config");
     AUTO(repo_free) struct repo *bare = open_at("repo");
     CHECK_STR(bare->top, NULL);

@@ -105,6 +105,50 @@ link_as_git_dir() {
 }
 @test "nor is a .git that is a link" { both link_as_git_dir; }
 
+# ---- redirections -------------------------------------------------------------------------------
+
+redirected() {
+    new_repo
+    me sh -c 'git init -q other && cd other && git config user.email a@b && git config user.name a &&
+        echo "the secret" >key && git add key && git commit -qm secret && echo "the secret" >.env'
+    # The work tree of the configuration.
+    g config core.worktree "$T/other"
+    in_repo run --dirty --include .env -- sh -c 'cat key .env'
+    unseen "carrel: core.worktree in the configuration of '$T/repo/.git' is '$T/other', outside of '$T/repo'*"
+    in_repo run --workspace --include .env -- cat .env
+    unseen "carrel: core.worktree*"
+    g config --unset core.worktree
+    # The common dir.
+    me sh -c "echo '$T/other/.git' >repo/.git/commondir"
+    in_repo run --workspace -- cat key
+    unseen "carrel: '$T/repo/.git/commondir' leads to '$T/other/.git'*remove it"
+    me rm repo/.git/commondir
+    # The git dir.
+    me sh -c "mv repo/.git away && echo 'gitdir: $T/other/.git' >repo/.git"
+    in_repo run --workspace -- cat key
+    unseen "carrel: '$T/repo/.git' leads to '$T/other/.git', which does not lead back*config core.worktree*"
+    me sh -c 'rm repo/.git && mv away repo/.git'
+    in_repo run --workspace -- true
+    [ "$status" -eq 0 ]
+}
+@test "no file of a git dir makes it that of another work tree or repository" { both redirected; }
+
+answered() {
+    local dir
+    new_repo
+    me git -C repo worktree add -q ../linked
+    me git -c protocol.file.allow=always -C repo submodule --quiet add "$T/repo" lib
+    g commit -qm lib
+    me sh -c 'git clone -q --bare repo around/.bare && echo "gitdir: ./.bare" >around/.git && git -C around worktree add -q main main'
+    me sh -c 'git clone -q --separate-git-dir apart repo alone && git -C alone config core.worktree "$PWD/alone"'
+    for dir in linked repo/lib around around/main alone; do
+        carrel_in "$dir" run --workspace -- cat a.txt
+        [ "$status" -eq 0 ]
+        [[ "$out" == *four ]]
+    done
+}
+@test "worktrees, submodules and git dirs apart that lead back are fine" { both answered; }
+
 # ---- files that block ---------------------------------------------------------------------------
 
 fifo() {

@@ -304,7 +304,8 @@ TEST(a_git_dir_on_another_file_system_works)
         (void)rmdir(other);
         SKIP("no second file system at /dev/shm");
     }
-    SHELL("git init -q --separate-git-dir %s/git user; cd user; echo a > a; git add .;"
+    SHELL("git init -q --separate-git-dir %s/git user; cd user;"
+          "git config core.worktree \"$PWD\"; echo a > a; git add .;"
           "git commit -q -m base; git tag base; git checkout -q -b task-T-run-R; echo r >> a;"
           "mkdir d; echo r > d/r; git add .; git commit -q -m run; git checkout -q main",
             other);

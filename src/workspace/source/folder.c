@@ -44,7 +44,7 @@ static int write_file(int dir, const char *name, const char *text)
     return fd < 0 ? -errno : fd_write_all(fd, text, strlen(text));
 }
 
-/* The configuration names the folder, so that every git that opens the repository finds it. */
+/* The configuration names the folder, so that a git of the user's finds it. */
 static int write_config(int dir, const char *folder)
 {
     AUTO(buf_finish) struct buf text = BUF_INIT((size_t)4 * PATH_MAX);
@@ -217,8 +217,11 @@ static int open_hidden(
     int r = repo_open(path, &repo, err);
     if (r < 0)
         return r;
-    if (!repo->top || strcmp(repo->top, dir) != 0)
-        return err_set(err, -EBADMSG, "'%s' belongs to another folder: remove it", path);
+    /* It names the folder, which does not lead back to it. */
+    free(repo->top);
+    repo->top = strdup(dir);
+    if (!repo->top)
+        return err_set_errno(err, -ENOMEM, "open '%s'", path);
     *out = ptr_steal(&repo);
     return 0;
 }

@@ -2,7 +2,7 @@
  * folder.h - keeps a folder without git as a hidden repository.
  *
  *   <state>/folders/<key>/.git/       private to the user, one for each folder; its
- *                                     core.worktree is the folder
+ *                                     core.worktree is the folder, for other gits
  *       index                         persists, so the next snapshot reads only changed files
  *       empty/<commit>                the empty directories, which git does not record
  */
