@@ -23,14 +23,27 @@ static const char *shown(const char *path, char text[static SHOWN])
     return str_escape(path, strlen(path), text, SHOWN);
 }
 
+#define NOT_FOLLOWED                                                                           \
+    "carrel does not follow links there, since an earlier program may have made it: name its " \
+    "target"
+
 static int refuse_link(const char *path, const char *what, struct carrel_error *err)
 {
     char text[SHOWN];
 
-    return err_set(err, -ELOOP,
-            "'%s': %s a link; carrel does not follow links there, since an earlier program may "
-            "have made it: name its target",
-            shown(path, text), what);
+    return err_set(err, -ELOOP, "'%s': %s a link; " NOT_FOLLOWED, shown(path, text), what);
+}
+
+/* `link` is empty if the kernel refused it, and which one it is is not known. */
+static int refuse_passed(const char *path, const char *link, struct carrel_error *err)
+{
+    char text[SHOWN];
+    char name[SHOWN];
+
+    if (link[0] == '\0')
+        return refuse_link(path, "passes", err);
+    return err_set(err, -ELOOP, "'%s': passes the link '%s'; " NOT_FOLLOWED, shown(path, text),
+            shown(link, name));
 }
 
 static const char *kind_of(const struct stat *st)
@@ -105,6 +118,150 @@ static int look_up(int dir, const char *path, uint64_t resolve)
     return fd < 0 ? -errno : fd;
 }
 
+static bool only_root_writes(const struct stat *st)
+{
+    return st->st_uid == 0 && (st->st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+/*
+ * Files that a run of root's leaves in a writable mount belong to root, so for root the owner
+ * says nothing. It is asked of the directories of the system only, which are not handed to
+ * runs.
+ */
+static bool is_system_directory(int dir)
+{
+    static const char *const system[] = { "/", "/etc", "/run", "/usr", "/var" };
+    char path[PATH_MAX];
+
+    if (named_path(dir, path, sizeof(path)) < 0)
+        return false;
+    for (size_t i = 0; i < ARRAY_LEN(system); i++)
+        if (strcmp(path, system[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Whether no run of the caller's could have made entries in `dir`, or moved it there. */
+static bool is_out_of_reach(int dir)
+{
+    struct named_id last = { 0 };
+    struct stat st;
+
+    if (geteuid() == 0 && !is_system_directory(dir))
+        return false;
+    AUTO(fd_close) int at = openat(dir, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    while (at >= 0 && fstat(at, &st) == 0 && only_root_writes(&st)) {
+        if (named_id_is(&last, &st)) /* the top is its own parent */
+            return true;
+        last = named_id_of(&st);
+        int parent = openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        fd_close(at);
+        at = parent;
+    }
+    return false;
+}
+
+/* Where a walk has arrived, and what of the path is left. */
+struct walk {
+    int at;
+    char rest[PATH_MAX];
+    char name[NAME_MAX + 1]; /* the component before the rest */
+    unsigned n_links;
+};
+#define WALK_LINKS_MAX 40 /* as the kernel */
+
+/* Takes the next component off the rest: 1, or 0 if there is none. */
+static int next_name(struct walk *walk)
+{
+    const char *begin = walk->rest + strspn(walk->rest, "/");
+    const size_t len = strcspn(begin, "/");
+
+    if (len > NAME_MAX)
+        return -ENAMETOOLONG;
+    memcpy(walk->name, begin, len);
+    walk->name[len] = '\0';
+    begin += len;
+    begin += strspn(begin, "/");
+    memmove(walk->rest, begin, strlen(begin) + 1);
+    return len > 0;
+}
+
+static void arrive(struct walk *walk, int fd)
+{
+    fd_close(walk->at);
+    walk->at = fd;
+}
+
+/* Puts what the link `fd` leads to before the rest; *refused gets its path if it may not. */
+static int follow(
+        struct walk *walk, int fd, const struct stat *st, char refused[static PATH_MAX])
+{
+    char text[PATH_MAX];
+    char rest[PATH_MAX];
+
+    if (st->st_uid != 0 || !is_out_of_reach(walk->at) || ++walk->n_links > WALK_LINKS_MAX) {
+        if (named_path(walk->at, text, sizeof(text)) == 0 &&
+                snprintf(refused, PATH_MAX, "%s/%s", text[1] ? text : "", walk->name) >=
+                        PATH_MAX)
+            refused[0] = '\0';
+        return -ELOOP;
+    }
+    ssize_t n = readlinkat(fd, "", text, sizeof(text) - 1);
+    if (n < 0)
+        return -errno;
+    text[n] = '\0';
+    if (snprintf(rest, sizeof(rest), "%s/%s", text, walk->rest) >= (int)sizeof(rest))
+        return -ENAMETOOLONG;
+    memcpy(walk->rest, rest, sizeof(rest));
+    if (text[0] != '/')
+        return 0;
+    int top = look_up(AT_FDCWD, "/", NO_LINKS);
+    if (top >= 0)
+        arrive(walk, top);
+    return top < 0 ? top : 0;
+}
+
+/* One component, which is what the path names if nothing is left: then a link is found as such.
+ */
+static int step(struct walk *walk, char refused[static PATH_MAX])
+{
+    struct stat st;
+    AUTO(fd_close) int fd = look_up(walk->at, walk->name, NO_LINKS);
+
+    if (fd < 0)
+        return fd;
+    if (fstat(fd, &st) < 0)
+        return -errno;
+    if (S_ISLNK(st.st_mode) && walk->rest[0] != '\0')
+        return follow(walk, fd, &st, refused);
+    arrive(walk, fd_steal(&fd));
+    return 0;
+}
+
+/* Looks an absolute path up component by component, where links of the system's are passed. */
+static int walk_to(const char *path, char refused[static PATH_MAX])
+{
+    struct walk walk = { .at = look_up(AT_FDCWD, "/", NO_LINKS) };
+
+    int r = walk.at < 0 ? walk.at : 0;
+    if (r == 0 && snprintf(walk.rest, sizeof(walk.rest), "%s", path) >= (int)sizeof(walk.rest))
+        r = -ENAMETOOLONG;
+    while (r == 0 && (r = next_name(&walk)) > 0)
+        r = step(&walk, refused);
+    if (r == 0)
+        return walk.at;
+    fd_close(walk.at);
+    return r;
+}
+
+/* By the rules in named.h. -ELOOP: *refused is the link, or empty. */
+static int find(const char *path, char refused[static PATH_MAX])
+{
+    refused[0] = '\0';
+    int fd = look_up(AT_FDCWD, path, NO_LINKS);
+    return fd == -ELOOP && path[0] == '/' ? walk_to(path, refused) : fd;
+}
+
 static int check_kind(
         const char *path, const struct stat *st, enum named_kind kind, struct carrel_error *err)
 {
@@ -131,16 +288,16 @@ static int reopen(int fd, int flags)
     return opened < 0 ? -errno : opened;
 }
 
-/* Checks what was looked up; takes `found`. */
-static int open_found(
-        int found, const char *path, enum named_kind kind, struct carrel_error *err)
+/* Checks what was looked up; takes `found`. `refused`: the link, if that is -ELOOP. */
+static int open_found(int found, const char *refused, const char *path, enum named_kind kind,
+        struct carrel_error *err)
 {
     AUTO(fd_close) int fd = found;
     struct stat st;
     char text[SHOWN];
 
     if (found == -ELOOP)
-        return refuse_link(path, "passes", err);
+        return refuse_passed(path, refused, err);
     if (found < 0)
         return err_set_errno(err, found, "'%s'", shown(path, text));
     if (fstat(fd, &st) < 0)
@@ -174,6 +331,7 @@ static int open_descriptor(
 int named_open(const char *path, enum named_kind kind, struct carrel_error *err)
 {
     char copy[PATH_MAX] = "";
+    char refused[PATH_MAX];
 
     int r = copy_path(path, copy, sizeof(copy), err);
     if (r < 0)
@@ -181,7 +339,8 @@ int named_open(const char *path, enum named_kind kind, struct carrel_error *err)
     int number = descriptor_of(copy);
     if (number >= 0)
         return open_descriptor(number, path, kind, err);
-    return open_found(look_up(AT_FDCWD, copy, copy[0] == '/' ? 0 : NO_LINKS), path, kind, err);
+    int found = find(copy, refused);
+    return open_found(found, refused, path, kind, err);
 }
 
 int named_open_beneath(
@@ -192,7 +351,7 @@ int named_open_beneath(
     int r = copy_path(path, copy, sizeof(copy), err);
     if (r < 0)
         return r;
-    return open_found(look_up(dir, copy, NO_LINKS | RESOLVE_BENEATH), path, kind, err);
+    return open_found(look_up(dir, copy, NO_LINKS | RESOLVE_BENEATH), "", path, kind, err);
 }
 
 /* The directory that holds `path`; *name points to the last component, in `copy`. */
@@ -200,25 +359,20 @@ static int open_parent(
         const char *path, char *copy, const char **name, struct carrel_error *err)
 {
     char *slash = strrchr(copy, '/');
+    char dir[PATH_MAX + 2] = ".";
+    char refused[PATH_MAX];
     char text[SHOWN];
-    const char *dir = slash == copy ? "/" : slash ? copy : ".";
-    uint64_t resolve = copy[0] == '/' ? 0 : NO_LINKS;
-    const struct open_how how = {
-        .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
-        .resolve = resolve | RESOLVE_NO_MAGICLINKS,
-    };
 
     *name = slash ? slash + 1 : copy;
     if (!path_is_name(*name))
         return err_set(
                 err, -EINVAL, "'%s': is a directory; expected a file", shown(path, text));
-    if (slash)
-        *slash = '\0';
-    int fd = (int)syscall(SYS_openat2, AT_FDCWD, dir, &how, sizeof(how));
-    if (fd < 0 && errno == ELOOP)
-        return refuse_link(path, "passes", err);
-    return fd < 0 ? err_set_errno(err, -errno, "write '%s': its directory", shown(path, text))
-                  : fd;
+    if (slash) /* with "/." a link is one in the middle */
+        (void)snprintf(dir, sizeof(dir), "%.*s/.", (int)(slash - copy), copy);
+    int fd = find(dir, refused);
+    if (fd == -ELOOP)
+        return refuse_passed(path, refused, err);
+    return fd < 0 ? err_set_errno(err, fd, "write '%s': its directory", shown(path, text)) : fd;
 }
 
 /* Waits as the file does; one that has no other end is an error at once. */

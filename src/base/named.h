@@ -7,8 +7,11 @@
  * the descriptor. There is no fallback: without openat2 the name is refused.
  *
  *   relative path   below the current directory; no component is a link
- *   absolute path   links in the directories are followed: the caller wrote where they begin.
- *                   The last component is not a link. Magic links of /proc are not followed
+ *   absolute path   a link of the system's is passed (/bin -> usr/bin, /home -> /usr/home), and
+ *                   so is what it leads to by the same rule: the link, its directory and all
+ *                   directories above it belong to root, and only root can write there. For
+ *                   root, whose runs leave files that belong to root, the link is directly in
+ *                   /, /etc, /run, /usr or /var. The last component is not a link
  *   /dev/fd/N, /proc/self/fd/N, /dev/stdin, /dev/stdout, /dev/stderr
  *                   a descriptor that the caller passed on: a duplicate of it
  *

@@ -90,7 +90,7 @@ TEST(the_last_component_is_never_a_link)
     CHECK_EQ(try(absolute("out/."), NAMED_DIRECTORY, NULL), -ELOOP);
 }
 
-TEST(a_relative_path_passes_no_link_and_an_absolute_one_may)
+TEST(no_path_passes_a_link_that_a_run_could_have_made)
 {
     struct carrel_error err = { 0 };
     enter();
@@ -98,7 +98,43 @@ TEST(a_relative_path_passes_no_link_and_an_absolute_one_may)
     CHECK(strstr(err.message, "'way/inner': passes a link"));
     CHECK_EQ(try("out/passwd", NAMED_FILE, NULL), -ELOOP);
     CHECK_EQ(try("way/../file", NAMED_FILE, NULL), -ELOOP);
-    CHECK_EQ(try(absolute("way/inner"), NAMED_FILE, NULL), 0);
+    CHECK_EQ(try(absolute("way/inner"), NAMED_FILE, &err), -ELOOP);
+    char expected[2 * PATH_MAX];
+    (void)snprintf(
+            expected, sizeof(expected), "passes the link '%s/way'; carrel does", top_path);
+    CHECK(strstr(err.message, expected));
+    CHECK_EQ(try(absolute("way/../file"), NAMED_FILE, NULL), -ELOOP);
+    CHECK_EQ(try(absolute("dir/../out/passwd"), NAMED_FILE, NULL), -ELOOP);
+    CHECK_EQ(try(absolute("way/nothing"), NAMED_FILE, NULL), -ELOOP);
+    CHECK_EQ(try(absolute("file/inner"), NAMED_FILE, NULL), -ENOTDIR);
+    CHECK_EQ(try(absolute("dir/../dir/./inner"), NAMED_FILE, NULL), 0);
+}
+
+static bool is_link(const char *path)
+{
+    struct stat st;
+
+    return lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
+}
+
+TEST(an_absolute_path_passes_links_of_the_system)
+{
+    char path[PATH_MAX];
+    enter();
+    if (!is_link("/bin") && !is_link("/var/run"))
+        SKIP("neither /bin nor /var/run is a link here");
+    if (is_link("/bin")) { /* relative */
+        AUTO(fd_close) int fd = named_open("/bin/env", NAMED_FILE, NULL);
+        CHECK_EQ(named_path(fd, path, sizeof(path)), 0);
+        CHECK_STR(path, "/usr/bin/env");
+        CHECK_EQ(try("/bin/../bin/env", NAMED_FILE, NULL), 0);
+        CHECK_EQ(try("/bin", NAMED_ANY, NULL), -ELOOP);
+        CHECK_EQ(try("/bin/", NAMED_DIRECTORY, NULL), -ELOOP);
+        CHECK_EQ(try("/bin/env/x", NAMED_ANY, NULL), -ENOTDIR);
+        CHECK_EQ(try("/bin/carrel-has-none", NAMED_ANY, NULL), -ENOENT);
+    }
+    if (is_link("/var/run")) /* absolute */
+        CHECK_EQ(try("/var/run/../etc/passwd", NAMED_FILE, NULL), 0);
 }
 
 TEST(a_fifo_or_a_device_is_refused_at_once)
@@ -202,6 +238,10 @@ TEST(a_file_is_replaced_and_what_is_no_file_is_refused)
     CHECK_STR(err.message, "write: 'fifo': is a FIFO; expected a regular file");
     CHECK_EQ(named_replace("dir", "x", 1, 0644, &err), -EISDIR);
     CHECK_EQ(named_replace("way/x", "x", 1, 0644, &err), -ELOOP);
+    CHECK_EQ(named_replace(absolute("way/x"), "x", 1, 0644, &err), -ELOOP);
+    CHECK(strstr(err.message, "/way'; carrel does not follow links there"));
+    CHECK_EQ(named_replace(absolute("dir/y"), "y", 1, 0644, &err), 0);
+    check_content("dir/y", "y");
     CHECK_EQ(access("dir/x", F_OK), -1);
     CHECK_EQ(named_replace("dir/..", "x", 1, 0644, &err), -EINVAL);
     CHECK_EQ(named_replace("/dev/null", "x", 1, 0644, &err), 0);

@@ -153,6 +153,9 @@ bad_variables() {
     refused 125 "carrel: --env-file: 'env-fifo': is a FIFO; expected a regular file" --env-file env-fifo -- echo ran
     me ln -s /etc/passwd env-link
     refused 125 "carrel: --env-file: 'env-link': is a link; carrel does not follow links there*" --env-file env-link -- echo ran
+    me mkdir d
+    me sh -c 'echo A=1 >d/env; ln -s d way'
+    refused 125 "carrel: --env-file: '$T/way/env': passes the link '$T/way'; carrel does not follow links there*" --env-file "$T/way/env" -- echo ran
     head -c 3000000 /dev/zero | tr '\0' '#' >"$T/env"
     refused 125 "carrel: --env-file: 'env' is larger than*" --env-file env -- echo ran
 }

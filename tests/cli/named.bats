@@ -29,11 +29,40 @@ source_is_a_link() {
     is_one_error 125 "carrel: --workdir: 'w/sub/': is a link; $NOT_FOLLOWED"
     carrel create --mount w/sub/s:/x
     is_one_error 125 "carrel: --mount: 'w/sub/s': passes a link; $NOT_FOLLOWED"
+    me mkdir outside/d
+    carrel run --mount "$T/w/sub/s:/x" -- cat /x
+    is_one_error 125 "carrel: --mount: '$T/w/sub/s': passes the link '$T/w/sub'; $NOT_FOLLOWED"
+    carrel run --workdir "$T/w/sub/d" -c 'echo new >file'
+    is_one_error 125 "carrel: --workdir: '$T/w/sub/d': passes the link '$T/w/sub'; $NOT_FOLLOWED"
+    carrel run --root "$T/w/sub/d" -- true
+    is_one_error 125 "carrel: --root: '$T/w/sub/d': passes the link '$T/w/sub'; $NOT_FOLLOWED"
+    me sh -c 'echo "sandbox: {}" >outside/p.yaml'
+    carrel run --policy "$T/w/sub/p.yaml" -- true
+    is_one_error 125 "carrel: *'$T/w/sub/p.yaml': passes the link '$T/w/sub'; $NOT_FOLLOWED"
+    me sh -c 'echo "print(1)" >outside/s.py'
+    carrel python "$T/w/sub/s.py"
+    is_one_error 125 "carrel: *'$T/w/sub/s.py': passes the link '$T/w/sub'; $NOT_FOLLOWED"
+    [ -z "$(me ls outside/d)" ]
     # Where the caller itself names the target, it is mounted.
     carrel run --mount outside:/x -- cat /x/s
     [ "$out" = secret ]
 }
 @test "a mount source that a run made a link is refused" { both source_is_a_link; }
+
+# /bin -> usr/bin and the like are no work of a run's.
+system_links() {
+    local path
+    [ -L /bin ] || skip "/bin is no link here"
+    carrel run --mount /bin/env:/x -- /x echo mounted
+    [ "$out" = mounted ]
+    carrel run --mount /bin:/x -- true # the last component is never a link
+    is_one_error 125 "carrel: --mount: '/bin': is a link; $NOT_FOLLOWED"
+    for path in /proc/self/root/etc/passwd /proc/self/cwd/f; do
+        carrel run --mount "$path:/x" -- true
+        is_one_error 125 "carrel: --mount: '$path': passes *; $NOT_FOLLOWED"
+    done
+}
+@test "a link of the system's in an absolute path is passed" { both system_links; }
 
 # One sandbox exchanges the directory for a link as fast as it can, while others are asked to mount
 # it. The policy allows only what is below w.

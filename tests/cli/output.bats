@@ -318,6 +318,8 @@ output_through_link() {
     carrel run --workdir "w:rw" -c 'mkdir out; rm -rf out; ln -s ../outside out'
     carrel run --output w/out/r.json -- true
     is_one_error 125 "carrel: 'w/out/r.json': passes a link; carrel does not follow links there*"
+    carrel run --output "$T/w/out/r.json" -- true
+    is_one_error 125 "carrel: '$T/w/out/r.json': passes the link '$T/w/out'; carrel does not follow links there*"
     [ -z "$(ls -A "$T/outside")" ]
 }
 @test "--output does not write through a link" { both output_through_link; }
