@@ -351,29 +351,33 @@ static int examine(struct repo *repo, struct carrel_error *err)
     return alternates_list(common, &repo->objects, err);
 }
 
-int repo_open(const char *dir, struct repo **out, struct carrel_error *err)
+int repo_open_at(int dir, const char *name, struct repo **out, struct carrel_error *err)
 {
     AUTO(repo_free) struct repo *repo = calloc(1, sizeof(*repo));
-    AUTO(fd_close) int at = gitdir_open(AT_FDCWD, dir);
     int r;
 
     if (!repo)
         return out_of_memory(err);
-    if (at < 0)
-        return err_set_errno(err, at, "open '%s'", dir);
-    r = look_upward(repo, at, err);
+    r = look_upward(repo, dir, err);
     if (r < 0)
         return r;
     if (r == 0)
         return err_set(err, -ENOENT,
                 "'%s' is not in a git repository. For a folder without git use "
                 "--workdir DIR --cow",
-                dir);
+                name);
     r = examine(repo, err);
     if (r < 0)
         return r;
     *out = ptr_steal(&repo);
     return 0;
+}
+
+int repo_open(const char *dir, struct repo **out, struct carrel_error *err)
+{
+    AUTO(fd_close) int at = gitdir_open(AT_FDCWD, dir);
+
+    return at < 0 ? err_set_errno(err, at, "open '%s'", dir) : repo_open_at(at, dir, out, err);
 }
 
 #define REV_MAX 512

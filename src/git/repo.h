@@ -35,6 +35,9 @@ struct repo {
  * its configuration too.
  */
 int repo_open(const char *dir, struct repo **out, struct carrel_error *err);
+
+/* The same of an open directory; `name` is for messages. */
+int repo_open_at(int dir, const char *name, struct repo **out, struct carrel_error *err);
 void repo_free(struct repo *repo);
 DEFINE_AUTO(struct repo *, repo_free)
 

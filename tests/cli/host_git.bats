@@ -255,7 +255,7 @@ read_beside() {
     [ "$status" -eq 0 ]
     box=$out
     carrel run --workdir folder --cow -- true
-    is_one_error 125 "carrel: read 'folder': the sandbox of run * may write to '$T/folder'*"
+    is_one_error 125 "carrel: read '$T/folder': the sandbox of run * may write to '$T/folder'*"
     in_repo run --dirty -- true
     is_one_error 125 "carrel: read '$T/repo': the sandbox of run * may write to '$T/repo/src'*"
     in_repo run --workspace -- true # a commit is not read from the tree
@@ -269,6 +269,60 @@ read_beside() {
     [ "$out" = more ]
 }
 @test "a tree that a sandbox may write to is not read for a snapshot" { both read_beside; }
+
+# Links that an earlier run left where the caller names a folder or a repository.
+NOT_FOLLOWED="carrel does not follow links there, since an earlier program may have made it: name its target"
+
+left_links() {
+    new_repo
+    secret
+    me mkdir -p w private/d
+    me sh -c 'echo "the secret" >private/d/key'
+    me git init -q -b main private/r
+    me sh -c 'cd private/r && git config user.name A && git config user.email a@b && echo "the secret" >key && git add -A && git commit -qm first'
+    carrel run --workdir w -c 'ln -s ../private sub; ln -s ../private/r r'
+    [ "$status" -eq 0 ]
+    carrel run --workdir w/sub --cow -- cat key
+    unseen "carrel: --workdir: 'w/sub': is a link; $NOT_FOLLOWED"
+    carrel run --workdir w/sub/d --cow -- cat key
+    unseen "carrel: --workdir: 'w/sub/d': passes a link; $NOT_FOLLOWED"
+    carrel run --workdir "$T/w/sub/d" --cow -- cat key
+    unseen "carrel: --workdir: '$T/w/sub/d': passes the link '$T/w/sub'; $NOT_FOLLOWED"
+    carrel run --repo w/r -- cat key
+    unseen "carrel: --repo: 'w/r': is a link; $NOT_FOLLOWED"
+    carrel run --repo w/sub/r --dirty -- cat key
+    unseen "carrel: --repo: 'w/sub/r': passes a link; $NOT_FOLLOWED"
+    carrel run --repo "$T/w/sub/r" -- cat key
+    unseen "carrel: --repo: '$T/w/sub/r': passes the link '$T/w/sub'; $NOT_FOLLOWED"
+    carrel create --repo "$T/w/sub/r"
+    unseen "carrel: --repo: '$T/w/sub/r': passes the link '$T/w/sub'; $NOT_FOLLOWED"
+    # Where the caller itself names the target, it is read.
+    carrel run --workdir private/d --cow -- cat key
+    [ "$out" = "the secret" ]
+    carrel run --repo private/r -- cat key
+    [ "$out" = "the secret" ]
+    # And to another work tree of the same repository.
+    agent r1
+    g worktree add -q ../linked HEAD
+    me ln -s ../linked w/linked
+    carrel workspace apply --repo w/linked r1
+    is_one_error 125 "carrel: *--repo: 'w/linked': is a link; $NOT_FOLLOWED"
+    [ ! -e "$T/linked/new.txt" ]
+}
+@test "a folder or repository that a run made a link is refused" { both left_links; }
+
+# A folder is kept by its path; what has that path when its result is applied may be another one.
+left_folder() {
+    me sh -c 'mkdir -p w/sub outside && echo 1 >w/sub/f'
+    carrel run --task t --run r1 --workdir w/sub --cow -c 'echo 2 >f; echo new >g'
+    [ "$status" -eq 0 ]
+    carrel run --workdir w -c 'mv sub sub2; ln -s ../outside sub'
+    carrel workspace apply r1
+    [ "$status" -eq 125 ]
+    [[ "$err" == *"is a link; $NOT_FOLLOWED"* ]]
+    [ -z "$(ls -A "$T/outside")" ]
+}
+@test "the result of a folder is not applied through a link" { both left_folder; }
 
 # ---- commits that came from a run ---------------------------------------------------------------
 

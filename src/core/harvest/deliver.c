@@ -2,6 +2,7 @@
 #include "core/harvest/deliver.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/named.h"
 #include "core/harvest/harvest.h"
 #include "core/state/writable.h"
 #include "core/worktree/target.h"
@@ -236,6 +237,14 @@ void deliver_recognise(struct worktree *worktree)
     (void)workspace_save(ws, NULL); /* as above */
 }
 
+static int snapshot_again(const struct worktree *worktree, struct repo **now,
+        char commit[static OID_MAX], struct carrel_error *err)
+{
+    AUTO(fd_close) int dir = named_open(worktree->ws->top, NAMED_DIRECTORY, err);
+
+    return dir < 0 ? dir : folder_snapshot(worktree->state, dir, now, commit, err);
+}
+
 int deliver_apply(struct worktree *worktree, enum apply_how how, const char *seal,
         struct apply_outcome *out, struct carrel_error *err)
 {
@@ -259,7 +268,7 @@ int deliver_apply(struct worktree *worktree, enum apply_how how, const char *sea
         r = deliver_commit(worktree, NULL, seal, commit, err);
     if (r == 0 &&
             ws->is_folder) /* as it is now: only what changed since the run is in the way */
-        r = folder_snapshot(worktree->state, ws->top, &now, commit, err);
+        r = snapshot_again(worktree, &now, commit, err);
     if (r == 0)
         r = apply_result(target, worktree->state, how == APPLY_FILES ? quarantine : NULL,
                 ws->base, ws->snapshot, how, out, err);

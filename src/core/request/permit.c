@@ -2,7 +2,6 @@
 #include "core/request/permit.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/path.h"
 #include "base/str.h"
 #include "git/repo.h"
 #include "policy/policy.h"
@@ -450,35 +449,31 @@ void permit_finish(struct permit permit)
     free(permit.best_effort);
 }
 
-/* By where it really is: a link in an allowed directory is no way out of it. */
-static int check_source(const struct policy *policy, const char *source, bool is_writable,
+/* `path` is where it really is: a link in an allowed directory is no way out of it. */
+static int check_place(const struct policy *policy, const char *path, const char *named,
         const char *option, struct carrel_error *err)
 {
-    char cwd[PATH_MAX];
-    char path[PATH_MAX];
     char flag[PATH_MAX + 32];
 
-    if (!realpath(source, path) &&
-            (!getcwd(cwd, sizeof(cwd)) || !path_absolute(cwd, source, path, sizeof(path))))
-        return err_set_errno(err, -errno, "'%s'", source);
-    (void)snprintf(flag, sizeof(flag), "%s %s", option, source);
-    return policy_check_item(policy, POLICY_MOUNTS_ALLOW, path, is_writable, flag, err);
+    (void)snprintf(flag, sizeof(flag), "%s %s", option, named);
+    return policy_check_item(policy, POLICY_MOUNTS_ALLOW, path, false, flag, err);
 }
 
-int permit_folder(const struct policy *policy, const char *path, struct carrel_error *err)
+int permit_folder(const struct policy *policy, const char *path, const char *named,
+        struct carrel_error *err)
 {
-    return policy ? check_source(policy, path, false, "--workdir", err) : 0;
+    return policy ? check_place(policy, path, named, "--workdir", err) : 0;
 }
 
 int permit_repo(const struct policy *policy, const struct repo *repo, struct carrel_error *err)
 {
     if (!policy)
         return 0;
-    int r = check_source(
-            policy, repo->top ? repo->top : repo->common_dir, false, "--repo", err);
+    const char *top = repo->top ? repo->top : repo->common_dir;
+    int r = check_place(policy, top, top, "--repo", err);
     /* Those of a linked work tree, and what a repository borrows, lie elsewhere. */
     for (size_t i = 0; r == 0 && repo->objects[i]; i++)
-        r = check_source(policy, repo->objects[i], false, "--repo", err);
+        r = check_place(policy, repo->objects[i], repo->objects[i], "--repo", err);
     return r;
 }
 
@@ -486,6 +481,10 @@ int permit_workspace(
         const struct policy *policy, const struct workspace *ws, struct carrel_error *err)
 {
     const char *path = ws->top ? ws->top : ws->repo;
+    char real[PATH_MAX];
 
-    return policy ? check_source(policy, path, false, "the workspace of", err) : 0;
+    if (!policy)
+        return 0;
+    return check_place(
+            policy, realpath(path, real) ? real : path, path, "the workspace of", err);
 }

@@ -40,9 +40,11 @@ DEFINE_AUTO(struct permit, permit_finish)
 
 /*
  * What a workspace is a view of must be allowed as a mount (-EPERM, both places named): nothing
- * of it is written there, all of it can be read. `policy` may be NULL: everything.
+ * of it is written there, all of it can be read. `policy` may be NULL: everything. `path` is
+ * the kernel's, of the folder that was opened as `named`.
  */
-int permit_folder(const struct policy *policy, const char *path, struct carrel_error *err);
+int permit_folder(const struct policy *policy, const char *path, const char *named,
+        struct carrel_error *err);
 int permit_repo(const struct policy *policy, const struct repo *repo, struct carrel_error *err);
 int permit_workspace(
         const struct policy *policy, const struct workspace *ws, struct carrel_error *err);

@@ -137,22 +137,13 @@ static int begin(
     return r < 0 ? r : fd_steal(&fd);
 }
 
-/* A directory that does not exist cannot be mounted, so its name does not matter. */
-static void add_dir(struct buf *dirs, const char *dir)
-{
-    AUTO(free) char *path = realpath(dir, NULL);
-    const char *known = path ? path : dir;
-
-    buf_add(dirs, known, strlen(known) + 1);
-}
-
 static int begin_with(enum purpose purpose, const char *run, const char *const *dirs, size_t n,
         struct carrel_error *err)
 {
     AUTO(buf_finish) struct buf list = BUF_INIT(NOTE_MAX);
 
     for (size_t i = 0; i < n; i++)
-        add_dir(&list, dirs[i]);
+        buf_add(&list, dirs[i], strlen(dirs[i]) + 1);
     return begin(purpose, run, &list, err);
 }
 

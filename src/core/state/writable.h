@@ -5,9 +5,10 @@
  *   <state>/writable/<id>    held by flock: what it is for, the run, and the directories, each
  *                            ended by NUL
  *
- * Both sides first write their note and then look at those of others, so at least one of two
- * that begin together sees the other, and is refused. A file whose lock is free belongs to a
- * process that has ended, and is removed.
+ * The directories are named by the kernel's paths of what was opened: another lookup could find
+ * something else by now. Both sides first write their note and then look at those of others, so
+ * at least one of two that begin together sees the other, and is refused. A file whose lock is
+ * free belongs to a process that has ended, and is removed.
  */
 #pragma once
 #include <stddef.h>

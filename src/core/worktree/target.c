@@ -1,6 +1,8 @@
 /* target.c - compares repositories by their common dir, work trees by their path. */
 #include "core/worktree/target.h"
 #include "base/err.h"
+#include "base/fd.h"
+#include "base/named.h"
 #include "core/worktree/worktree.h"
 #include <errno.h>
 
@@ -21,6 +23,14 @@ static int refuse_here(const struct workspace *ws, const char *here, struct carr
             ws->task, ws->run, own, name_of(repo), own);
 }
 
+int target_open(const char *dir, struct repo **out, struct carrel_error *err)
+{
+    AUTO(fd_close) int fd = named_open(dir ? dir : ".", NAMED_DIRECTORY, err);
+    int r = fd < 0 ? fd : repo_open_at(fd, dir ? dir : ".", out, err);
+
+    return r < 0 && dir ? err_wrap(err, r, "--repo") : r;
+}
+
 int target_choose(
         struct worktree *worktree, const char *dir, const char *here, struct carrel_error *err)
 {
@@ -35,9 +45,9 @@ int target_choose(
                    : 0;
     if (!dir)
         return here ? refuse_here(ws, here, err) : 0;
-    int r = repo_open(dir, &repo, err);
+    int r = target_open(dir, &repo, err);
     if (r < 0)
-        return err_wrap(err, r, "--repo");
+        return r;
     if (strcmp(repo->common_dir, ws->repo) != 0)
         return err_set(err, -EXDEV, "workspace '%s/%s' is of '%s', and --repo is '%s'",
                 ws->task, ws->run, ws->top ? ws->top : ws->repo, name_of(repo));

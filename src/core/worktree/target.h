@@ -11,6 +11,10 @@ struct carrel_error;
 struct repo;
 struct worktree;
 
+/* Opens the repository at the directory `dir` or above it, which the caller named: once, see
+ * base/named.h. NULL: the current directory. */
+int target_open(const char *dir, struct repo **out, struct carrel_error *err);
+
 /*
  * Before an apply. `dir`: a directory of the work tree that gets the changes, as the caller
  * named it; NULL: that of the run. `here`: the caller's current directory; NULL: none. -EXDEV:

@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/kernel.h"
+#include "base/named.h"
 #include "base/tree.h"
 #include "core/disk/disk.h"
 #include "core/disk/image.h"
@@ -17,6 +18,7 @@
 #include "core/worktree/overlay_probe_sh.h"
 #include "core/worktree/prepare.h"
 #include "core/worktree/sweep_layers.h"
+#include "core/worktree/target.h"
 #include "git/name.h"
 #include "workspace/private.h"
 #include "workspace/renew.h"
@@ -67,9 +69,30 @@ static bool is_head(const struct repo *repo, const char *commit)
 static int hold_still(
         const struct worktree_request *q, const char *dir, struct carrel_error *err)
 {
-    int r = writable_forbid(q->run ? q->run : "?", &dir, 1, err);
+    AUTO(fd_close) int still = writable_forbid(q->run ? q->run : "?", &dir, 1, err);
 
-    return r < 0 ? err_wrap(err, r, "read '%s'", dir) : r;
+    if (still < 0)
+        return err_wrap(err, still, "read '%s'", dir);
+    /* That was found by its path; a link that came before the note is refused here. */
+    AUTO(fd_close) int found = named_open(dir, NAMED_DIRECTORY, err);
+    return found < 0 ? found : fd_steal(&still);
+}
+
+static int snapshot_folder(const struct worktree_request *q, const char *named,
+        struct worktree *worktree, char base[static OID_MAX], struct carrel_error *err)
+{
+    char path[PATH_MAX];
+    AUTO(fd_close) int dir = named_open(named, NAMED_DIRECTORY, err);
+
+    if (dir < 0)
+        return err_wrap(err, dir, "--workdir");
+    int r = named_path(dir, path, sizeof(path));
+    if (r < 0)
+        return err_set_errno(err, r, "--workdir '%s'", named);
+    r = permit_folder(q->policy, path, named, err);
+    AUTO(fd_close) int still = r < 0 ? r : hold_still(q, path, err);
+    return still < 0 ? still
+                     : folder_snapshot(worktree->state, dir, &worktree->repo, base, err);
 }
 
 /* Opens the folder or repository of the run, if the policy allows it. */
@@ -77,15 +100,10 @@ static int open_source(const struct worktree_request *q, struct worktree *worktr
         char base[static OID_MAX], struct carrel_error *err)
 {
     const struct carrel_workspace_options *o = q->options;
-    const char *path = o->repo ? o->repo : ".";
 
-    if (o->is_folder) {
-        int r = permit_folder(q->policy, path, err);
-        AUTO(fd_close) int still = r < 0 ? r : hold_still(q, path, err);
-        return still < 0 ? still
-                         : folder_snapshot(worktree->state, path, &worktree->repo, base, err);
-    }
-    int r = repo_open(path, &worktree->repo, err);
+    if (o->is_folder)
+        return snapshot_folder(q, o->repo ? o->repo : ".", worktree, base, err);
+    int r = target_open(o->repo, &worktree->repo, err);
     if (r == 0)
         r = permit_repo(q->policy, worktree->repo, err);
     AUTO(fd_close)

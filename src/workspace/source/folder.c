@@ -7,6 +7,7 @@
 #include "workspace/source/folder.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/named.h"
 #include "base/path.h"
 #include "base/sha256.h"
 #include "base/store.h"
@@ -190,10 +191,10 @@ static int write_empty(
     return fd_replace_file(file, empty->data ? empty->data : "", empty->len, 0600, err);
 }
 
-static int take(const char *path, const char *dir, char commit[static OID_MAX],
+static int take(const char *path, int dir, const char *folder, char commit[static OID_MAX],
         struct carrel_error *err)
 {
-    const struct git git = { .git_dir = path, .work_tree = dir, .trust = GIT_SCRUBBED };
+    const struct git git = { .git_dir = path, .work_tree = folder, .trust = GIT_SCRUBBED };
     AUTO(buf_finish) struct buf empty = BUF_INIT(FOLDER_WALK_MAX_BYTES);
     struct git_io io = GIT_IO_INIT;
     char tree[OID_MAX];
@@ -227,26 +228,29 @@ static int open_hidden(
 }
 
 /*
- * The folder's canonical path, from a descriptor: its key must not depend on how it was named.
+ * The folder's path, by which git reads it, and by which it has its key: both must not depend
+ * on how it was named.
  */
-static int canonical(const char *dir, char path[static PATH_MAX], struct carrel_error *err)
+static int find_path(int dir, char path[static PATH_MAX], struct carrel_error *err)
 {
-    char link[64];
-    AUTO(fd_close) int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return err_set_errno(err, -errno, "open the folder '%s'", dir);
+    struct stat st;
+    struct stat there;
+    int r = named_path(dir, path, PATH_MAX);
 
-    (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-    ssize_t len = readlink(link, path, PATH_MAX - 1);
-    if (len < 0)
-        return err_set_errno(err, -errno, "find the path of '%s'", dir);
-    path[len] = '\0';
+    if (r < 0)
+        return err_set_errno(err, r, "find the path of the folder");
     if (!path_is_clean(path) || !path[1])
-        return err_set(err, -EINVAL, "'%s' cannot be used as a folder", dir);
-    return 0;
+        return err_set(err, -EINVAL, "'%s' cannot be used as a folder", path);
+    AUTO(fd_close) int found = named_open(path, NAMED_DIRECTORY, err);
+    if (found < 0)
+        return found;
+    if (fstat(dir, &st) < 0 || fstat(found, &there) < 0)
+        return err_set_errno(err, -errno, "stat '%s'", path);
+    const struct named_id id = named_id_of(&st);
+    return named_id_is(&id, &there) ? 0 : err_set(err, -ESTALE, "'%s' was exchanged", path);
 }
 
-int folder_snapshot(const char *state, const char *dir, struct repo **hidden,
+int folder_snapshot(const char *state, int dir, struct repo **hidden,
         char commit[static OID_MAX], struct carrel_error *err)
 {
     char folder[PATH_MAX];
@@ -256,7 +260,7 @@ int folder_snapshot(const char *state, const char *dir, struct repo **hidden,
     char made[OID_MAX];
     AUTO(store_finish) struct store store = STORE_INIT;
 
-    int r = canonical(dir, folder, err);
+    int r = find_path(dir, folder, err);
     if (r < 0)
         return r;
     make_key(folder, key);
@@ -274,7 +278,7 @@ int folder_snapshot(const char *state, const char *dir, struct repo **hidden,
     if (held < 0)
         return held;
     AUTO(repo_free) struct repo *repo = NULL;
-    r = take(path, folder, made, err);
+    r = take(path, dir, folder, made, err);
     if (r == 0)
         r = open_hidden(path, folder, &repo, err);
     if (r < 0)

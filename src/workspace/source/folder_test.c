@@ -1,4 +1,6 @@
 #include "base/err.h"
+#include "base/fd.h"
+#include "base/named.h"
 #include "git/combine.h"
 #include "workspace/apply/apply.h"
 #include "workspace/git_fixture.h"
@@ -27,13 +29,20 @@ static char commit[OID_MAX];
     SHELL("mkdir -p folder/sub folder/empty/deep; echo a > folder/a; echo b > folder/sub/b;"   \
           "chmod +x folder/a; ln -s a folder/link")
 
+static int snapshot_of(const char *state, const char *folder, struct repo **hidden)
+{
+    AUTO(fd_close) int dir = named_open(folder, NAMED_DIRECTORY, &err);
+
+    return dir < 0 ? dir : folder_snapshot(state, dir, hidden, commit, &err);
+}
+
 static int snapshot(struct repo **hidden)
 {
     char state[128];
 
     repo_free(ptr_steal(hidden));
     (void)snprintf(state, sizeof(state), "%s", printed("echo $PWD/state"));
-    return folder_snapshot(state, "folder", hidden, commit, &err);
+    return snapshot_of(state, "folder", hidden);
 }
 
 static const char *listed(void)
@@ -105,7 +114,7 @@ TEST(a_repository_is_refused_with_what_to_do)
     SHELL("rm -rf folder/sub/.git; git init -q folder");
     CHECK_EQ(snapshot(&hidden), -EEXIST);
     CHECK(strstr(err.message, "it is a git repository: use it as one (--repo)"));
-    CHECK_EQ(folder_snapshot("/nowhere/state", "missing", &hidden, commit, &err), -ENOENT);
+    CHECK_EQ(snapshot_of("/nowhere/state", "missing", &hidden), -ENOENT);
 }
 
 TEST(a_folder_inside_a_repository_is_fine)
@@ -123,7 +132,7 @@ TEST(the_state_directory_is_never_part_of_the_folder)
     char state[128];
 
     (void)snprintf(state, sizeof(state), "%s", printed("echo $PWD/folder/state"));
-    CHECK_EQ(folder_snapshot(state, "folder", &hidden, commit, &err), -EINVAL);
+    CHECK_EQ(snapshot_of(state, "folder", &hidden), -EINVAL);
     SHELL("test ! -e folder/state");
 }
 
@@ -135,7 +144,7 @@ TEST(a_path_of_any_bytes_works)
 
     SHELL("mv folder 'a \"b\" c\\d #;e\nf '");
     (void)snprintf(state, sizeof(state), "%s", printed("echo $PWD/state"));
-    CHECK_EQ(folder_snapshot(state, "a \"b\" c\\d #;e\nf ", &hidden, commit, &err), 0);
+    CHECK_EQ(snapshot_of(state, "a \"b\" c\\d #;e\nf ", &hidden), 0);
     CHECK(strstr(hidden->top, "/a \"b\" c\\d #;e\nf "));
     CHECK_EQ(repo_open(hidden->git_dir, &again, &err), 0); /* as one finds it later */
     CHECK_STR(again->top, NULL); /* the folder does not lead to it: its user names it */

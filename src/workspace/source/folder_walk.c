@@ -98,10 +98,10 @@ static int visit(struct walk *walk, int parent, const char *name, int depth)
     return has_file;
 }
 
-int folder_walk(const char *dir, struct buf *empty, struct carrel_error *err)
+int folder_walk(int dir, struct buf *empty, struct carrel_error *err)
 {
     struct walk walk = { .empty = empty, .err = err };
-    int r = visit(&walk, AT_FDCWD, dir, 0);
+    int r = visit(&walk, dir, ".", 0);
 
     if (r >= 0 && empty->is_short)
         return err_set_errno(err, -EFBIG, "list the empty directories");

@@ -13,7 +13,7 @@ struct carrel_error;
  * Adds the paths of directories without any file, each terminated by a NUL. -EEXIST: there is
  * an entry named .git. Links are not followed.
  */
-int folder_walk(const char *dir, struct buf *empty, struct carrel_error *err);
+int folder_walk(int dir, struct buf *empty, struct carrel_error *err);
 
 /*
  * Creates the directories that the file `list` names, below `tree`. A missing file is an empty
