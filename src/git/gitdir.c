@@ -257,6 +257,7 @@ int gitdir_check(int dir, struct carrel_error *err)
 
 struct list {
     char **paths;
+    int *fds;
     size_t n;
     uid_t owner; /* of the repository that borrows */
 };
@@ -365,39 +366,47 @@ static int add_objects(
     if (list->n >= DIRS_MAX)
         return err_set(err, -E2BIG,
                 "the repository has more than %d alternate object directories", DIRS_MAX);
-    list->paths[list->n++] = ptr_steal(&canonical);
-    return depth < DEPTH_MAX ? follow_alternates(list, dir, depth, err) : 0;
+    list->paths[list->n] = ptr_steal(&canonical);
+    const int kept = list->fds[list->n++] = fd_steal(&dir);
+    return depth < DEPTH_MAX ? follow_alternates(list, kept, depth, err) : 0;
 }
 
-void alternates_free(char **paths)
+void alternates_free(char **paths, int *fds)
 {
-    for (size_t i = 0; paths && paths[i]; i++)
+    for (size_t i = 0; paths && paths[i]; i++) {
         free(paths[i]);
+        fd_close(fds[i]);
+    }
     free(paths);
+    free(fds);
 }
 
-int alternates_list(int common, char ***out, struct carrel_error *err)
+int alternates_list(int common, char ***paths, int **fds, struct carrel_error *err)
 {
-    struct list list = { .paths = calloc(DIRS_MAX + 1, sizeof(*list.paths)) };
-
+    struct list list = { .paths = calloc(DIRS_MAX + 1, sizeof(*list.paths)),
+        .fds = calloc(DIRS_MAX + 1, sizeof(*list.fds)) };
     struct stat st;
-    if (!list.paths)
-        return err_set_errno(err, -ENOMEM, "list object directories");
-    int r = fstat(common, &st) < 0 ? err_set_errno(err, -errno, "list object directories") : 0;
+    int r = 0;
+
+    if (!list.paths || !list.fds)
+        r = err_set_errno(err, -ENOMEM, "list object directories");
+    else if (fstat(common, &st) < 0)
+        r = err_set_errno(err, -errno, "list object directories");
     list.owner = r == 0 ? st.st_uid : 0;
     if (r == 0)
         r = add_objects(&list, common, "objects", 0, err);
     if (r == 0 && list.n == 0)
         r = err_set(err, -ENOENT, "the repository has no object directory");
     if (r < 0) {
-        alternates_free(list.paths);
+        alternates_free(list.paths, list.fds);
         return r;
     }
-    *out = list.paths;
+    *paths = list.paths;
+    *fds = list.fds;
     return 0;
 }
 
-int alternates_check(const char *path, const char *common, struct carrel_error *err)
+int alternates_open(const char *path, const char *common, struct carrel_error *err)
 {
     AUTO(fd_close) int dir = open_how(AT_FDCWD, path, O_PATH | O_DIRECTORY, 0);
     AUTO(fd_close) int git = open_how(AT_FDCWD, common, O_PATH | O_DIRECTORY, 0);
@@ -408,7 +417,7 @@ int alternates_check(const char *path, const char *common, struct carrel_error *
     if (fstat(git, &st) < 0)
         return err_set_errno(err, -errno, "open '%s'", common);
     return is_store(dir, st.st_uid)
-                   ? 0
+                   ? fd_steal(&dir)
                    : err_set(err, -EPERM,
                              "'%s' is not the object directory of a repository of the same "
                              "owner any more",

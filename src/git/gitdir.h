@@ -63,10 +63,12 @@ int gitdir_check(int dir, struct carrel_error *err);
  * direct and indirect alternates; NULL at the end. A missing alternate is skipped, as git does.
  * One that is not the "objects" of a git dir with the owner of `common` is -EPERM: the list may
  * be a run's work, and what is in it is shown to the next run.
- * On success the caller owns *out.
+ * *fds are these directories, open (O_PATH): what was checked, whatever the paths lead to
+ * later. On success the caller owns both.
  */
-int alternates_list(int common, char ***out, struct carrel_error *err);
-void alternates_free(char **paths);
+int alternates_list(int common, char ***paths, int **fds, struct carrel_error *err);
+void alternates_free(char **paths, int *fds);
 
-/* The same check for a canonical path that was on such a list earlier. `common`: a git dir. */
-int alternates_check(const char *path, const char *common, struct carrel_error *err);
+/* Opens a canonical path that was on such a list earlier, with the same check. `common`: a git
+ * dir. */
+int alternates_open(const char *path, const char *common, struct carrel_error *err);

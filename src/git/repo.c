@@ -31,7 +31,7 @@ void repo_free(struct repo *repo)
     free(repo->git_dir);
     free(repo->common_dir);
     free(repo->key);
-    alternates_free(repo->objects);
+    alternates_free(repo->objects, repo->object_fds);
     free(repo);
 }
 
@@ -348,7 +348,7 @@ static int examine(struct repo *repo, struct carrel_error *err)
     repo->has_file_refs = format.has_file_refs;
     repo->is_sha256 = format.is_sha256;
     repo->is_partial = format.is_partial;
-    return alternates_list(common, &repo->objects, err);
+    return alternates_list(common, &repo->objects, &repo->object_fds, err);
 }
 
 int repo_open_at(int dir, const char *name, struct repo **out, struct carrel_error *err)

@@ -21,6 +21,7 @@ struct repo {
     char *key;        /* one path component, unique per common dir: for our state */
     char **objects;   /* every object directory, its own first, alternates followed; NULL at end
                        */
+    int *object_fds;  /* the same, open (O_PATH): what is mounted */
     bool has_file_refs; /* refs are files (not reftable): ref.c may read them */
     bool is_sha256;
     bool is_partial; /* a partial clone: git may have to fetch missing objects */

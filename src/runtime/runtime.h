@@ -62,7 +62,8 @@ struct sandbox_overlay {
 struct sandbox_mount {
     const char *source;   /* absolute path on the host; NULL with an overlay */
     const int *source_fd; /* it, open: what is mounted, whatever the path leads to by then;
-                             NULL: the path is looked up */
+                             NULL: the path is looked up, for a place that no program of any
+                             sandbox can write to */
     const char *target;   /* absolute path in the sandbox */
     enum access access;
     const struct sandbox_overlay *overlay; /* NULL: the source itself is mounted */

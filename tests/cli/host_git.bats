@@ -270,6 +270,34 @@ read_beside() {
 }
 @test "a tree that a sandbox may write to is not read for a snapshot" { both read_beside; }
 
+# A sandbox that may write to the repository, --git-writable or from above, exchanges an object
+# directory after it was checked, while the setup of the next run is at work.
+setup_began() { me sh -c 'ls state/carrel/setups/.tmp/*/upper/began 2>/dev/null'; }
+exchanged_objects() {
+    local box line nap
+    new_repo
+    secret
+    me sh -c 'mkdir w && mv repo w/repo && git clone -q -s w/repo w/second'
+    carrel create --workdir w
+    [ "$status" -eq 0 ]
+    box=$out
+    for line in second/.git/objects repo/.git/objects; do
+        nap=9$RANDOM$RANDOM
+        background run --repo w/second --setup "touch began; sleep $nap || true" -c 'cat /run/carrel/objects*/key; git log --oneline'
+        until_true setup_began
+        carrel exec "$box" -c "mv $line $line.away && ln -s $T/private $line"
+        [ "$status" -eq 0 ]
+        kill $(pgrep -fx "sleep $nap")
+        ended
+        [[ "$out$err" != *"the secret"* ]]
+        [[ "$status:$out" = "0:"*" second"* ]] || [ "$status" -eq 125 ]
+        carrel exec "$box" -c "rm $line && mv $line.away $line"
+        me rm -rf state/carrel/setups
+    done
+    carrel destroy "$box"
+}
+@test "an object directory that is exchanged after the check is not mounted" { both exchanged_objects; }
+
 # Links that an earlier run left where the caller names a folder or a repository.
 NOT_FOLLOWED="carrel does not follow links there, since an earlier program may have made it: name its target"
 

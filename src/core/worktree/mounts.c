@@ -59,21 +59,34 @@ static int bind(struct worktree *worktree, const char *source, const char *targe
             err);
 }
 
+/* An object directory of the user's: the one that was checked, by its descriptor. */
+static int bind_objects(struct worktree *worktree, const char *source, const int *fd,
+        const char *target, struct carrel_error *err)
+{
+    return add_mount(worktree,
+            (struct sandbox_mount){
+                    .source = source,
+                    .source_fd = fd,
+                    .target = target,
+                    .access = ACCESS_READ_ONLY,
+            },
+            err);
+}
+
 /*
  * An object directory may name others by paths of the host, which mean nothing inside and which
  * we mount ourselves; git would complain of each. So its list is covered by an empty file.
  */
-static int cover_alternates(struct worktree *worktree, const char *objects, const char *target,
-        struct carrel_error *err)
+static int cover_alternates(
+        struct worktree *worktree, int objects, const char *target, struct carrel_error *err)
 {
     struct stat st;
-    char *list = text(worktree, "%s/info/alternates", objects);
     char *empty = text(worktree, "%s/empty", worktree->ws->path);
 
-    if (!list || !empty)
+    if (!empty)
         return err_set_errno(err, -ENOMEM, "workspace mounts");
-    if (lstat(list, &st) < 0)
-        return errno == ENOENT ? 0 : err_set_errno(err, -errno, "'%s'", list);
+    if (fstatat(objects, "info/alternates", &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT ? 0 : err_set_errno(err, -errno, "'objects/info/alternates'");
     AUTO(fd_close)
     int fd = openat(
             worktree->ws->dir, "empty", O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
@@ -111,32 +124,52 @@ static int mount_objects(struct worktree *worktree, struct carrel_error *err)
                      : bind(worktree, text(worktree, "%s", cut), PRIVATE_OBJECTS,
                                ACCESS_READ_ONLY, err);
     }
-    for (size_t i = 0; r == 0 && worktree->repo->objects[i]; i++) {
-        r = check_place(worktree, worktree->repo->objects[i], err);
+    const struct repo *repo = worktree->repo;
+    for (size_t i = 0; r == 0 && repo->objects[i]; i++) {
+        r = check_place(worktree, repo->objects[i], err);
         if (r < 0)
             return r;
         const char *target =
                 i == 0 ? PRIVATE_OBJECTS : text(worktree, PRIVATE_OBJECTS "-%zu", i);
-        r = bind(worktree, worktree->repo->objects[i], target, ACCESS_READ_ONLY, err);
+        r = bind_objects(worktree, repo->objects[i], &repo->object_fds[i], target, err);
         if (r == 0)
-            r = cover_alternates(worktree, worktree->repo->objects[i], target, err);
+            r = cover_alternates(worktree, repo->object_fds[i], target, err);
     }
     return r;
+}
+
+void worktree_close_modules(struct worktree *worktree)
+{
+    for (size_t i = 0; i < worktree->n_module_fds; i++)
+        fd_close(worktree->module_fds[i]);
+    free(worktree->module_fds);
+    worktree->module_fds = NULL;
+    worktree->n_module_fds = 0;
 }
 
 /* Submodules have object directories of their own. */
 static int mount_module_objects(struct worktree *worktree, struct carrel_error *err)
 {
     char *const *modules = worktree->checkout->module_objects;
-    int r = 0;
+    size_t n = 0;
 
-    for (size_t i = 0; r == 0 && modules && modules[i]; i++) {
-        r = alternates_check(modules[i], worktree->repo->common_dir, err);
-        if (r == 0)
-            r = bind(worktree, modules[i], text(worktree, CHECKOUT_MODULE_OBJECTS "/%zu", i),
-                    ACCESS_READ_ONLY, err);
+    worktree_close_modules(worktree);
+    while (modules && modules[n])
+        n++;
+    worktree->module_fds = calloc(n + 1, sizeof(*worktree->module_fds));
+    if (!worktree->module_fds)
+        return err_set_errno(err, -ENOMEM, "workspace mounts");
+    for (size_t i = 0; i < n; i++) {
+        int fd = alternates_open(modules[i], worktree->repo->common_dir, err);
+        if (fd < 0)
+            return fd;
+        worktree->module_fds[worktree->n_module_fds++] = fd;
+        int r = bind_objects(worktree, modules[i], &worktree->module_fds[i],
+                text(worktree, CHECKOUT_MODULE_OBJECTS "/%zu", i), err);
+        if (r < 0)
+            return r;
     }
-    return r;
+    return 0;
 }
 
 static int overlay(struct worktree *worktree, enum layers_part part, const char *target,

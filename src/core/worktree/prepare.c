@@ -83,7 +83,9 @@ static int settle(const struct worktree_request *q, const struct repo *repo,
     struct sandbox_mount mounts[3 + SETTLE_MAX_ALTERNATES] = {
         helper_space_mount(&tree, PRIVATE_WORK_TREE),
         helper_space_mount(&private, PRIVATE_GIT_DIR),
-        { .target = PRIVATE_OBJECTS, .source = repo->objects[0] },
+        { .target = PRIVATE_OBJECTS,
+                .source = repo->objects[0],
+                .source_fd = &repo->object_fds[0] },
     };
     char targets[SETTLE_MAX_ALTERNATES][sizeof(PRIVATE_OBJECTS) + 8];
     size_t n_mounts = 3;
@@ -93,6 +95,7 @@ static int settle(const struct worktree_request *q, const struct repo *repo,
         (void)snprintf(targets[i - 1], sizeof(targets[0]), PRIVATE_OBJECTS "-%zu", i);
         mounts[n_mounts].target = targets[i - 1];
         mounts[n_mounts].source = repo->objects[i];
+        mounts[n_mounts].source_fd = &repo->object_fds[i];
     }
     const struct helper_spec spec = {
         .runtime = q->runtime,

@@ -355,6 +355,7 @@ void worktree_free(struct worktree *worktree)
         free(worktree->strings[i]);
     free(worktree->strings);
     free(worktree->mounts);
+    worktree_close_modules(worktree);
     layers_free(worktree->layers); /* before what it lies on */
     free(worktree->base);
     workspace_free(worktree->ws);

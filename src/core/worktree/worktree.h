@@ -31,6 +31,8 @@ struct worktree {
     size_t n_mounts;
     char **strings; /* what the mounts point to */
     size_t n_strings;
+    int *module_fds; /* so do they: object directories of submodules */
+    size_t n_module_fds;
 };
 void worktree_free(struct worktree *worktree);
 DEFINE_AUTO(struct worktree *, worktree_free)
@@ -72,6 +74,9 @@ int worktree_make_mounts(struct worktree *worktree, struct carrel_error *err);
 
 /* The same again, after the layers have changed. */
 int worktree_remount(struct worktree *worktree, struct carrel_error *err);
+
+/* The object directories of submodules; the mounts have no use any more. */
+void worktree_close_modules(struct worktree *worktree);
 
 /* Lets git ask `program` what changed, if that can tell; see monitor.h. */
 int worktree_mount_monitor(
