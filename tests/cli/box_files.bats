@@ -366,6 +366,102 @@ is_lost() {
 }
 @test "what was to be written to a sandbox that ended meanwhile is an error" { both is_lost; }
 
+# ---- the journal --------------------------------------------------------------------------------
+
+# journal_has EXPRESSION: true of the records of $id's run, as the list `r`; f are those of files, each
+# as its op and paths, and b the changes below directories.
+journal_has() {
+    local run
+    run=$(me "$CARREL" inspect "$id" | grep -oE '"run":"[^"]*"' | cut -d'"' -f4)
+    me cat "state/carrel/runs/$run/journal.jsonl" >"$T/.journal"
+    /usr/bin/python3 - "$T/.journal" "$1" <<'END'
+import json, sys
+r = [json.loads(line) for line in open(sys.argv[1], "rb").read().split(b"\n")[:-1]]
+f = [" ".join([e["op"], e["path"]] + ([e["other"]] if "other" in e else [])) for e in r if e["event"] == "file"]
+b = [c for e in r if e["event"] == "files_below" for c in e["changes"]]
+print(f, b)
+sys.exit(not eval(sys.argv[2]))
+END
+}
+
+recorded() {
+    create --name box
+    carrel_reads "some text" write box:notes
+    carrel cat box:notes
+    carrel mkdir box:d
+    carrel mv box:notes box:d/moved
+    journal_has 'f == ["open_write notes", "open_read notes", "make_dir d", "rename notes d/moved"]'
+    journal_has 'all(e["user"] is None for e in r if e["event"] == "file")'
+    carrel stat box:d
+    journal_has 'len(f) == 4' # a look is not recorded
+    me sh -c 'mkdir t && echo 1 >t/one && echo 2 >t/two'
+    carrel cp t box:d
+    [ "$status" -eq 0 ]
+    journal_has 'f[4:] == ["open_dir d"] and ["make_dir", "/workspace/d", "t"] in b'
+    journal_has '{c[3] for c in b if c[0] == "rename" and c[1] == "/workspace/d/t"} == {"one", "two"}'
+    carrel cp box:d/t back
+    me sh -c '"$0" export box:d >tar && "$0" import box:d <tar' "$CARREL"
+    carrel rm -r box:d
+    [ "$status" -eq 0 ]
+    journal_has 'f[5:] == ["open_read d/t", "open_read d", "open_dir d", "remove d", "open_dir d", "remove_dir d"]'
+    journal_has '["remove", "/workspace/d/t", "one"] in b'
+    carrel destroy "$id"
+    carrel journal verify
+    [ "$status" -eq 0 ]
+}
+@test "the journal has what was done to files" { both recorded; }
+
+# A name is one value of one record, whatever is in it.
+recorded_bytes() {
+    local name=$'a\n{"seq":99,"event":"sealed"}\033[2J\xff'
+    create --name box
+    carrel_reads x write "box:$name"
+    [ "$status" -eq 0 ]
+    me mkdir t
+    me touch "t/$name"
+    carrel cp t box:
+    [ "$status" -eq 0 ]
+    journal_has 'len([e for e in r if e["event"] == "file" and e["op"] == "open_write"]) == 1'
+    journal_has 'any(e.get("path", "").startswith("a\n{") and "path_sha256" in e for e in r)'
+    journal_has 'any(c[0] == "rename" and c[3].startswith("a\n{") for c in b)'
+    journal_has '[e["seq"] for e in r] == list(range(1, len(r) + 1))'
+    [ -z "$(tr -d '\n' <"$T/.journal" | grep -aP '[\x00-\x1f\x7f]')" ]
+    carrel destroy "$id"
+    carrel journal verify
+    [ "$status" -eq 0 ]
+}
+@test "names with newlines and control characters stay in one record" { both recorded_bytes; }
+
+# What cannot be recorded is not done.
+unrecorded() {
+    local i
+    me mkdir w
+    echo 'journal: {max_bytes: 6k}' | me tee policy.yaml >/dev/null
+    create --policy policy.yaml --workdir w
+    for ((i = 0; i < 100; i++)); do
+        carrel_reads x write "$id:f$i"
+        [ "$status" -eq 0 ] || break
+    done
+    is_one_error 125 "carrel: *nothing is run unrecorded: *is full"
+    [ "$i" -gt 2 ]
+    [ -e "$T/w/f$((i - 1))" ]
+    [ ! -e "$T/w/f$i" ]
+}
+@test "a file operation that cannot be recorded is refused" { both unrecorded; }
+
+# Ten thousand files of a copy are a few records, which count every one.
+recorded_copy() {
+    create --name box
+    me sh -c 'mkdir t && seq 3000 | split -l 1 -a 4 - t/'
+    carrel cp t box:
+    [ "$status" -eq 0 ]
+    journal_has 'len(r) < 60'
+    journal_has 'sum(e["count"] for e in r if e["event"] == "files_below") == 6002'
+    journal_has 'all(e["listed"] == len(e["changes"]) for e in r if e["event"] == "files_below")'
+    [ "$(stat -c %s "$T/.journal")" -lt 300000 ]
+}
+@test "a large copy is counted in few records" { both recorded_copy; }
+
 # ---- words --------------------------------------------------------------------------------------
 
 words() {

@@ -209,6 +209,8 @@ void keeper_drop_client(struct keeper *keeper, size_t client)
     if (c->sock < 0)
         return;
     keeper_leave(keeper, client);
+    if (c->has_file) /* a copy is over: the loop sees if the record could not be written */
+        (void)recorder_below(&keeper->session.recorder, &keeper->below, NULL);
     remember_holder(keeper, c);
     if (keeper->destroyer == (int)client)
         keeper->destroyer = -1;

@@ -237,6 +237,8 @@ static int wait_for_events(struct keeper *keeper, struct carrel_error *err)
         wake_ns = earlier(wake_ns, clock_ns() + 10 * NS_PER_MS);
     if (keeper->is_changed)
         wake_ns = earlier(wake_ns, keeper->next_publish_ns);
+    if (keeper->below.due_ns)
+        wake_ns = earlier(wake_ns, keeper->below.due_ns);
     if (!accepts)
         wake_ns = earlier(wake_ns, keeper->next_accept_ns);
     loop_timer_set(
@@ -261,6 +263,8 @@ static int turn(struct keeper *keeper, struct carrel_error *err)
     keeper_enforce(keeper);
     if (clock_ns() >= keeper->session.disk.next_ns)
         poll_disk(keeper);
+    if (keeper->below.due_ns && clock_ns() >= keeper->below.due_ns)
+        (void)recorder_below(&keeper->session.recorder, &keeper->below, err); /* next line */
     if (keeper->session.recorder.is_failed)
         return err_set(err, -EIO, "the journal takes no more records");
     if (keeper->is_changed && clock_ns() >= keeper->next_publish_ns)
@@ -396,6 +400,8 @@ static NO_INLINE void end(struct keeper *keeper, struct carrel_error *why)
     int r = why->code < 0 ? why->code : 0;
 
     publish_status(keeper);
+    int told = recorder_below(&keeper->session.recorder, &keeper->below, r < 0 ? NULL : why);
+    r = r < 0 ? r : told;
     if (r == 0) {
         r = finish(keeper, &err);
         *why = err;

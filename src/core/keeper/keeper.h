@@ -9,6 +9,7 @@
 #pragma once
 #include "base/clock.h"
 #include "base/loop.h"
+#include "core/record/recorder_file.h"
 #include "core/result/capture.h"
 #include "core/run/pace.h"
 #include "core/run/session.h"
@@ -117,8 +118,9 @@ struct keeper {
     struct loop loop;
     struct loop_io on_listen, on_box, on_signal, on_receipt;
     struct loop_timer wake;
-    struct pace pace;      /* of the output that is kept */
-    uint64_t kept_rest_ns; /* until then none is read; 0: it is */
+    struct recorder_below below; /* not recorded yet */
+    struct pace pace;            /* of the output that is kept */
+    uint64_t kept_rest_ns;       /* until then none is read; 0: it is */
     struct keeper_process *processes;
     size_t n_processes; /* slots ever used */
     size_t process_room;

@@ -130,6 +130,8 @@ static int file(struct keeper *keeper, struct ask *ask, struct carrel_error *err
     if (r == 0 && may_take_room(&request))
         r = keeper_check_disk(keeper, err);
     if (r == 0)
+        r = recorder_file(&keeper->session.recorder, &keeper->below, &request, err);
+    if (r == 0)
         r = sandbox_file(keeper->session.box, &request, &answer, err);
     payload_unmap(&payload);
     if (r < 0)
