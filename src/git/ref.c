@@ -206,12 +206,58 @@ static int check_oid(const struct repo *repo, const char *oid, struct carrel_err
                    : err_set(err, -EINVAL, "this is not an object id of the repository");
 }
 
-/* Runs `git update-ref` with `args`; 1: git refused. */
-static int update(const struct repo *repo, const char *const *args, struct carrel_error *err)
+/* Git would follow a link here; what is no link and no file is git's own error. */
+static int check_file(const char *home, const char *name, struct carrel_error *err)
+{
+    AUTO(fd_close) int fd = gitdir_open_file_in(home, name);
+
+    if (fd == -ELOOP)
+        return err_set(err, fd,
+                "'%s/%s' is or passes a link, which an earlier program may have made, and git "
+                "would write where it leads: remove the link",
+                home, name);
+    return fd >= 0 || fd == -ENOENT || fd == -ENOTDIR || fd == -EISDIR
+                   ? 0
+                   : err_set_errno(err, fd, "open '%s/%s'", home, name);
+}
+
+/* The files that git writes for a change of `name`: its own and its log. */
+static int check_files(const struct repo *repo, const char *name, struct carrel_error *err)
+{
+    char log[REF_NAME_MAX + sizeof("logs/")];
+    int r = repo->has_file_refs ? check_file(home_of(repo, name), name, err) : 0;
+
+    (void)snprintf(log, sizeof(log), "logs/%s", name);
+    return r < 0 ? r : check_file(home_of(repo, name), log, err);
+}
+
+/* The same for all that a change of `name` writes: what it points to, and the log of HEAD. */
+static int check_all_files(const struct repo *repo, const char *name, struct carrel_error *err)
+{
+    char oid[OID_MAX], target[REF_NAME_MAX + 1];
+    char at[REF_NAME_MAX + 1];
+    int r = check_files(repo, "HEAD", err);
+
+    (void)snprintf(at, sizeof(at), "%s", name);
+    for (int depth = 0; r == 0 && depth <= SYMREF_DEPTH; depth++) {
+        r = check_files(repo, at, err);
+        if (r < 0 || !repo->has_file_refs || read_loose(repo, at, oid, target, NULL) != 1)
+            break;
+        memcpy(at, target, sizeof(at));
+    }
+    return r;
+}
+
+/* Runs `git update-ref` with `args` on `name`; 1: git refused. */
+static int update(const struct repo *repo, const char *name, const char *const *args,
+        struct carrel_error *err)
 {
     struct git git = repo_git(repo);
     struct git_io io = GIT_IO_INIT;
 
+    int checked = check_all_files(repo, name, err);
+    if (checked < 0)
+        return checked;
     git.git_dir = repo->git_dir; /* its HEAD has a reflog too, and may be on this branch */
     io.timeout_ms = GIT_TIMEOUT_MS;
     io.finishes = true;
@@ -231,7 +277,8 @@ int ref_create(const struct repo *repo, const char *name, const char *oid, const
         return r;
     memset(none, '0', oid_len(repo));
     none[oid_len(repo)] = '\0';
-    r = update(repo, GIT_ARGS("update-ref", "--no-deref", "-m", message, name, oid, none), err);
+    r = update(repo, name, GIT_ARGS("update-ref", "--no-deref", "-m", message, name, oid, none),
+            err);
     if (r <= 0)
         return r;
     if (ref_read(repo, name, found, NULL) == 0)
@@ -266,7 +313,7 @@ int ref_move(const struct repo *repo, const char *name, const char *oid, const c
         r = check_oid(repo, old, err);
     if (r < 0)
         return r;
-    r = update(repo, GIT_ARGS("update-ref", "-m", message, name, oid, old), err);
+    r = update(repo, name, GIT_ARGS("update-ref", "-m", message, name, oid, old), err);
     if (r <= 0)
         return r;
     r = why_refused(repo, name, old, err);
@@ -286,7 +333,7 @@ int ref_delete(
     r = ref_read(repo, name, now, err);
     if (r < 0)
         return r == -ENOENT ? 0 : r;
-    r = update(repo, GIT_ARGS("update-ref", "--no-deref", "-d", name, old), err);
+    r = update(repo, name, GIT_ARGS("update-ref", "--no-deref", "-d", name, old), err);
     if (r <= 0)
         return r;
     r = why_refused(repo, name, old, err);

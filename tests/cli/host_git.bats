@@ -148,6 +148,30 @@ answered() {
     done
 }
 @test "worktrees, submodules and git dirs apart that lead back are fine" { both answered; }
+# Git follows a link at a reference or its log, and appends to what it names.
+link_of_branch() {
+    local name
+    new_repo
+    in_repo run --workspace --task t --run r1 -c 'echo more >>a.txt'
+    [ "$status" -eq 0 ]
+    for name in logs/refs/heads/task-t-run-r1 refs/heads/task-t-run-r1; do
+        echo mine >"$T/mine"
+        me sh -c "mkdir -p repo/.git/${name%/*} && ln -s '$T/mine' repo/.git/$name"
+        in_repo workspace commit r1
+        is_one_error 125 "carrel: *'$T/repo/.git/$name'*link*"
+        [ "$(cat "$T/mine")" = mine ]
+        me rm "repo/.git/$name"
+    done
+    me sh -c "mv repo/.git/logs/refs/heads away && ln -s '$T/away' repo/.git/logs/refs/heads"
+    in_repo workspace commit r1
+    unseen "carrel: *'$T/repo/.git/logs/refs/heads' is a link*"
+    [ ! -e "$T/away/task-t-run-r1" ]
+    me sh -c "rm repo/.git/logs/refs/heads && mv away repo/.git/logs/refs/heads"
+    in_repo workspace commit r1
+    [ "$status" -eq 0 ]
+    [ -s "$T/repo/.git/logs/refs/heads/task-t-run-r1" ]
+}
+@test "a branch is not put where a link leads" { both link_of_branch; }
 
 # ---- files that block ---------------------------------------------------------------------------
 

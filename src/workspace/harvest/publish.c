@@ -13,6 +13,7 @@
  */
 #include "base/err.h"
 #include "base/fd.h"
+#include "git/gitdir.h"
 #include "git/name.h"
 #include "git/objects.h"
 #include "git/ref.h"
@@ -26,11 +27,12 @@
 #include <string.h>
 #include <unistd.h>
 
+/* The path was canonical when the repository was opened: a link in it is a run's work. */
 static int open_dir(const char *path, struct carrel_error *err)
 {
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = gitdir_reopen(path);
 
-    return fd < 0 ? err_set_errno(err, -errno, "open '%s'", path) : fd;
+    return fd < 0 ? err_set_errno(err, fd, "open '%s'", path) : fd;
 }
 
 static bool is_at(const struct repo *repo, const char *branch, const char *tip)
