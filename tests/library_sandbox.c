@@ -103,7 +103,7 @@ static void test_finding(struct carrel_sandbox *sandbox)
 static void test_exec_refuses(struct carrel_sandbox *sandbox)
 {
     static const char *const argv[] = { "true", NULL };
-    struct carrel_run_options o[6];
+    struct carrel_run_options o[5];
     struct carrel_run_result *result = NULL;
 
     for (size_t i = 0; i < sizeof(o) / sizeof(o[0]); i++) {
@@ -113,9 +113,8 @@ static void test_exec_refuses(struct carrel_sandbox *sandbox)
     o[0].image = "none";
     o[1].journal = CARREL_JOURNAL_OFF;
     o[2].store_code = CARREL_STORE_ALWAYS;
-    o[3].has_no_entrypoint = true;
-    o[4].is_git_writable = true;
-    o[5].memory_bytes = 64U << 20;
+    o[3].is_git_writable = true;
+    o[4].memory_bytes = 64U << 20;
     for (size_t i = 0; i < sizeof(o) / sizeof(o[0]); i++)
         CHECK(carrel_sandbox_exec(sandbox, &o[i], &result, &err) == -EINVAL);
 }

@@ -34,9 +34,9 @@ void exec_free(struct exec *exec)
 
 static int check_options(const struct carrel_run_options *o, struct carrel_error *err)
 {
-    if (o->workspace || o->n_mounts || o->root || o->image || o->has_no_entrypoint ||
-            o->is_git_writable || o->memory_bytes || o->disk_bytes || o->pids || o->cpu_milli ||
-            o->files || o->require || o->best_effort || o->policy || o->profile || o->runtime ||
+    if (o->workspace || o->n_mounts || o->root || o->image || o->is_git_writable ||
+            o->memory_bytes || o->disk_bytes || o->pids || o->cpu_milli || o->files ||
+            o->require || o->best_effort || o->policy || o->profile || o->runtime ||
             o->hostname || o->ids != CARREL_IDS_DEFAULT ||
             o->network != CARREL_NETWORK_DEFAULT || o->journal != CARREL_JOURNAL_DEFAULT ||
             o->store_code != CARREL_STORE_DEFAULT)
