@@ -122,11 +122,11 @@ CARREL_PUBLIC int carrel_files_remove(struct carrel_sandbox *sandbox, const char
 /*
  * Copies a file or a directory with its content between two sandboxes, within one, or from or
  * to the host (a sandbox of NULL; not both). Like `cp -r`: into `to` if that is a directory,
- * else to that name; "DIR/." is the content of DIR. `from` may be a link and is followed; links
- * below it are copied as links. An existing link at the target is replaced, never followed; on
- * the host `to` itself must not be one, unless it ends with "/". Permissions and times are
- * copied, owners and set-uid bits are not. Each file is copied whole or not at all: -EBUSY if
- * it kept changing. `count` may be NULL.
+ * else to that name; "DIR/." is the content of DIR. `from` may be a link in a sandbox and is
+ * followed; links below it are copied as links. An existing link at the target is replaced,
+ * never followed. On the host neither path is a link or passes one, but those of the system
+ * (-ELOOP). Permissions and times are copied, owners and set-uid bits are not. Each file is
+ * copied whole or not at all: -EBUSY if it kept changing. `count` may be NULL.
  */
 CARREL_PUBLIC int carrel_files_copy(struct carrel_sandbox *from_sandbox, const char *from,
         struct carrel_sandbox *to_sandbox, const char *to,

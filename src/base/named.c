@@ -278,8 +278,7 @@ static int check_kind(
     return 0;
 }
 
-/* The file of an O_PATH descriptor, opened with `flags`: no name is looked up again. */
-static int reopen(int fd, int flags)
+int named_reopen(int fd, int flags)
 {
     char link[64];
 
@@ -307,7 +306,7 @@ static int open_found(int found, const char *refused, const char *path, enum nam
         return r;
     if (kind != NAMED_FILE)
         return fd_steal(&fd);
-    int opened = reopen(fd, O_RDONLY | O_NONBLOCK);
+    int opened = named_reopen(fd, O_RDONLY | O_NONBLOCK);
     return opened < 0 ? err_set_errno(err, opened, "'%s'", shown(path, text)) : opened;
 }
 
@@ -354,17 +353,20 @@ int named_open_beneath(
     return open_found(look_up(dir, copy, NO_LINKS | RESOLVE_BENEATH), "", path, kind, err);
 }
 
-/* The directory that holds `path`; *name points to the last component, in `copy`. */
-static int open_parent(
-        const char *path, char *copy, const char **name, struct carrel_error *err)
+int named_open_parent(
+        const char *path, char name[static NAME_MAX + 1], struct carrel_error *err)
 {
-    char *slash = strrchr(copy, '/');
+    char copy[PATH_MAX] = "";
     char dir[PATH_MAX + 2] = ".";
     char refused[PATH_MAX];
     char text[SHOWN];
 
-    *name = slash ? slash + 1 : copy;
-    if (!path_is_name(*name))
+    int r = copy_path(path, copy, sizeof(copy), err);
+    if (r < 0)
+        return r;
+    const char *slash = strrchr(copy, '/');
+    const char *last = slash ? slash + 1 : copy;
+    if (!path_is_name(last))
         return err_set(
                 err, -EINVAL, "'%s': is a directory; expected a file", shown(path, text));
     if (slash) /* with "/." a link is one in the middle */
@@ -372,7 +374,10 @@ static int open_parent(
     int fd = find(dir, refused);
     if (fd == -ELOOP)
         return refuse_passed(path, refused, err);
-    return fd < 0 ? err_set_errno(err, fd, "write '%s': its directory", shown(path, text)) : fd;
+    if (fd < 0)
+        return err_set_errno(err, fd, "write '%s': its directory", shown(path, text));
+    memcpy(name, last, strlen(last) + 1);
+    return fd;
 }
 
 /* Waits as the file does; one that has no other end is an error at once. */
@@ -393,7 +398,7 @@ static int write_device(int dir, const char *name, const char *path, const void 
 
     if (found < 0 || fstat(found, &st) < 0 || !S_ISCHR(st.st_mode))
         return err_set(err, -EAGAIN, "write '%s': it changes meanwhile", path);
-    AUTO(fd_close) int fd = reopen(found, O_WRONLY | O_NONBLOCK);
+    AUTO(fd_close) int fd = named_reopen(found, O_WRONLY | O_NONBLOCK);
     if (fd >= 0 && fcntl(fd, F_SETFL, 0) < 0)
         return err_set_errno(err, -errno, "write '%s'", path);
     return write_to(fd, path, data, len, err);
@@ -404,7 +409,7 @@ int named_replace(
 {
     char copy[PATH_MAX] = "";
     char text[SHOWN];
-    const char *name;
+    char name[NAME_MAX + 1];
     struct stat st;
 
     int r = copy_path(path, copy, sizeof(copy), err);
@@ -413,7 +418,7 @@ int named_replace(
     int number = descriptor_of(copy);
     if (number >= 0)
         return write_to(number, path, data, len, err);
-    AUTO(fd_close) int dir = open_parent(path, copy, &name, err);
+    AUTO(fd_close) int dir = named_open_parent(path, name, err);
     if (dir < 0)
         return dir;
     if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {

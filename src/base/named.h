@@ -18,6 +18,7 @@
  * Slashes and "/." at the end do not count: "link/" is a link.
  */
 #pragma once
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -40,6 +41,17 @@ int named_open(const char *path, enum named_kind kind, struct carrel_error *err)
 /* The same below the directory `dir`, which the path does not leave (-EXDEV). */
 int named_open_beneath(
         int dir, const char *path, enum named_kind kind, struct carrel_error *err);
+
+/*
+ * The file of an O_PATH descriptor, opened with `flags`: no name is looked up again. Negative
+ * errno without a message.
+ */
+int named_reopen(int fd, int flags);
+
+/* The directory in which `path` is or can be made (O_PATH), by the same rules for the way
+ * there; `name` gets the last component. -EINVAL: that is "." or "..". */
+int named_open_parent(
+        const char *path, char name[static NAME_MAX + 1], struct carrel_error *err);
 
 /*
  * Writes the file `path` whole: temporary file in its directory, which is opened once, then a

@@ -210,11 +210,53 @@ left_out() {
     is_one_error 125 "carrel: '/proc': its content is virtual, from the kernel"
     me ln -s d way
     carrel cp box:d/file way
-    is_one_error 125 "carrel: *'way' is a link on the host; 'way/' means*"
+    is_one_error 125 "carrel: *'way': is a link; carrel does not follow links there*"
     carrel cp box:d/file way/
-    [ "$status" -eq 0 ]
+    is_one_error 125 "carrel: *'way/': is a link; carrel does not follow links there*"
 }
 @test "what does not belong on the host stays away from it, and that is said" { both left_out; }
+
+# What an earlier run left on the host, where the caller names a file.
+led_astray() {
+    local link="carrel does not follow links there, since an earlier program may have made it: name its target"
+    me sh -c 'mkdir w outside outside/d; echo secret >outside/s'
+    carrel run --workdir w -c 'ln -s ../outside ld; ln -s ../outside/s ls; mkfifo fifo'
+    [ "$status" -eq 0 ]
+    create --name box
+    in_box 'echo f >f; mkdir tree; echo x >tree/x'
+    local path
+    for path in w/ld/f w/ld/d w/ld/d/ w/ld/d/f; do
+        carrel cp box:f "$path"
+        is_one_error 125 "carrel: *'$path': passes a link; $link"
+        carrel cp box:tree "$T/$path"
+        is_one_error 125 "carrel: *'$T/$path': passes the link '$T/w/ld'; $link"
+    done
+    carrel_reads text cp - w/ld/f
+    [ "$status" -ne 0 ]
+    [ "$(cd "$T/outside" && echo * d/*)" = "d s d/*" ]
+    for path in w/ls w/ld w/ld/; do
+        carrel cp "$path" box:got
+        is_one_error 125 "carrel: *'$path': is a link; $link"
+    done
+    carrel cp w/ld/s box:got
+    is_one_error 125 "carrel: *'w/ld/s': passes a link; $link"
+    carrel cp "$T/w/ld/." box:got
+    is_one_error 125 "carrel: *'$T/w/ld/.': is a link; $link"
+    carrel cp w/fifo box:got
+    is_one_error 125 "carrel: *'w/fifo' is neither a file nor a directory"
+    in_box 'ls got*'
+    [ "$status" -ne 0 ]
+    carrel cp outside/s box:got
+    in_box 'cat got'
+    [ "$out" = secret ]
+    carrel cp box:f "$T/outside/d"
+    [ "$(me cat outside/d/f)" = f ]
+    [ ! -L /var/run ] || [ "$who" = user ] || {
+        carrel cp box:f "/var/run/../$T/outside/new"
+        [ "$(me cat outside/new)" = f ]
+    }
+}
+@test "a copy passes no link on the host that a run left" { both led_astray; }
 
 as_another() {
     create --name box

@@ -2,6 +2,7 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/named.h"
 #include "base/str.h"
 #include "core/files/files.h"
 #include "core/files/files_far.h"
@@ -40,7 +41,21 @@ static int failed(
             str_escape(end->path, strlen(end->path), shown, sizeof(shown)));
 }
 
-/* Opens what `end` names, following links: on the host they are the caller's own. */
+/* A FIFO or a device is not even opened. */
+static int refuse_special(int fd, const struct files_end *end, struct carrel_error *err)
+{
+    struct stat st;
+    char shown[300];
+
+    if (fstat(fd, &st) < 0)
+        return failed(end, -errno, "stat", err);
+    if (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode))
+        return 0;
+    return err_set(err, -EINVAL, "'%s' is neither a file nor a directory",
+            str_escape(end->path, strlen(end->path), shown, sizeof(shown)));
+}
+
+/* Opens what `end` names; links are followed in a sandbox only, see base/named.h. */
 static int open_end(
         const struct files_end *end, const char *path, int flags, struct carrel_error *err)
 {
@@ -48,8 +63,12 @@ static int open_end(
     struct file_answer answer = FILE_ANSWER_INIT;
 
     if (!end->access) {
-        int fd = open(path, flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-        return fd < 0 ? failed(end, -errno, "open", err) : fd;
+        AUTO(fd_close) int found = named_open(path, NAMED_ANY, err);
+        if (found < 0)
+            return found;
+        int r = refuse_special(found, end, err);
+        int fd = r < 0 ? r : named_reopen(found, flags | O_NONBLOCK);
+        return r < 0 ? r : fd < 0 ? failed(end, fd, "open", err) : fd;
     }
     request.op = FILE_OPEN;
     request.path = path;
@@ -58,13 +77,13 @@ static int open_end(
     return r < 0 ? r : answer.fd;
 }
 
-/* The type of what `end` names, 0 if it does not exist. Links are only reported on the host. */
+/* The type of what `end` names, 0 if it does not exist. */
 static int type_of(const struct files_end *end, mode_t *type, struct carrel_error *err)
 {
     struct file_request request = FILE_REQUEST_INIT;
     struct file_answer answer = FILE_ANSWER_INIT;
     struct stat st;
-    int r = 0;
+    int r;
 
     *type = 0;
     if (end->access) {
@@ -74,11 +93,13 @@ static int type_of(const struct files_end *end, mode_t *type, struct carrel_erro
         *type = r < 0 ? 0 : answer.stat.mode & S_IFMT;
         return r == -ENOENT ? 0 : r;
     }
-    if (fstatat(AT_FDCWD, end->path, &st, AT_SYMLINK_NOFOLLOW) == 0)
-        *type = st.st_mode & S_IFMT;
-    else if (errno != ENOENT)
-        r = failed(end, -errno, "stat", err);
-    return r;
+    AUTO(fd_close) int fd = named_open(end->path, NAMED_ANY, err);
+    if (fd < 0)
+        return fd == -ENOENT ? 0 : fd;
+    if (fstat(fd, &st) < 0)
+        return failed(end, -errno, "stat", err);
+    *type = st.st_mode & S_IFMT;
+    return 0;
 }
 
 /* The last component of a path without trailing slashes; empty for "/", "." and "..". */
@@ -104,14 +125,14 @@ static int last_name(const char *path, char name[static NAME_MAX + 1], size_t *p
 }
 
 /* Opens the directory of the target, or finds that it is one. */
-static int open_dir(const struct files_end *to, const char *path, int flags,
-        struct target *target, struct carrel_error *err)
+static int open_dir(const struct files_end *to, const char *path, struct target *target,
+        struct carrel_error *err)
 {
     const struct files_end end = { .access = to->access, .path = path };
     mode_t type;
 
     if (!file_access_far(to->access)) {
-        target->dir = open_end(to, path, O_RDONLY | O_DIRECTORY | flags, err);
+        target->dir = open_end(to, path, O_RDONLY | O_DIRECTORY, err);
         return target->dir < 0 ? target->dir : 0;
     }
     int r = type_of(&end, &type, err);
@@ -122,12 +143,24 @@ static int open_dir(const struct files_end *to, const char *path, int flags,
     return r;
 }
 
+static int open_host_parent(
+        const struct files_end *to, struct target *target, struct carrel_error *err)
+{
+    AUTO(fd_close) int found = named_open_parent(to->path, target->name, err);
+    if (found < 0)
+        return found;
+    target->dir = named_reopen(found, O_RDONLY | O_DIRECTORY);
+    return target->dir < 0 ? failed(to, target->dir, "copy to", err) : 0;
+}
+
 static int open_parent(
         const struct files_end *to, struct target *target, struct carrel_error *err)
 {
     char parent[PATH_MAX];
     size_t len = 0;
 
+    if (!to->access)
+        return open_host_parent(to, target, err);
     int r = last_name(to->path, target->name, &len);
     if (r == 0 && len >= sizeof(parent))
         r = -ENAMETOOLONG;
@@ -137,7 +170,7 @@ static int open_parent(
         return failed(to, r, "copy to", err);
     memcpy(parent, to->path, len);
     parent[len] = '\0';
-    return open_dir(to, len > 0 ? parent : ".", 0, target, err);
+    return open_dir(to, len > 0 ? parent : ".", target, err);
 }
 
 static bool ends_in_slash(const char *path)
@@ -159,10 +192,6 @@ static int find_target(const struct files_end *from, bool is_dir, const struct f
     int r = type_of(to, &type, err);
     if (r < 0)
         return r;
-    if (S_ISLNK(type))
-        return err_set(err, -ELOOP,
-                "'%s' is a link on the host; '%s/' means the directory it leads to", shown,
-                shown);
     if (S_ISDIR(type) && !from)
         return err_set(
                 err, -EISDIR, "'%s' is a directory; a stream needs the name of a file", shown);
@@ -170,8 +199,7 @@ static int find_target(const struct files_end *from, bool is_dir, const struct f
         r = last_name(from->path, target->name, &unused);
         if (r < 0)
             return failed(from, r, "copy", err);
-        return open_dir(to, to->path, to->access || ends_in_slash(to->path) ? 0 : O_NOFOLLOW,
-                target, err);
+        return open_dir(to, to->path, target, err);
     }
     if (type && is_dir)
         return err_set(

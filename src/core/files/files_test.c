@@ -161,8 +161,13 @@ FILES_TEST(no_link_on_the_host_is_followed)
     CHECK_EQ(copy_out("/file", "way", NULL), -ELOOP);
     CHECK_EQ(copy_out("/d", "real", NULL), 0); /* the existing link is replaced */
     CHECK_STR(sh("cd $O; cat victim/file real/d/file; test ! -L real/d/file"), "old\nnew\n");
-    CHECK_EQ(copy_out("/file", "way/", NULL), 0); /* the caller asked for it */
-    CHECK_STR(sh("cat $O/victim/file"), "new\n");
+    CHECK_EQ(copy_out("/file", "way/", NULL), -ELOOP);
+    CHECK_EQ(copy_out("/file", "way/file", NULL), -ELOOP); /* nor one on the way */
+    CHECK(strstr(err.message, "/way'; carrel does not follow links there"));
+    CHECK_EQ(copy_out("/file", "way/more", NULL), -ELOOP);
+    CHECK_EQ(copy_in("way/file", "/x", NULL), -ELOOP);
+    CHECK_EQ(copy_in("name", "/x", NULL), -ELOOP);
+    CHECK_STR(sh("cat $O/victim/*; test ! -e $I/x"), "old\n");
     /* A directory that is a link is an error, and not followed. */
     (void)sh("cd $O; mkdir second; ln -s ../victim second/d; echo old >victim/file");
     CHECK(copy_out("/d", "second", NULL) < 0);
