@@ -71,7 +71,7 @@ struct carrel_run_options {
     bool has_no_entrypoint; /* argv is the whole command */
     const struct carrel_mount *mounts;
     size_t n_mounts;
-    bool is_git_writable; /* .git of a writable mount at /workspace; else it is read-only */
+    bool is_git_writable; /* .git at the top of a writable mount; else it is read-only */
     const struct carrel_workspace_options *workspace; /* NULL: none */
     enum carrel_network network;
     const char *hostname; /* NULL: "carrel" */

@@ -195,6 +195,40 @@ git_is_read_only() {
 }
 @test ".git of a writable --workdir is read-only unless --git-writable" { both git_is_read_only; }
 
+git_of_a_mount() {
+    local write='cd /x && echo 2 >a; echo evil >.git/hooks/post-checkout; mv .git g; echo evil >>.git/config'
+    me git init -q -b main repo
+    carrel run --mount "$T/repo:/x:rw" -c "$write"
+    [ "$status" -ne 0 ]
+    [ "$(me cat repo/a)" = 2 ]
+    [ ! -e "$T/repo/.git/hooks/post-checkout" ]
+    ! me grep -q evil repo/.git/config
+    me mkdir work
+    carrel run --workdir work --mount "$T/repo:/x:rw" --mount "$T/repo:/y/z:rw" -c 'cd /y/z; echo evil >.git/hooks/post-checkout'
+    [ "$status" -ne 0 ]
+    [ ! -e "$T/repo/.git/hooks/post-checkout" ]
+    carrel run --mount "$T/repo:/x:rw" --mount "$T/repo/.git:/x/.git:rw" -c 'echo own >/x/.git/hooks/own'
+    [ "$status" -eq 0 ]
+    me sh -c 'mkdir linked; echo "gitdir: ../repo/.git" >linked/.git'
+    carrel run --mount "$T/linked:/x:rw" -c 'echo "gitdir: /tmp/evil" >/x/.git'
+    [ "$status" -ne 0 ]
+    ! me grep -q evil linked/.git
+    carrel create --mount "$T/repo:/x:rw"
+    local id=$out
+    carrel fork "$id"
+    [ "$status" -eq 0 ]
+    carrel exec "$out" -c "$write"
+    [ "$status" -ne 0 ]
+    carrel destroy --all
+    [ ! -e "$T/repo/.git/hooks/post-checkout" ]
+    me sh -c 'mkdir plain; ln -s ../repo/.git plain/.git'
+    carrel run --mount "$T/plain:/x:rw" -- true
+    is_one_error 125 "carrel: --mount: '.git': is a link; *--git-writable leaves it as it is)"
+    carrel run --git-writable --mount "$T/repo:/x:rw" -c 'echo own >/x/.git/hooks/post-checkout'
+    [ "$status" -eq 0 ]
+}
+@test ".git of each writable mount is read-only, too" { both git_of_a_mount; }
+
 # ---- virtual environments -----------------------------------------------------------------------
 
 planted_venv() {

@@ -369,7 +369,7 @@ const struct option_row run_rows[] = {
             .take = take_mount },
     { "workdir", "DIR[:ro|rw]", "mount DIR as /workspace (default: read-write)", RUN_FILES,
             .take = take_workdir },
-    FLAG(RUN_FILES, "git-writable", "let the program write to .git of --workdir",
+    FLAG(RUN_FILES, "git-writable", "let the program write to .git of --workdir and mounts",
             options.is_git_writable),
     { "root", "DIR", "root filesystem instead of the host's programs", RUN_FILES,
             .take = take_root },

@@ -103,44 +103,71 @@ static const struct carrel_mount *find_target(
     return NULL;
 }
 
+/* Source and target in one block of memory, which is freed as the source. */
+static int make_mount(const char *source, const char *target, struct carrel_mount *out,
+        struct carrel_error *err)
+{
+    const size_t size = strlen(source) + 1;
+    char *text = malloc(size + strlen(target) + 1);
+
+    if (!text)
+        return err_set_errno(err, -ENOMEM, "mounts");
+    (void)strcpy(text, source);
+    (void)strcpy(text + size, target);
+    *out = (struct carrel_mount){ .source = text, .target = text + size };
+    return 0;
+}
+
 /*
  * Hooks and configuration in .git are run by the next git on the host, so a program that may
  * write the files beside it may not write there. A mount of the caller's at that place counts.
  */
-static int protect_git(
-        const struct carrel_run_options *o, struct mounted *out, struct carrel_error *err)
+static int protect_git(const struct carrel_run_options *o, size_t i, struct mounted *out,
+        struct carrel_error *err)
 {
-    const struct carrel_mount *workdir = find_target(o, WORKSPACE);
-    struct carrel_mount *git = &out->list[out->n];
+    const struct carrel_mount *mount = &out->list[i];
     struct carrel_error why = { 0 };
     char path[PATH_MAX];
+    char target[PATH_MAX];
 
-    if (!workdir || !workdir->is_writable || o->is_git_writable ||
-            find_target(o, WORKSPACE "/.git"))
+    if (snprintf(target, sizeof(target), "%s/.git", mount->target) >= (int)sizeof(target))
+        return err_set_errno(err, -ENAMETOOLONG, "mount target '%s'", mount->target);
+    if (find_target(o, target))
         return 0;
-    const int dir = out->fds[workdir - o->mounts];
-    AUTO(fd_close) int fd = named_open_beneath(dir, ".git", NAMED_ANY, &why);
+    AUTO(fd_close) int fd = named_open_beneath(out->fds[i], ".git", NAMED_ANY, &why);
     if (fd == -ENOENT || fd == -ENOTDIR)
         return 0;
     int r = fd < 0 ? fd : named_path(fd, path, sizeof(path));
     if (r < 0)
         return err_set(err, r,
-                "--workdir: %s; .git there cannot be made read-only (--git-writable leaves it "
-                "as it is)",
+                "%s: %s; .git there cannot be made read-only (--git-writable leaves it as it "
+                "is)",
+                strcmp(mount->target, WORKSPACE) == 0 ? "--workdir" : "--mount",
                 fd < 0 ? why.message : "'.git': was removed meanwhile");
-    *git = (struct carrel_mount){ .source = strdup(path), .target = WORKSPACE "/.git" };
-    if (!git->source)
-        return err_set_errno(err, -ENOMEM, "mounts");
+    r = make_mount(path, target, &out->list[out->n], err);
+    if (r < 0)
+        return r;
     out->fds[out->n++] = fd_steal(&fd);
     return 0;
+}
+
+static int protect_all(
+        const struct carrel_run_options *o, struct mounted *out, struct carrel_error *err)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < o->n_mounts; i++)
+        if (o->mounts[i].is_writable && o->mounts[i].target && !o->is_git_writable)
+            r = protect_git(o, i, out, err);
+    return r;
 }
 
 int mounted_open(const struct carrel_run_options *o, const struct policy *policy,
         const char *const *ids, struct mounted *out, struct carrel_error *err)
 {
     *out = MOUNTED_INIT;
-    out->list = calloc(o->n_mounts + 2, sizeof(*out->list));
-    out->fds = calloc(o->n_mounts + 2, sizeof(*out->fds));
+    out->list = calloc(2 * o->n_mounts + 1, sizeof(*out->list));
+    out->fds = calloc(2 * o->n_mounts + 1, sizeof(*out->fds));
     if (!out->list || !out->fds)
         return err_set_errno(err, -ENOMEM, "mounts");
     if (o->root) {
@@ -156,7 +183,7 @@ int mounted_open(const struct carrel_run_options *o, const struct policy *policy
         if (r < 0)
             return r;
     }
-    return policy ? protect_git(o, out, err) : 0;
+    return policy ? protect_all(o, out, err) : 0;
 }
 
 int mounted_ids(const struct mounted *mounted, char ***out, struct carrel_error *err)

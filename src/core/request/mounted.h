@@ -15,7 +15,7 @@ struct carrel_error;
 struct policy;
 
 struct mounted {
-    /* Of the options, and .git of a writable /workspace, read-only; the sources are the
+    /* Of the options, and .git at the top of the writable ones, read-only; the sources are the
      * kernel's paths. */
     struct carrel_mount *list;
     int *fds; /* of the sources, O_PATH */
