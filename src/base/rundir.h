@@ -1,5 +1,6 @@
 /* rundir.h - the directory that lists live sandboxes. */
 #pragma once
+#include <sys/types.h>
 
 struct carrel_error;
 
@@ -9,3 +10,15 @@ struct carrel_error;
  * *at() calls.
  */
 int rundir_open(struct carrel_error *err);
+
+/*
+ * The same, whatever the environment of the process says: /run/carrel, /run/user/UID/carrel
+ * where the system has made the directory above it, else /tmp/carrel-UID.
+ */
+int rundir_open_shared(struct carrel_error *err);
+
+/*
+ * Calls `each` with these directories of all ordinary users, until it fails. Only for root,
+ * since the others are closed. What is in one is the word of that user.
+ */
+int rundir_each_user(int (*each)(int dir, uid_t uid, void *context), void *context);

@@ -220,6 +220,96 @@ apply_beside() {
 }
 @test "apply is refused while a sandbox may write to the tree" { both apply_beside; }
 
+# As `carrel`, with a state directory of its own and another run directory in its environment.
+elsewhere() {
+    status=0
+    me env XDG_STATE_HOME="$T/state2" XDG_RUNTIME_DIR="$T" timeout -k 5 120 "$CARREL" "$@" \
+        >"$T/.out" 2>"$T/.err" </dev/null || status=$?
+    _collect "$@"
+}
+
+apply_beside_state() {
+    local box
+    new_repo
+    agent r1
+    elsewhere create --workdir repo
+    [ "$status" -eq 0 ]
+    box=$out
+    in_repo workspace apply r1
+    is_one_error 125 "carrel: apply run 'r1': the sandbox of run * may write to '$T/repo'*end it first*"
+    [ ! -e "$T/repo/new.txt" ]
+    elsewhere destroy "$box"
+    in_repo workspace apply r1
+    [ "$status" -eq 0 ]
+    [ -e "$T/repo/new.txt" ]
+}
+@test "also one with another state directory" { both apply_beside_state; }
+
+# The sandbox has the tree, which had another name, or a directory that was moved into it.
+apply_beside_moved() {
+    local box
+    new_repo
+    agent r1
+    me mv repo other
+    carrel create --workdir other
+    box=$out
+    me mv other repo
+    in_repo workspace apply r1
+    is_one_error 125 "carrel: apply run 'r1': the sandbox of run * may write to '$T/other'*end it first*"
+    carrel destroy "$box"
+    me mkdir moved
+    carrel create --workdir moved
+    box=$out
+    me mv moved repo/moved
+    in_repo workspace apply r1
+    is_one_error 125 "carrel: apply run 'r1': the sandbox of run * may write to '$T/moved', which is no longer there and might be anywhere*"
+    [ ! -e "$T/repo/new.txt" ]
+    carrel destroy "$box"
+    in_repo workspace apply r1
+    [ "$status" -eq 0 ]
+}
+@test "also one whose directory was renamed" { both apply_beside_moved; }
+
+# Root sees the sandboxes of a user who may write there.
+apply_beside_user() {
+    have_user 2>/dev/null || skip "$NO_USER_REASON"
+    local box repo
+    repo=$(as_user mktemp -d "$USER_DIR/cli.XXXXXX")
+    _cli_dirs+=("$repo")
+    as_user env XDG_STATE_HOME="$repo/state" git init -q -b main "$repo/repo"
+    as_user git -C "$repo/repo" -c user.name=A -c user.email=a@b commit -q --allow-empty -m first
+    SUDO_UID=$(as_user id -u) carrel run --repo "$repo/repo" --task t --run r1 -c 'echo new >new.txt'
+    [ "$status" -eq 0 ]
+    box=$(as_user env XDG_STATE_HOME="$repo/state" "$CARREL" create --quiet --workdir "$repo/repo" 3>&-)
+    SUDO_UID=$(as_user id -u) carrel workspace apply r1
+    as_user env XDG_STATE_HOME="$repo/state" "$CARREL" destroy "$box" 3>&-
+    is_one_error 125 "carrel: apply run 'r1': the sandbox of run * may write to '$repo/repo'*end it first*"
+}
+@test "root sees the sandboxes of others there" { only root apply_beside_user; }
+
+# A branch is put into .git, where a sandbox must not write meanwhile. It cannot if .git is read-only.
+commit_beside() {
+    local box
+    new_repo
+    in_repo run --workspace --task t --run r1 -c 'echo more >>a.txt'
+    carrel create --workdir repo --git-writable
+    box=$out
+    in_repo workspace commit r1
+    is_one_error 125 "carrel: commit run 'r1': the sandbox of run * may write to '$T/repo'*end it first*"
+    carrel destroy "$box"
+    carrel create --mount "$T/repo/.git/refs:/refs:rw"
+    box=$out
+    in_repo workspace commit r1
+    is_one_error 125 "carrel: commit run 'r1': the sandbox of run * may write to '$T/repo/.git/refs'*"
+    carrel destroy "$box"
+    carrel create --workdir repo
+    box=$out
+    in_repo workspace commit r1
+    [ "$status" -eq 0 ]
+    carrel destroy "$box"
+}
+@test "nor is a branch put beside a sandbox that may write to .git" { both commit_beside; }
+
 # Exchanges what it finds in the stage of an apply, and directories of the tree, for links.
 storm=$(
     cat <<'END'

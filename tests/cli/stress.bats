@@ -48,10 +48,10 @@ recovers() {
     grep -v ' /sys/fs/cgroup' /proc/self/mountinfo | grep -F "$T" && return 1
     # Skeletons of roots are shared, also with sandboxes of other tests.
     [ -z "$(find /run/carrel /tmp/carrel-"$(me id -u)" -mindepth 1 ! -name lock ! -path '*/root-*' \
-        ! -path '*/old-*' ! -path '*/new-*' ! -path '*/sandboxes' ! -path '*/sandboxes/*' 2>/dev/null)" ]
-    # No file but what is recorded. The note of what a killed sandbox could write to has no lock, and is removed by the
-    # next one that needs such a note.
-    [ -z "$(find "$T/state" ! -type d ! -path "$T/state/carrel/runs/*" ! -path "$T/state/carrel/writable/*" 2>/dev/null)" ]
+        ! -path '*/old-*' ! -path '*/new-*' ! -path '*/sandboxes' ! -path '*/sandboxes/*' \
+        ! -path '*/writable' ! -path '*/writable/*' 2>/dev/null)" ]
+    # No file but what is recorded.
+    [ -z "$(find "$T/state" ! -type d ! -path "$T/state/carrel/runs/*" 2>/dev/null)" ]
 }
 
 killed_at_random() {

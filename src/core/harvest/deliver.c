@@ -112,6 +112,11 @@ static int publish(struct worktree *worktree, const char *branch, const char *ol
     int r = objects_dir_path(worktree, quarantine, err);
     if (r < 0)
         return r;
+    /* Git writes there by paths, which a sandbox could exchange for links meanwhile. */
+    const char *places[] = { worktree->repo->common_dir, worktree->repo->git_dir };
+    AUTO(fd_close) int still = writable_forbid(ws->run, places, ARRAY_LEN(places), err);
+    if (still < 0)
+        return still;
     (void)snprintf(ws->branch_to, sizeof(ws->branch_to), "%s", tip);
     r = workspace_save(ws, err); /* first: after a crash carrel must know its branch */
     return r < 0 ? r

@@ -93,5 +93,8 @@ int own_places_check(int fd, const char *path, const char *option, struct carrel
     AUTO(fd_close) int run = r == 0 ? rundir_open(NULL) : -1;
     if (run >= 0 && named_path(run, place, sizeof(place)) == 0)
         r = check_place(fd, path, place, "list of sandboxes", option, err);
+    AUTO(fd_close) int shared = r == 0 ? rundir_open_shared(NULL) : -1;
+    if (shared >= 0 && named_path(shared, place, sizeof(place)) == 0)
+        r = check_place(fd, path, place, "list of sandboxes", option, err);
     return r == 0 ? check_place(fd, path, SYSTEM_POLICY, "policy", option, err) : r;
 }

@@ -8,6 +8,7 @@ struct carrel_error;
 struct carrel_run_options;
 struct mounted;
 struct sandbox;
+struct writable_place;
 
 struct spec {
     struct runtime *runtime;
@@ -28,6 +29,9 @@ int spec_make(const struct carrel_run_options *options, const struct mounted *mo
 int spec_check_limits(const struct sandbox_limits *limits, struct carrel_error *err);
 /* Adds mounts of ours; they must outlive the spec. */
 int spec_add_mounts(struct spec *spec, const struct sandbox_mount *mounts, size_t n,
+        struct carrel_error *err);
+/* What programs may write to of the caller's mounts, see writable.h. The caller frees *out. */
+int spec_list_writable(const struct spec *spec, struct writable_place **out, size_t *n,
         struct carrel_error *err);
 void spec_finish(struct spec spec); /* also after a failure */
 DEFINE_AUTO(struct spec, spec_finish)

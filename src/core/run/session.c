@@ -49,17 +49,15 @@ static int show_worktree(struct session *session, struct spec *spec, struct carr
 static int note_writable(
         struct session *session, const struct spec *spec, struct carrel_error *err)
 {
-    AUTO(free) const char **dirs = calloc(spec->n_given + 1, sizeof(*dirs));
+    AUTO(free) struct writable_place *places = NULL;
     size_t n = 0;
 
-    if (!dirs)
-        return err_set_errno(err, -ENOMEM, "mounts");
-    for (size_t i = 0; i < spec->n_given; i++)
-        if (spec->mounts[i].access == ACCESS_READ_WRITE)
-            dirs[n++] = spec->mounts[i].source;
-    if (n == 0 || session->writable >= 0)
+    if (session->writable >= 0)
         return 0;
-    session->writable = writable_note(session->result->run, dirs, n, err);
+    int r = spec_list_writable(spec, &places, &n, err);
+    if (r < 0 || n == 0)
+        return r;
+    session->writable = writable_note(session->result->run, places, n, err);
     return session->writable < 0 ? err_wrap(err, session->writable, "nothing is run unrecorded")
                                  : 0;
 }
