@@ -49,7 +49,7 @@ recovers() {
     # Skeletons of roots are shared, also with sandboxes of other tests.
     [ -z "$(find /run/carrel /tmp/carrel-"$(me id -u)" -mindepth 1 ! -name lock ! -path '*/root-*' \
         ! -path '*/old-*' ! -path '*/new-*' ! -path '*/sandboxes' ! -path '*/sandboxes/*' \
-        ! -path '*/writable' ! -path '*/writable/*' 2>/dev/null)" ]
+        ! -name watches ! -path '*/writable' ! -path '*/writable/*' 2>/dev/null)" ]
     # No file but what is recorded.
     [ -z "$(find "$T/state" ! -type d ! -path "$T/state/carrel/runs/*" 2>/dev/null)" ]
 }

@@ -6,6 +6,7 @@
 #include "base/fd.h"
 #include "base/loop.h"
 #include "core/files/files.h"
+#include "core/files/watch_share.h"
 #include "runtime/runtime.h"
 #include <dirent.h>
 #include <errno.h>
@@ -24,13 +25,6 @@
 #define PAIR_NS (20 * 1000 * 1000) /* how long the second half of a rename may take */
 #define LOOK_S 1 /* the kernel does not report the removal of a directory that we hold open */
 #define MAX_TOLD 16384 /* events that wait for the caller: as many as the kernel keeps */
-
-/*
- * Directories of one watch. A program in the sandbox decides how many there are; the kernel
- * counts them for the caller, who may need watches elsewhere.
- */
-#define MAX_WATCHED 16384
-#define MAX_SHARE 4 /* and no more than this part of what the caller may have */
 
 /* A watched directory. */
 struct watched {
@@ -64,6 +58,7 @@ struct carrel_watch {
     struct watched *list;
     size_t n, room;
     size_t most; /* of them */
+    int share;   /* see watch_share.h; -1: it needs none */
     /* The first half of a rename; path is NULL if there is none. */
     struct {
         uint32_t cookie;
@@ -115,6 +110,7 @@ void carrel_watch_free(struct carrel_watch *w)
     fd_close(w->notes);
     fd_close(w->timer);
     fd_close(w->top);
+    fd_close(w->share);
     file_access_close(&w->access);
     free(w);
 }
@@ -208,17 +204,6 @@ static int note_watch(
     }
     w->list[w->n++] = (struct watched){ .number = number, .path = path };
     return 0;
-}
-
-static size_t most_watched(void)
-{
-    char text[32];
-
-    if (fd_read_file(AT_FDCWD, "/proc/sys/fs/inotify/max_user_watches", text, sizeof(text)) <=
-            0)
-        return MAX_WATCHED;
-    unsigned long share = strtoul(text, NULL, 10) / MAX_SHARE;
-    return share < MAX_WATCHED ? share : MAX_WATCHED;
 }
 
 /* -ENOENT and the like: it was removed, or has another type by now. */
@@ -563,9 +548,9 @@ static struct carrel_watch *new_watch(const struct file_access *access, const ch
 
     if (!w)
         return NULL;
-    w->notes = w->timer = w->top = -1;
+    w->notes = w->timer = w->top = w->share = -1;
     w->access = *access;
-    w->most = most_watched();
+    w->most = 16; /* of a single file or directory, more than enough */
     loop_io_init(&w->on_notes, &w->loop, on_notes);
     loop_io_init(&w->on_sandbox, &w->loop, on_sandbox);
     loop_io_init(&w->on_silence, &w->loop, on_silence);
@@ -588,7 +573,9 @@ int files_watch_open(struct file_access *access, const char *path, bool with_sub
         return err_set_errno(err, -ENOMEM, "watch");
     int r = open_top(w, err);
     w->is_deep = with_subdirectories && w->top >= 0;
-    if (r == 0)
+    if (r == 0 && w->is_deep)
+        r = w->share = watch_share_take(&w->most, err);
+    if (r >= 0)
         r = w->is_deep ? look_into(w, "", 0, TELL_NOTHING, err) : add_watch(w, "", err);
     if (r == 0)
         r = tell(w, CARREL_WATCH_READY, "", NULL, w->top >= 0, err);
