@@ -4,7 +4,7 @@
 _carrel_options() { # _carrel_options COMMAND: its options, one word each
     case $1 in
     run)
-        echo "-c --timeout --cpu --memory --disk --pids --files --max-output --env --env-file" \
+        echo "-c --timeout --cpu --memory --disk --pids --files --io-read --io-write --max-output --env --env-file" \
             "--cwd --mount --workdir --git-writable --cow --workspace --repo --base --fork --task --run --dirty" \
             "--include --history --setup --setup-key --tree --on-success --on-failure" \
             "--policy --profile --journal --store-code" \
@@ -29,7 +29,7 @@ _carrel_options() { # _carrel_options COMMAND: its options, one word each
     ps | inspect) echo "--json --help" ;;
     signal | pause | resume) echo "--help" ;;
     renew) echo "--lease --idle --help" ;;
-    update) echo "--memory --cpu --pids --help" ;;
+    update) echo "--memory --cpu --pids --io-read --io-write --help" ;;
     destroy) echo "--all --force --help" ;;
     cp | import) echo "--max-entries --max-bytes --user --json --help" ;;
     export) echo "--max-entries --max-bytes --user --help" ;;
@@ -99,7 +99,7 @@ _carrel_value() { # _carrel_value OPTION WORD
     --user) mapfile -t COMPREPLY < <(compgen -W "root agent nobody" -- "$2") ;;
     --require | --best-effort)
         # A list with commas: only its last part is completed.
-        list="memory pids cpu disk files"
+        list="memory pids cpu disk files io_read io_write"
         [ "$1" = --best-effort ] ||
             list="userns mountns pidns netns ipcns utsns cgroupns idmap rootfs proc dev
                 no_new_privs capabilities seccomp landlock no_nesting rlimits memory pids cpu
@@ -128,6 +128,7 @@ _carrel_value() { # _carrel_value OPTION WORD
         mapfile -t COMPREPLY < <(compgen -e -S = -- "$2")
         ;;
     -c | --timeout | --cpu | --memory | --disk | --pids | --files | --max-output | --cwd | --hostname | \
+        --io-read | --io-write | \
         --base | --fork | --task | --run | --include | --setup | --message | -m | --older-than | --reason | \
         --profile | --tag | --keep | --block-import | --allow-import | --name | --label | --lease | --idle | -n)
         COMPREPLY=()

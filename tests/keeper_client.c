@@ -304,7 +304,7 @@ static void garbage(void)
     is_told(sock, &message, 2, "hello with two", once);
     is_told(sock, &message, 1, "hello with a file", once);
     message.value++;
-    is_told(sock, &message, 1, "another version", "the keeper speaks version 7");
+    is_told(sock, &message, 1, "another version", "the keeper speaks version 8");
     for (uint32_t kind = KEEPER_HELLO + 1; kind < KEEPER_DONE; kind++) {
         message = (struct keeper_message){ .kind = kind, .flags = ~0U };
         is_told(sock, &message, 6, "without hello", "no hello");

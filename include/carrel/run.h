@@ -103,6 +103,8 @@ struct carrel_run_options {
      * as an eventfd(2) or a pipe that the caller closes.
      */
     int signal_fd;
+    uint64_t io_read_bytes; /* a second, from each disk; 0: no limit */
+    uint64_t io_write_bytes;
 };
 
 #define CARREL_RUN_OPTIONS_INIT                                                                \

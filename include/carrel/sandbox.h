@@ -121,6 +121,8 @@ struct carrel_limits {
     uint64_t memory_bytes;
     uint64_t cpu_milli;
     uint64_t pids;
+    uint64_t io_read_bytes; /* only of a sandbox that was made with that limit */
+    uint64_t io_write_bytes;
 };
 
 #define CARREL_LIMITS_INIT                                                                     \

@@ -251,9 +251,7 @@ TEST(a_work_tree_of_the_configuration_is_inside_or_leads_back)
     struct repo *refused = NULL;
 
     SHELL("mkdir secret; ln -s ../secret repo/way");
-    static const char *const places[] = { "../../secret", "../way", "/",
-        ".."
-        "/.." };
+    static const char *const places[] = { "../../secret", "../way", "/", "../.." };
     for (size_t i = 0; i < ARRAY_LEN(places); i++) {
         SHELL("git -C repo config core.worktree '%s'", places[i]);
         CHECK_EQ(repo_open("repo", &refused, &err), -EPERM);

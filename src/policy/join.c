@@ -66,10 +66,11 @@ static int hold_values(struct policy *policy, struct carrel_error *err)
         for (size_t i = 0; i < policy->n_documents; i++) {
             const struct policy_value *value = policy->values[key];
             const struct policy_value *maximum = &policy->documents[i]->maxima[key];
-            if (!value->is_set || !maximum->is_set ||
-                    !key_is_looser(key, value->number, maximum->number))
+            if (!maximum->is_set ||
+                    (value->is_set && !key_is_looser(key, value->number, maximum->number)))
                 continue;
-            if (is_bound_by(value, maximum))
+            /* An amount that is not set is not limited, and above every maximum. */
+            if (value->is_set && is_bound_by(value, maximum))
                 return passes_maximum(key, value, maximum, err);
             policy->values[key] = maximum;
         }

@@ -69,6 +69,19 @@ TEST(a_maximum_below_what_is_built_in_lowers_it)
     CHECK_EQ(policy_maximum(policy, POLICY_MEMORY)->number, 256U << 20);
 }
 
+TEST(a_maximum_of_what_is_not_limited_otherwise_is_the_limit)
+{
+    AUTO(policy_free)
+    struct policy *policy = JOINED(.repository = "sandbox: {limits: {io_write: 1M}}",
+            .system = "sandbox: {limits: {io_read: {maximum: 10M}}}");
+    AUTO(policy_free) struct policy *none = JOINED(.user = "sandbox: {}");
+
+    CHECK_EQ(policy_get(policy, POLICY_IO_READ)->number, 10U << 20);
+    CHECK_STR(place(policy_get(policy, POLICY_IO_READ)), "system.yaml:1:39");
+    CHECK_EQ(policy_get(policy, POLICY_IO_WRITE)->number, 1U << 20); /* tighter than none */
+    CHECK(!policy_get(none, POLICY_IO_READ)->is_set);
+}
+
 TEST(a_repository_s_maximum_lowers_a_user_s_value)
 {
     AUTO(policy_free)

@@ -33,6 +33,8 @@ enum policy_key {
     POLICY_DISK,              /* sandbox.limits.disk: bytes */
     POLICY_PIDS,              /* sandbox.limits.pids */
     POLICY_FILES,             /* sandbox.limits.files */
+    POLICY_IO_READ,           /* sandbox.limits.io_read: bytes a second; unset: no limit */
+    POLICY_IO_WRITE,          /* sandbox.limits.io_write: the same */
     POLICY_MAX_CONCURRENT,    /* sandbox.limits.max_concurrent: sandboxes that live at once */
     POLICY_MAX_QUEUED,        /* sandbox.limits.max_queued: that wait for a place; may be 0 */
     POLICY_QUEUE_TIME,        /* sandbox.limits.queue_time: milliseconds */

@@ -32,6 +32,8 @@ static const char text[] =
         "    #disk: 1G               # private writable space\n"
         "    #pids: 256              # processes and threads\n"
         "    #files: 4096            # open files of one process\n"
+        "    #io_read: 100M          # bytes per second from each disk; no value: no limit\n"
+        "    #io_write: 100M\n"
         "    #max_concurrent: 1000   # sandboxes that live at once, of all that you created\n"
         "    #max_queued: 100        # so many more wait for a place; 0: none\n"
         "    #queue_time: 60s        # and so long\n"

@@ -53,7 +53,8 @@ const struct key_words words_protection = {
 
 const struct key_words words_limit = {
     .expected = "a limit such as memory",
-    .known = (const char *const[]){ "memory", "pids", "cpu", "disk", "files", NULL },
+    .known = (const char *const[]){ "memory", "pids", "cpu", "disk", "files", "io_read",
+            "io_write", NULL },
 };
 
 static bool is_hostname(const char *word)

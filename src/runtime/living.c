@@ -72,8 +72,9 @@ int sandbox_set_lease(
 static int check_update(const struct sandbox *box, const struct sandbox_limits *limits,
         unsigned which, struct carrel_error *err)
 {
-    const unsigned known =
-            LIMIT_BIT(LIMIT_MEMORY) | LIMIT_BIT(LIMIT_PIDS) | LIMIT_BIT(LIMIT_CPU);
+    const unsigned known = LIMIT_BIT(LIMIT_MEMORY) | LIMIT_BIT(LIMIT_PIDS) |
+                           LIMIT_BIT(LIMIT_CPU) | LIMIT_BIT(LIMIT_IO_READ) |
+                           LIMIT_BIT(LIMIT_IO_WRITE);
 
     for (unsigned i = 0; i < LIMIT_COUNT; i++) {
         if (!(which & LIMIT_BIT(i)))
@@ -83,6 +84,10 @@ static int check_update(const struct sandbox *box, const struct sandbox_limits *
                     limit_name(i));
         if (limits->value[i] == 0)
             return err_set(err, -EINVAL, "the %s limit is zero", limit_name(i));
+        if (i >= LIMIT_OPTIONAL && box->held_by[i] == HELD_BY_NOTHING)
+            return err_set(err, -ENOTSUP,
+                    "the sandbox was made without the %s limit, so it cannot get one now",
+                    limit_name(i));
         if (box->held_by[i] != HELD_BY_CGROUP)
             return err_set(err, -ENOTSUP,
                     "the %s limit is enforced by %s, not by a cgroup, so it cannot change now",

@@ -40,12 +40,14 @@ const char *isolation_name(enum isolation isolation)
     return names[isolation];
 }
 
-static const char limit_names[LIMIT_COUNT][8] = {
+static const char limit_names[LIMIT_COUNT][12] = {
     [LIMIT_MEMORY] = "memory",
     [LIMIT_PIDS] = "pids",
     [LIMIT_CPU] = "cpu",
     [LIMIT_DISK] = "disk",
     [LIMIT_FILES] = "files",
+    [LIMIT_IO_READ] = "io_read",
+    [LIMIT_IO_WRITE] = "io_write",
 };
 
 const char *limit_name(enum limit limit)

@@ -69,7 +69,17 @@ struct sandbox_mount {
     const struct sandbox_overlay *overlay; /* NULL: the source itself is mounted */
 };
 
-enum limit { LIMIT_MEMORY, LIMIT_PIDS, LIMIT_CPU, LIMIT_DISK, LIMIT_FILES, LIMIT_COUNT };
+enum limit {
+    LIMIT_MEMORY,
+    LIMIT_PIDS,
+    LIMIT_CPU,
+    LIMIT_DISK,
+    LIMIT_FILES,
+    LIMIT_IO_READ,
+    LIMIT_IO_WRITE,
+    LIMIT_COUNT,
+    LIMIT_OPTIONAL = LIMIT_IO_READ, /* from here on 0 is a value: no limit */
+};
 #define LIMIT_BIT(l) (1U << (l))
 
 const char *limit_name(enum limit limit); /* "memory" ... */
@@ -91,9 +101,10 @@ enum limit_holder {
 const char *limit_holder_name(enum limit_holder holder); /* "nothing" "rlimit" ... */
 
 struct sandbox_limits {
-    uint64_t value[LIMIT_COUNT]; /* bytes, processes, thousandths of a core, bytes, files */
-    unsigned demanded;           /* refuse if it cannot be enforced for the whole sandbox */
-    unsigned best_effort;        /* a weaker substitute is accepted; overrides `demanded` */
+    /* Bytes, processes, thousandths of a core, bytes, files; bytes per second of each disk. */
+    uint64_t value[LIMIT_COUNT];
+    unsigned demanded;    /* refuse if it cannot be enforced for the whole sandbox */
+    unsigned best_effort; /* a weaker substitute is accepted; overrides `demanded` */
 };
 
 struct sandbox_spec {
@@ -497,9 +508,9 @@ int sandbox_set_lease(
         struct sandbox *box, uint64_t end_ns, uint64_t idle_ms, struct carrel_error *err);
 
 /*
- * Changes the limits in `which` (LIMIT_BITs of memory, cpu, pids): all or none. -ENOTSUP: not
- * enforced for the whole sandbox, or not changeable; -EBUSY: more memory is in use than the new
- * limit.
+ * Changes the limits in `which` (LIMIT_BITs of memory, cpu, pids, io): all or none. -ENOTSUP:
+ * not enforced for the whole sandbox, or not changeable; -EBUSY: more memory is in use than the
+ * new limit.
  */
 int sandbox_update(struct sandbox *box, const struct sandbox_limits *limits, unsigned which,
         struct carrel_error *err);

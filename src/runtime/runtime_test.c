@@ -33,8 +33,9 @@ TEST(an_unknown_limit_is_refused_with_the_known_ones)
 
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
         CHECK_EQ(limit_parse_set(wrong[i], &set, &err), -EINVAL);
-    CHECK_STR(
-            err.message, "unknown limit 'memroy'; expected one of: memory pids cpu disk files");
+    CHECK_STR(err.message,
+            "unknown limit 'memroy'; expected one of: memory pids cpu disk files "
+            "io_read io_write");
     CHECK_EQ(set, 4);
 }
 
@@ -229,7 +230,8 @@ TEST(a_sandbox_that_does_not_hold_a_demanded_limit_is_taken_back)
     spec.limits.best_effort = LIMIT_BIT(LIMIT_CPU);
     CHECK_EQ(sandbox_create(&puppet.rt, &spec, &box, &err), -ENOTSUP);
     CHECK_STR(err.message,
-            "runtime puppet: demanded limits cannot be enforced: memory pids disk");
+            "runtime puppet: demanded limits cannot be enforced: memory pids disk "
+            "io_read io_write");
     CHECK_EQ(puppet.frees, 1);
 }
 

@@ -175,6 +175,72 @@ except OSError as e:
 }
 @test "files: EMFILE at the bound, which cannot be raised" { both open_files; }
 
+# ---- disks --------------------------------------------------------------------------------------
+
+# A file on a disk, which every sandbox shows: what tests write may be in memory.
+big_file() { find /usr/lib /usr/bin -xdev -type f -perm -004 -size +8M -print -quit; }
+read_it() { dd if="$(big_file)" of=/dev/null bs=1M count=8 iflag=direct 2>/dev/null; }
+
+# with_io CASE, without_io CASE
+can_read_slowly() { carrel run --io-read 1G -- true && [ "$status" -eq 0 ]; }
+with_io() { ! can_read_slowly || "$@"; }
+without_io() { can_read_slowly || "$@"; }
+
+slow_reads() {
+    local file
+    file=$(big_file)
+    carrel run --json --io-read 4M -- dd if="$file" of=/dev/null bs=1M count=8 iflag=direct
+    holds 'r["ok"] and r["duration_ms"] >= 1000'
+    holds 'r["limits"]["io_read_bytes"] == 4 << 20 and r["held_by"]["io_read"] == "cgroup"'
+    holds 'r["limits"]["io_write_bytes"] is None and "io_write" not in r["held_by"]'
+    # Of all processes together.
+    carrel run --json --io-read 4M -c 'for i in 0 1 2 3; do
+        dd if="$1" of=/dev/null bs=1M skip=$((i * 2)) count=2 iflag=direct & done; wait' "$file"
+    holds 'r["ok"] and r["duration_ms"] >= 1000'
+}
+@test "disks, by cgroup: reading takes the time that its limit implies" {
+    [ -n "$(big_file)" ] && read_it || skip "no large file can be read from a disk directly"
+    both with_io slow_reads
+}
+
+no_disk_limit() {
+    local name
+    for name in io-read io-write; do
+        carrel run "--$name" 1M --best-effort cpu -- echo ran
+        is_one_error 125 "carrel: *the ${name/-/_} limit cannot be enforced here: *--best-effort ${name/-/_}"
+        [ -z "$out" ]
+        carrel run --json "--$name" 1M --best-effort "${name/-/_}" -- echo ran
+        holds "r['ok'] and r['held_by']['${name/-/_}'] == 'nothing' and r['limits']['${name/-/_}_bytes'] is None"
+        holds "'${name/-/_} is not limited' in r['note']"
+    done
+}
+@test "disks, without such a cgroup: a limit is refused, or none if that is accepted" {
+    both without_io no_disk_limit
+}
+
+half_a_disk_limit() {
+    [ ! -e /sys/fs/cgroup/blkio ] || {
+        carrel run --io-write 1M -- echo ran
+        is_one_error 125 'carrel: *the io_write limit cannot be enforced here: *v1*page cache*v2*'
+        [ -z "$out" ]
+        carrel run --json --io-read 1G --io-write 1M --best-effort io_write -- echo ran
+        holds 'r["ok"] and r["held_by"]["io_read"] == "cgroup" and r["held_by"]["io_write"] == "nothing"'
+    }
+}
+@test "disks, by cgroup v1: a limit for direct writes alone is not called a limit for writes" {
+    both with_io half_a_disk_limit
+}
+
+disk_bounds() {
+    carrel run --io-read 1K -- true
+    is_one_error 125 'carrel: *the io_read limit is out of bounds; expected a value from 64K to 64T'
+    carrel run --io-write 0 -- true
+    is_one_error 125 'carrel: --io-write: must be more than 0'
+    carrel run --runtime process --network host --io-read 1M -- true
+    is_one_error 125 'carrel: *the io_read limit cannot be enforced for the whole sandbox*'
+}
+@test "disks: bounds, and a runtime that cannot limit them" { both disk_bounds; }
+
 # ---- processor ----------------------------------------------------------------------------------
 
 cpu_share() {

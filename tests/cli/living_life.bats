@@ -516,6 +516,23 @@ updated() {
 }
 @test "update: memory and processes, driven to the new bound" { both with_cgroup updated; }
 
+disks_updated() {
+    carrel create --io-read 4M
+    [ "$status" -eq 0 ] || return 0 # refused, as limits.bats tests
+    id=${out%%$'\n'*}
+    carrel update --io-read 64M "$id"
+    [ "$status:$out:$err" = 0:: ]
+    says 'r["limits"]["io_read_bytes"] == 64 * 2**20 and r["limits"]["io_write_bytes"] is None'
+    carrel update --io-read 1M --cpu 99999 "$id"
+    is_one_error 125 'carrel: *cpu*'
+    carrel update --io-read 1 "$id"
+    is_one_error 125 'carrel: the io_read limit is out of bounds; *'
+    carrel update --io-write 1M "$id"
+    is_one_error 125 'carrel: *the sandbox was made without the io_write limit, so it cannot get one now'
+    says 'r["limits"]["io_read_bytes"] == 64 * 2**20'
+}
+@test "update: the speed of disks, if the sandbox was made with such a limit" { both disks_updated; }
+
 not_updated() {
     create
     carrel update --memory 300M "$id"
@@ -528,7 +545,7 @@ update_refused() {
     local n
     create
     carrel update "$id"
-    is_one_error 125 'carrel: nothing to change: give --memory, --cpu or --pids'
+    is_one_error 125 'carrel: nothing to change: give --memory, --cpu, --pids, --io-read or --io-write'
     carrel update --memory 0 "$id"
     is_one_error 125 'carrel: --memory: must be more than 0'
     carrel update --pids x "$id"

@@ -354,6 +354,22 @@ disk_of_a_workspace() {
 }
 @test "the disk of a workspace: the policy sets the limit, and may require an exact one" { both disk_of_a_workspace; }
 
+speed_of_disks() {
+    policy p.yaml <<<'sandbox: {limits: {io_read: {maximum: 1G}}, best_effort: [io_read]}'
+    carrel run --policy p.yaml --io-read 2G -- echo ran
+    [ "$status" -eq 125 ]
+    [ -z "$out" ]
+    [[ "$err" == *"--io-read 2G"*p.yaml:1:* ]]
+    # The maximum applies where nothing asks for a limit, and so it is a demand.
+    carrel run --policy p.yaml --json -- echo ran
+    holds 'r["held_by"]["io_read"] == "nothing" or r["limits"]["io_read_bytes"] == 1 << 30'
+    policy p.yaml <<<'sandbox: {limits: {io_write: {maximum: 1G}}}'
+    carrel run --policy p.yaml --json -- echo ran
+    [ "$status" -ne 0 ] || holds 'r["held_by"]["io_write"] == "cgroup"'
+    [ "$status" -eq 0 ] || [[ "$out$err" == *"the io_write limit cannot be enforced here"* ]]
+}
+@test "the speed of disks: a maximum is the limit if nothing else is" { both speed_of_disks; }
+
 what_may_be_weaker() {
     policy p.yaml <<<'sandbox: {best_effort: [memory, pids]}'
     carrel run --policy p.yaml --best-effort cpu -- echo ran

@@ -9,6 +9,8 @@ CONTRACT(a_demanded_limit_is_held_or_refused)
     for (unsigned i = 0; i < LIMIT_COUNT; i++) {
         AUTO(sandbox_free) struct sandbox *box = NULL;
         struct sandbox_spec spec = plain_spec();
+        if (i >= LIMIT_OPTIONAL)
+            spec.limits.value[i] = 1U << 20;
         spec.limits.demanded = LIMIT_BIT(i);
         int r = create(&spec, &box);
         CHECK(r == 0 || r == -ENOTSUP);
@@ -19,11 +21,21 @@ CONTRACT(a_demanded_limit_is_held_or_refused)
     }
 }
 
+CONTRACT(a_limit_without_a_value_is_none)
+{
+    AUTO(sandbox_free) struct sandbox *box = make_sandbox();
+
+    for (unsigned i = LIMIT_OPTIONAL; i < LIMIT_COUNT; i++)
+        CHECK_EQ(box->held_by[i], HELD_BY_NOTHING);
+}
+
 CONTRACT(a_limit_that_is_best_effort_is_never_a_reason_to_refuse)
 {
     AUTO(sandbox_free) struct sandbox *box = NULL;
     struct sandbox_spec spec = plain_spec();
 
+    for (unsigned i = LIMIT_OPTIONAL; i < LIMIT_COUNT; i++)
+        spec.limits.value[i] = 1U << 20;
     spec.limits.demanded = LIMIT_BIT(LIMIT_COUNT) - 1;
     spec.limits.best_effort = LIMIT_BIT(LIMIT_COUNT) - 1;
     CHECK_EQ(create(&spec, &box), 0);

@@ -125,6 +125,24 @@ CONTRACT(less_of_the_processor_can_be_had)
     CHECK_STR(still.out.data, "works\n");
 }
 
+CONTRACT(the_speed_of_disks_changes_where_the_sandbox_has_such_a_limit)
+{
+    struct sandbox_spec spec = plain_spec();
+    AUTO(sandbox_free) struct sandbox *box = NULL;
+    AUTO(sandbox_free) struct sandbox *without = make_sandbox();
+
+    CHECK_EQ(update(without, LIMIT_IO_READ, 1U << 20), -ENOTSUP);
+    for (unsigned i = LIMIT_OPTIONAL; i < LIMIT_COUNT; i++)
+        spec.limits.value[i] = 1U << 20; /* not demanded: where it can be had */
+    spec.id = "contract2";
+    CHECK_EQ(create(&spec, &box), 0);
+    for (unsigned i = LIMIT_OPTIONAL; i < LIMIT_COUNT; i++)
+        if (can_update(box, (enum limit)i, 1U << 30))
+            CHECK(can_update(box, (enum limit)i, 64U << 10));
+    AUTO(outcome_finish) struct outcome still = run_shell(box, "echo works");
+    CHECK_STR(still.out.data, "works\n");
+}
+
 CONTRACT(what_cannot_change_is_refused)
 {
     AUTO(sandbox_free) struct sandbox *box = make_sandbox();

@@ -54,6 +54,16 @@ static int take_disk(void *t, const char *v, struct carrel_error *err)
     return take_size(v, &args_of(t)->options.disk_bytes, err);
 }
 
+static int take_io_read(void *t, const char *v, struct carrel_error *err)
+{
+    return take_size(v, &args_of(t)->options.io_read_bytes, err);
+}
+
+static int take_io_write(void *t, const char *v, struct carrel_error *err)
+{
+    return take_size(v, &args_of(t)->options.io_write_bytes, err);
+}
+
 static int take_max_output(void *t, const char *v, struct carrel_error *err)
 {
     struct run_args *args = args_of(t);
@@ -363,6 +373,10 @@ const struct option_row run_rows[] = {
     { "disk", "SIZE", "space for written files (default: 1G)", RUN_LIMITS, .take = take_disk },
     { "pids", "N", "processes and threads (default: 256)", RUN_LIMITS, .take = take_pids },
     { "files", "N", "open files per process (default: 4096)", RUN_LIMITS, .take = take_files },
+    { "io-read", "SIZE", "read so much per second from each disk (default: no limit)",
+            RUN_LIMITS, .take = take_io_read },
+    { "io-write", "SIZE", "write so much per second to each disk (default: no limit)",
+            RUN_LIMITS, .take = take_io_write },
     { "best-effort", "LIMIT[,LIMIT]", "accept weaker enforcement of these limits", RUN_LIMITS,
             .take = take_best_effort },
     { "mount", "SRC:DST[:ro|rw]", "mount a host path (default: read-only)", RUN_FILES,

@@ -47,6 +47,10 @@ TEST(a_value_may_follow_or_be_joined)
     CHECK_EQ(args.options.disk_bytes, 1U << 30);
     CHECK_EQ(args.options.files, 100);
     run_args_finish(&args);
+    CHECK_EQ(parse("run --io-read 10M --io-write=1M true"), 0);
+    CHECK_EQ(args.options.io_read_bytes, 10U << 20);
+    CHECK_EQ(args.options.io_write_bytes, 1U << 20);
+    run_args_finish(&args);
 }
 
 TEST(a_shell_line_gets_the_words_behind_it)

@@ -25,11 +25,26 @@ static int more_than_nothing(uint64_t value, struct carrel_error *err)
     return value > 0 ? 0 : err_set(err, -EINVAL, "must be more than 0");
 }
 
+static int take_size(const char *v, uint64_t *out, struct carrel_error *err)
+{
+    int r = str_parse_size(v, out, err);
+
+    return r < 0 ? r : more_than_nothing(*out, err);
+}
+
 static int take_memory(void *t, const char *v, struct carrel_error *err)
 {
-    int r = str_parse_size(v, &args_of(t)->limits.memory_bytes, err);
+    return take_size(v, &args_of(t)->limits.memory_bytes, err);
+}
 
-    return r < 0 ? r : more_than_nothing(args_of(t)->limits.memory_bytes, err);
+static int take_io_read(void *t, const char *v, struct carrel_error *err)
+{
+    return take_size(v, &args_of(t)->limits.io_read_bytes, err);
+}
+
+static int take_io_write(void *t, const char *v, struct carrel_error *err)
+{
+    return take_size(v, &args_of(t)->limits.io_write_bytes, err);
 }
 
 static int take_cpu(void *t, const char *v, struct carrel_error *err)
@@ -60,6 +75,8 @@ static const struct option_row update_rows[] = {
     { "memory", "SIZE", "memory of all processes together", .take = take_memory },
     { "cpu", "CORES", "CPU time per second, in cores", .take = take_cpu },
     { "pids", "N", "processes and threads", .take = take_pids },
+    { "io-read", "SIZE", "read so much per second from each disk", .take = take_io_read },
+    { "io-write", "SIZE", "write so much per second to each disk", .take = take_io_write },
     HELP_ROW,
 };
 
@@ -135,8 +152,12 @@ static int resume_it(
 static int update(
         struct sandbox_args *args, struct carrel_sandbox *sandbox, struct carrel_error *err)
 {
-    if (!args->limits.memory_bytes && !args->limits.cpu_milli && !args->limits.pids)
-        return err_set(err, -EINVAL, "nothing to change: give --memory, --cpu or --pids");
+    const struct carrel_limits *limits = &args->limits;
+
+    if (!limits->memory_bytes && !limits->cpu_milli && !limits->pids &&
+            !limits->io_read_bytes && !limits->io_write_bytes)
+        return err_set(err, -EINVAL,
+                "nothing to change: give --memory, --cpu, --pids, --io-read or --io-write");
     return carrel_sandbox_update(sandbox, &args->limits, err);
 }
 

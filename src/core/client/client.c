@@ -61,7 +61,8 @@ static int find(const struct registry *reg, const char *word, struct carrel_sand
     if (r < 0)
         return r;
     const struct keeper_facts *facts = &sandbox->box->facts;
-    result_note_held(facts->held_by, (enum isolation)facts->isolation, sandbox->note);
+    result_note_held(
+            facts->held_by, facts->limits, (enum isolation)facts->isolation, sandbox->note);
     return 0;
 }
 
@@ -236,7 +237,9 @@ int carrel_sandbox_update(struct carrel_sandbox *sandbox, const struct carrel_li
     const struct sandbox_limits wanted = {
         .value = { [LIMIT_MEMORY] = own.memory_bytes,
                 [LIMIT_CPU] = own.cpu_milli,
-                [LIMIT_PIDS] = own.pids },
+                [LIMIT_PIDS] = own.pids,
+                [LIMIT_IO_READ] = own.io_read_bytes,
+                [LIMIT_IO_WRITE] = own.io_write_bytes },
     };
     for (unsigned i = 0; i < LIMIT_COUNT; i++)
         which |= wanted.value[i] ? LIMIT_BIT(i) : 0;

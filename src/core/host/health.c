@@ -181,7 +181,7 @@ static void write_view(struct json *json, const char *key, const struct health_v
     }
     json_end_array(json);
     json_object(json, "held_by");
-    for (enum limit i = 0; view->is_able && i < LIMIT_COUNT; i++)
+    for (enum limit i = 0; view->is_able && i < LIMIT_OPTIONAL; i++)
         json_str(json, limit_name(i), limit_holder_name(view->held_by[i]));
     json_end_object(json);
     json_object(json, "facts");

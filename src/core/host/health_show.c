@@ -76,7 +76,7 @@ static bool show_limits(
 {
     const struct carrel_health_limit **list = arena_list(arena, LIMIT_COUNT);
 
-    for (enum limit i = 0; list && view->is_able && i < LIMIT_COUNT; i++) {
+    for (enum limit i = 0; list && view->is_able && i < LIMIT_OPTIONAL; i++) {
         struct carrel_health_limit *limit = arena_alloc(arena, sizeof(*limit));
         if (!limit)
             return false;

@@ -247,6 +247,10 @@ static void fill_limits(const uint64_t *value, struct carrel_run_options *option
         options->cpu_milli = value[LIMIT_CPU];
     if (value[LIMIT_PIDS])
         options->pids = value[LIMIT_PIDS];
+    if (value[LIMIT_IO_READ])
+        options->io_read_bytes = value[LIMIT_IO_READ];
+    if (value[LIMIT_IO_WRITE])
+        options->io_write_bytes = value[LIMIT_IO_WRITE];
 }
 
 void keeper_fill_limits(const struct keeper *keeper, struct carrel_run_options *options)
@@ -270,7 +274,8 @@ static int permit_limits(
 
 static int update(struct keeper *keeper, struct ask *ask, struct carrel_error *err)
 {
-    static const enum limit changeable[] = { LIMIT_MEMORY, LIMIT_CPU, LIMIT_PIDS };
+    static const enum limit changeable[] = { LIMIT_MEMORY, LIMIT_CPU, LIMIT_PIDS, LIMIT_IO_READ,
+        LIMIT_IO_WRITE };
     struct carrel_run_result *result = keeper->session.result;
     struct sandbox_limits limits = { 0 };
     unsigned which = 0;

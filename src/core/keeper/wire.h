@@ -46,7 +46,7 @@ enum keeper_kind {
  * Both sides send it first: a keeper continues when carrel is replaced by another version. The
  * first two members of a message never change. Increase it with each change.
  */
-#define KEEPER_VERSION 7
+#define KEEPER_VERSION 8
 
 enum keeper_flag {
     KEEPER_STDIN = 1,    /* START: wants it; its answer: it is among the descriptors */

@@ -37,6 +37,8 @@ static const struct amount {
     AMOUNT(POLICY_DISK, "--disk", UNIT_SIZE, disk_bytes),
     AMOUNT(POLICY_PIDS, "--pids", UNIT_COUNT, pids),
     AMOUNT(POLICY_FILES, "--files", UNIT_COUNT, files),
+    AMOUNT(POLICY_IO_READ, "--io-read", UNIT_SIZE, io_read_bytes),
+    AMOUNT(POLICY_IO_WRITE, "--io-write", UNIT_SIZE, io_write_bytes),
     AMOUNT(POLICY_OUTPUT, "--max-output", UNIT_SIZE, output_bytes),
 };
 

@@ -72,6 +72,8 @@ static const struct member run_members[] = {
     RUN(KIND_U64, pids),
     RUN(KIND_U64, cpu_milli),
     RUN(KIND_U64, files),
+    RUN(KIND_U64, io_read_bytes),
+    RUN(KIND_U64, io_write_bytes),
     RUN(KIND_TEXT, require),
     RUN(KIND_TEXT, best_effort),
     WORDS(carrel_run_options, journal, "default", "on", "off"),

@@ -35,10 +35,13 @@ int spec_check_limits(const struct sandbox_limits *limits, struct carrel_error *
         [LIMIT_CPU] = { 10, 4096000, "from 0.01 to 4096" },
         [LIMIT_DISK] = { 64U << 10, UINT64_C(1) << 46, "from 64K to 64T" },
         [LIMIT_FILES] = { 16, 1U << 30, "from 16 to 1073741824" },
+        [LIMIT_IO_READ] = { 64U << 10, UINT64_C(1) << 46, "from 64K to 64T" },
+        [LIMIT_IO_WRITE] = { 64U << 10, UINT64_C(1) << 46, "from 64K to 64T" },
     };
 
     for (enum limit i = 0; i < LIMIT_COUNT; i++)
-        if (limits->value[i] < bounds[i].least || limits->value[i] > bounds[i].most)
+        if ((limits->value[i] || i < LIMIT_OPTIONAL) &&
+                (limits->value[i] < bounds[i].least || limits->value[i] > bounds[i].most))
             return err_set(err, -EINVAL, "the %s limit is out of bounds; expected a value %s",
                     limit_name(i), bounds[i].text);
     return 0;
@@ -53,6 +56,8 @@ static int fill_limits(const struct carrel_run_options *o, struct sandbox_limits
         [LIMIT_CPU] = o->cpu_milli,
         [LIMIT_DISK] = o->disk_bytes,
         [LIMIT_FILES] = o->files,
+        [LIMIT_IO_READ] = o->io_read_bytes,
+        [LIMIT_IO_WRITE] = o->io_write_bytes,
     };
 
     struct rlimit own;

@@ -151,11 +151,18 @@ void result_set_reason(struct carrel_run_result *r)
 
 void result_note_limits(struct carrel_run_result *r)
 {
-    result_note_held(r->held_by, r->isolation, r->note);
+    result_note_held(r->held_by, r->limits, r->isolation, r->note);
+}
+
+/* One that was not asked for is not missing. */
+static bool is_wanted(enum limit limit, const uint64_t *limits)
+{
+    return limit < LIMIT_OPTIONAL || limits[limit];
 }
 
 void result_note_held(const enum limit_holder held_by[static LIMIT_COUNT],
-        enum isolation isolation, char note[static RESULT_NOTE_MAX])
+        const uint64_t limits[static LIMIT_COUNT], enum isolation isolation,
+        char note[static RESULT_NOTE_MAX])
 {
     static const char *const substitutes[LIMIT_COUNT] = {
         [LIMIT_MEMORY] = "memory is limited per process only",
@@ -170,7 +177,7 @@ void result_note_held(const enum limit_holder held_by[static LIMIT_COUNT],
         char none[32];
         (void)snprintf(none, sizeof(none), "%s is not limited", limit_name(i));
         if (held_by[i] == HELD_BY_NOTHING)
-            text = none;
+            text = is_wanted(i, limits) ? none : NULL;
         else if (held_by[i] == HELD_BY_RLIMIT)
             text = substitutes[i];
         if (text && at < RESULT_NOTE_MAX)
@@ -213,6 +220,15 @@ void result_write_status(const struct carrel_run_result *r, struct json *json)
     json_null(json, "signal");
 }
 
+static void write_optional(
+        struct json *json, const char *key, const struct carrel_run_result *r, enum limit limit)
+{
+    if (r->held_by[limit] == HELD_BY_NOTHING)
+        json_null(json, key);
+    else
+        json_u64(json, key, r->limits[limit]);
+}
+
 void result_write_limits(const struct carrel_run_result *r, struct json *json)
 {
     if (!r->run[0]) {
@@ -230,11 +246,14 @@ void result_write_limits(const struct carrel_run_result *r, struct json *json)
     json_u64(json, "pids", r->limits[LIMIT_PIDS]);
     json_u64(json, "disk_bytes", r->limits[LIMIT_DISK]);
     json_u64(json, "files", r->limits[LIMIT_FILES]);
+    write_optional(json, "io_read_bytes", r, LIMIT_IO_READ);
+    write_optional(json, "io_write_bytes", r, LIMIT_IO_WRITE);
     json_u64(json, "output_bytes", r->output_bytes);
     json_end_object(json);
     json_object(json, "held_by");
     for (enum limit i = 0; i < LIMIT_COUNT; i++)
-        json_str(json, limit_name(i), limit_holder_name(r->held_by[i]));
+        if (is_wanted(i, r->limits))
+            json_str(json, limit_name(i), limit_holder_name(r->held_by[i]));
     json_end_object(json);
 }
 

@@ -87,7 +87,8 @@ void result_set_reason(struct carrel_run_result *result);
 /* Notes which limits are enforced by less than a cgroup; "": none. */
 void result_note_limits(struct carrel_run_result *result);
 void result_note_held(const enum limit_holder held_by[static LIMIT_COUNT],
-        enum isolation isolation, char note[static RESULT_NOTE_MAX]);
+        const uint64_t limits[static LIMIT_COUNT], enum isolation isolation,
+        char note[static RESULT_NOTE_MAX]);
 
 /* Members of the JSON form, as the journal has them too. */
 void result_write_wait_status(int wait_status, struct json *json); /* as waitpid() gives it */

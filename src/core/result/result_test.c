@@ -149,6 +149,29 @@ TEST(what_is_unknown_is_null_in_json)
     carrel_run_result_free(r);
 }
 
+TEST(a_limit_that_was_not_asked_for_is_null_and_not_missing)
+{
+    struct carrel_run_result *r = make(0);
+
+    r->limits[LIMIT_IO_READ] = 1U << 20;
+    r->held_by[LIMIT_IO_READ] = HELD_BY_CGROUP;
+    result_note_limits(r);
+    CHECK(!strstr(r->note, "io_"));
+    CHECK_EQ(result_write_json(r), 0);
+    CHECK(strstr(
+            carrel_run_result_json(r), "\"io_read_bytes\":1048576,\"io_write_bytes\":null,"));
+    CHECK(strstr(carrel_run_result_json(r), "\"io_read\":\"cgroup\"}"));
+    carrel_run_result_free(r);
+    r = make(0);
+    r->limits[LIMIT_IO_WRITE] = 1U << 20;
+    result_note_limits(r);
+    CHECK(strstr(r->note, "io_write is not limited"));
+    CHECK_EQ(result_write_json(r), 0);
+    CHECK(strstr(carrel_run_result_json(r), "\"io_write_bytes\":null,"));
+    CHECK(strstr(carrel_run_result_json(r), "\"io_write\":\"nothing\"}"));
+    carrel_run_result_free(r);
+}
+
 TEST(a_failure_has_the_same_json_form)
 {
     struct carrel_error err = { .code = -22, .message = "a \"quoted\" reason" };

@@ -360,7 +360,8 @@ static int create(struct session *session, struct carrel_error *err)
 /* It must not be weaker than the first one, which the result describes. */
 static int check_same(const struct session *session, struct carrel_error *err)
 {
-    static const enum limit limits[] = { LIMIT_MEMORY, LIMIT_PIDS, LIMIT_CPU };
+    static const enum limit limits[] = { LIMIT_MEMORY, LIMIT_PIDS, LIMIT_CPU, LIMIT_IO_READ,
+        LIMIT_IO_WRITE };
     const struct carrel_run_result *result = session->result;
 
     assert(session->box);

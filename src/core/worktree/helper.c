@@ -30,6 +30,14 @@ static uint64_t bound(
     return maximum > 0 && maximum < value ? maximum : value;
 }
 
+/* The run's, which is no more than the maximum; 0: none. */
+static uint64_t rate(const struct helper_spec *spec, enum limit limit)
+{
+    if (spec->limits && spec->limits[limit])
+        return spec->limits[limit];
+    return spec->maxima ? spec->maxima[limit] : 0;
+}
+
 int helper_start(const struct helper_spec *spec, unsigned timeout_ms, struct helper *out,
         struct carrel_error *err)
 {
@@ -57,6 +65,8 @@ int helper_start(const struct helper_spec *spec, unsigned timeout_ms, struct hel
             [LIMIT_CPU] = bound(spec, LIMIT_CPU, 1000, 4000),
             [LIMIT_DISK] = bound(spec, LIMIT_DISK, own_disk, own_disk),
             [LIMIT_FILES] = bound(spec, LIMIT_FILES, 1024, 1024),
+            [LIMIT_IO_READ] = rate(spec, LIMIT_IO_READ),
+            [LIMIT_IO_WRITE] = rate(spec, LIMIT_IO_WRITE),
         },
     };
     r = sandbox_begin(spec->runtime, &box, &helper.box, err);

@@ -161,6 +161,8 @@ static struct setup_bounds bounds_of(const struct policy *policy)
             [LIMIT_CPU] = maximum(policy, POLICY_CPU),
             [LIMIT_DISK] = maximum(policy, POLICY_DISK),
             [LIMIT_FILES] = maximum(policy, POLICY_FILES),
+            [LIMIT_IO_READ] = maximum(policy, POLICY_IO_READ),
+            [LIMIT_IO_WRITE] = maximum(policy, POLICY_IO_WRITE),
         },
         .disk_bytes = lesser(SETUP_DISK, maximum(policy, POLICY_DISK)),
         .timeout_ms = (unsigned)lesser(SETUP_TIMEOUT_MS, maximum(policy, POLICY_TIMEOUT)),

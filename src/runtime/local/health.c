@@ -11,6 +11,7 @@
 #include "base/subids.h"
 #include "runtime/local/apparmor.h"
 #include "runtime/local/cgroup/cgroup.h"
+#include "runtime/local/cgroup/cgroup_io.h"
 #include "runtime/local/host.h"
 #include "runtime/local/idmap.h"
 #include "runtime/local/inside/sys.h"
@@ -318,6 +319,18 @@ static void tell_cgroup(struct runtime_health *health, const struct cgroup_paren
     }
 }
 
+static void tell_disk_speed(struct runtime_health *health, const struct cgroup_parent *where)
+{
+    char why[CGROUP_WHY_MAX];
+
+    if (!cgroup_can_limit_io(where, LIMIT_IO_READ, why))
+        fact(health, "disk speed", "no --io-read, --io-write: %.160s", why);
+    else if (!cgroup_can_limit_io(where, LIMIT_IO_WRITE, why))
+        fact(health, "disk speed", "--io-read works; no --io-write: %.140s", why);
+    else
+        fact(health, "disk speed", "--io-read and --io-write work");
+}
+
 /* Whether a directory here can be id-mapped for a program with another user id on the host. */
 static int try_idmapped_mount(struct carrel_error *err)
 {
@@ -388,6 +401,8 @@ void health_explain(uint64_t missing, struct runtime_health *health)
             is_new_enough ? "" : " (too old)");
     cgroup_find(&where);
     tell_cgroup(health, &where);
+    if (where.version != CGROUP_NONE)
+        tell_disk_speed(health, &where);
     tell_landlock(health);
     if (!is_new_enough) {
         gap(health, missing, "use Linux 5.15 or later", "Linux %s is too old", name.release);

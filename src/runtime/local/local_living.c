@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/proc_tree.h"
+#include "runtime/local/cgroup/cgroup_io.h"
 #include "runtime/local/cgroup/cgroup_limits.h"
 #include "runtime/local/cgroup/freezer.h"
 #include "runtime/local/local.h"
@@ -179,5 +180,10 @@ int local_resume(struct sandbox *box, struct carrel_error *err)
 int local_update(struct sandbox *box, const struct sandbox_limits *limits, unsigned which,
         struct carrel_error *err)
 {
-    return cgroup_update_limits(&local_of(box)->cgroup, limits, which, err);
+    const struct cgroup *group = &local_of(box)->cgroup;
+
+    int r = cgroup_update_io(group, limits, which, err);
+    if (r == 0)
+        r = cgroup_update_limits(group, limits, which, err);
+    return r;
 }

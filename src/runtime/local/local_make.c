@@ -12,6 +12,8 @@
 #include "runtime/adapters.h"
 #include "runtime/local/apparmor.h"
 #include "runtime/local/cgroup/cgroup.h"
+#include "runtime/local/cgroup/cgroup_io.h"
+#include "runtime/local/disks.h"
 #include "runtime/local/host.h"
 #include "runtime/local/idmap.h"
 #include "runtime/local/inside/init.h"
@@ -43,11 +45,11 @@ static int check_files(const struct sandbox_limits *limits, struct carrel_error 
     return 0;
 }
 
-static int refuse(enum limit limit, const struct cgroup_parent *where, struct carrel_error *err)
+static int refuse(enum limit limit, const char *why, struct carrel_error *err)
 {
     return err_set(err, -ENOTSUP,
             "the %s limit cannot be enforced here: %s; or accept less with --best-effort %s",
-            limit_name(limit), where->why, limit_name(limit));
+            limit_name(limit), why, limit_name(limit));
 }
 
 static int choose_holders(const struct sandbox_spec *spec, const struct cgroup_parent *where,
@@ -55,6 +57,7 @@ static int choose_holders(const struct sandbox_spec *spec, const struct cgroup_p
 {
     static const enum limit by_cgroup[] = { LIMIT_MEMORY, LIMIT_PIDS, LIMIT_CPU };
     const struct sandbox_limits *limits = &spec->limits;
+    int r = 0;
     const unsigned demanded = limits->demanded & ~limits->best_effort;
 
     held_by[LIMIT_DISK] = HELD_BY_FILESYSTEM;
@@ -64,11 +67,47 @@ static int choose_holders(const struct sandbox_spec *spec, const struct cgroup_p
         if (where->version != CGROUP_NONE)
             held_by[limit] = HELD_BY_CGROUP;
         else if (demanded & LIMIT_BIT(limit))
-            return refuse(limit, where, err);
+            return refuse(limit, where->why, err);
         else
             held_by[limit] = limit == LIMIT_CPU ? HELD_BY_NOTHING : HELD_BY_RLIMIT;
     }
-    return check_files(limits, err);
+    for (enum limit limit = LIMIT_OPTIONAL; r == 0 && limit < LIMIT_COUNT; limit++) {
+        char why[CGROUP_WHY_MAX];
+        if (limits->value[limit] && !cgroup_can_limit_io(where, limit, why))
+            r = demanded & LIMIT_BIT(limit) ? refuse(limit, why, err) : 0;
+        else if (limits->value[limit])
+            held_by[limit] = HELD_BY_CGROUP;
+    }
+    return r < 0 ? r : check_files(limits, err);
+}
+
+/* The same for disks, once it is known what the sandbox reads and writes. */
+static int choose_disks(
+        struct local *local, const struct sandbox_limits *limits, struct carrel_error *err)
+{
+    enum limit_holder *held_by = local->wired.base.held_by;
+    char why[CGROUP_WHY_MAX];
+
+    for (enum limit limit = LIMIT_OPTIONAL; limit < LIMIT_COUNT; limit++) {
+        if (held_by[limit] != HELD_BY_CGROUP || disks_cover(local->plan, limit, why))
+            continue;
+        if (limits->demanded & ~limits->best_effort & LIMIT_BIT(limit))
+            return refuse(limit, why, err);
+        held_by[limit] = HELD_BY_NOTHING;
+    }
+    return 0;
+}
+
+/* What the cgroup gets: a limit that it does not hold is none, instead of half of one. */
+static struct sandbox_limits limits_of_cgroup(
+        const struct local *local, const struct sandbox_limits *limits)
+{
+    struct sandbox_limits own = *limits;
+
+    for (enum limit limit = LIMIT_OPTIONAL; limit < LIMIT_COUNT; limit++)
+        if (local->wired.base.held_by[limit] != HELD_BY_CGROUP)
+            own.value[limit] = 0;
+    return own;
 }
 
 /* Without a cgroup: per process for memory, per user namespace (so per sandbox) for pids. */
@@ -244,16 +283,17 @@ static int send_go(struct local *local, struct carrel_error *err)
 static int launch_init(struct local *local, const struct sandbox_spec *spec,
         const struct cgroup_parent *where, const struct trees *trees, struct carrel_error *err)
 {
+    const struct sandbox_limits limits = limits_of_cgroup(local, &spec->limits);
     int r = 0;
 
     if (where->version == CGROUP_V2) /* the clone itself joins it */
-        r = cgroup_create(&local->cgroup, where, local->slot.name, &spec->limits, err);
+        r = cgroup_create(&local->cgroup, where, local->slot.name, &limits, err);
     if (r == 0)
         r = clone_init(local, trees, &local->pid, err);
     if (r == 0)
         r = map_ids(local, local->pid, err);
     if (r == 0 && where->version == CGROUP_V1)
-        r = cgroup_create(&local->cgroup, where, local->slot.name, &spec->limits, err);
+        r = cgroup_create(&local->cgroup, where, local->slot.name, &limits, err);
     if (r == 0)
         r = send_go(local, err);
     if (r == 0)
@@ -283,6 +323,8 @@ static int launch(struct local *local, const struct sandbox_spec *spec,
     if (r == 0)
         r = sources_open(&trees.sources, local->plan,
                 SLOT_FIRST_ID + local->slot.number * PLAN_RANGE, err);
+    if (r == 0)
+        r = choose_disks(local, &spec->limits, err);
     if (r == 0) {
         substitute_rlimits(&spec->limits, local->wired.base.held_by, local->plan);
         local->wired.base.protections = protections_of(local);

@@ -9,6 +9,7 @@
 #include "base/auto.h"
 #include "base/named.h"
 #include "base/subids.h"
+#include "runtime/local/disks.h"
 #include "runtime/spawn.h"
 #include <stdbool.h>
 #include <stdint.h>
@@ -59,6 +60,7 @@ struct plan_source {
     char *path;
     int fd;             /* open already; -1: by its path */
     struct named_id id; /* of what was opened: the child, which looks the path up, compares */
+    struct storage storage; /* where it lies */
     bool is_writable;
 };
 

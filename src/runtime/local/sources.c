@@ -49,13 +49,15 @@ static int map_owner(int mount, const struct plan_source *m, const struct stat *
             m->path, strerrordesc_np(errno));
 }
 
-/* Pages of such files are in a pool of the machine that no memory limit counts. */
-static int refuse_huge_pages(int fd, const struct plan_source *m, struct carrel_error *err)
+/* Pages of huge files are in a pool of the machine that no memory limit counts. */
+static int check_storage(
+        int fd, const struct stat *st, struct plan_source *m, struct carrel_error *err)
 {
     struct statfs fs;
 
     if (fstatfs(fd, &fs) < 0)
         return err_set_errno(err, -errno, "mount source '%s'", m->path);
+    m->storage = storage_of(st, &fs);
     if (fs.f_type == HUGETLBFS_MAGIC)
         return err_set(err, -EPERM,
                 "mount source '%s' is a file system of huge pages, which no limit counts",
@@ -91,7 +93,7 @@ static int open_one(struct plan *plan, size_t i, uint32_t base, struct owner_map
     if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
         return err_set(
                 err, -EINVAL, "mount source '%s' is neither a directory nor a file", m->path);
-    int r = refuse_huge_pages(fd, m, err);
+    int r = check_storage(fd, &st, m, err);
     if (r < 0)
         return r;
     m->id = named_id_of(&st);

@@ -77,6 +77,8 @@ static const struct substitute {
     [LIMIT_CPU] = { HELD_BY_NOTHING, 0, false },  /* RLIMIT_CPU is an amount, not a rate */
     [LIMIT_DISK] = { HELD_BY_RLIMIT, RLIMIT_FSIZE, false }, /* of each file */
     [LIMIT_FILES] = { HELD_BY_RLIMIT, RLIMIT_NOFILE, true },
+    [LIMIT_IO_READ] = { HELD_BY_NOTHING, 0, false },
+    [LIMIT_IO_WRITE] = { HELD_BY_NOTHING, 0, false },
 };
 
 #define OTHER_USER "user other than the caller"

@@ -177,7 +177,8 @@ TEST(the_own_directory_is_private_and_goes_away_whatever_is_in_it)
 
 TEST(limits_that_only_hold_for_one_process_are_refused_when_demanded)
 {
-    static const enum limit weak[] = { LIMIT_MEMORY, LIMIT_PIDS, LIMIT_CPU, LIMIT_DISK };
+    static const enum limit weak[] = { LIMIT_MEMORY, LIMIT_PIDS, LIMIT_CPU, LIMIT_DISK,
+        LIMIT_IO_READ, LIMIT_IO_WRITE };
 
     for (size_t i = 0; i < ARRAY_LEN(weak); i++) {
         struct sandbox_spec spec = plain_spec();
@@ -197,6 +198,7 @@ TEST(best_effort_limits_become_resource_limits_where_there_are_any)
     spec.limits.value[LIMIT_CPU] = 1000;
     spec.limits.value[LIMIT_DISK] = 1U << 20;
     spec.limits.value[LIMIT_FILES] = 50;
+    spec.limits.value[LIMIT_IO_READ] = spec.limits.value[LIMIT_IO_WRITE] = 1U << 20;
     spec.limits.demanded = spec.limits.best_effort = LIMIT_BIT(LIMIT_COUNT) - 1;
     AUTO(sandbox_free) struct sandbox *box = make(&spec);
     CHECK_EQ(box->held_by[LIMIT_MEMORY], HELD_BY_RLIMIT);
@@ -204,6 +206,8 @@ TEST(best_effort_limits_become_resource_limits_where_there_are_any)
     CHECK_EQ(box->held_by[LIMIT_CPU], HELD_BY_NOTHING);
     CHECK_EQ(box->held_by[LIMIT_DISK], HELD_BY_RLIMIT);
     CHECK_EQ(box->held_by[LIMIT_FILES], HELD_BY_RLIMIT);
+    CHECK_EQ(box->held_by[LIMIT_IO_READ], HELD_BY_NOTHING);
+    CHECK_EQ(box->held_by[LIMIT_IO_WRITE], HELD_BY_NOTHING);
     /* In kilobytes, blocks of 512 bytes, descriptors. */
     CHECK_EQ(run(box, "ulimit -d; ulimit -f; ulimit -n", text, sizeof(text)), 0);
     CHECK_STR(text, "131072\n2048\n50\n");

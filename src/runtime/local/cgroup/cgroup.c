@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "runtime/local/cgroup/cgroup_io.h"
 #include "runtime/local/cgroup/cgroup_limits.h"
 #include "runtime/local/cgroup/freezer.h"
 #include "runtime/runtime.h"
@@ -107,7 +108,9 @@ static const char *const controller_names[CGROUP_CONTROLLERS] = {
     [CGROUP_MEMORY] = "memory",
     [CGROUP_PIDS] = "pids",
     [CGROUP_CPU] = "cpu",
+    [CGROUP_IO] = "io",
 };
+#define V1_IO "blkio"
 
 static bool is_cgroup2(const char *path)
 {
@@ -127,6 +130,16 @@ static bool has_word(const char *list, const char *word)
     return false;
 }
 
+bool cgroup_lists(const char *dir, const char *file, const char *controller)
+{
+    char path[1024];
+    char list[512];
+
+    (void)snprintf(path, sizeof(path), "%s/%s", dir, file);
+    return fd_read_file(AT_FDCWD, path, list, sizeof(list)) >= 0 && has_word(list, controller);
+}
+
+/* Those that every group has. */
 static bool has_controllers(const char *dir, const char *file)
 {
     char path[1024];
@@ -135,7 +148,7 @@ static bool has_controllers(const char *dir, const char *file)
     (void)snprintf(path, sizeof(path), "%s/%s", dir, file);
     if (fd_read_file(AT_FDCWD, path, list, sizeof(list)) < 0)
         return false;
-    for (size_t i = 0; i < CGROUP_CONTROLLERS; i++)
+    for (size_t i = 0; i < CGROUP_IO; i++)
         if (!has_word(list, controller_names[i]))
             return false;
     return true;
@@ -152,14 +165,8 @@ static bool can_write(const char *dir, const char *file)
 /* The first controller that the group lacks, or NULL. */
 static const char *missing_controller(const char *dir)
 {
-    char path[1024];
-    char list[512];
-
-    (void)snprintf(path, sizeof(path), "%s/cgroup.controllers", dir);
-    if (fd_read_file(AT_FDCWD, path, list, sizeof(list)) < 0)
-        return controller_names[0];
-    for (size_t i = 0; i < CGROUP_CONTROLLERS; i++)
-        if (!has_word(list, controller_names[i]))
+    for (size_t i = 0; i < CGROUP_IO; i++)
+        if (!cgroup_lists(dir, "cgroup.controllers", controller_names[i]))
             return controller_names[i];
     return NULL;
 }
@@ -227,7 +234,7 @@ static bool has_v1(void)
 {
     char dir[64];
 
-    for (size_t i = 0; i < CGROUP_CONTROLLERS; i++) {
+    for (size_t i = 0; i < CGROUP_IO; i++) {
         (void)snprintf(dir, sizeof(dir), TOP "/%s", controller_names[i]);
         if (faccessat(AT_FDCWD, dir, F_OK, 0) == 0)
             return true;
@@ -239,7 +246,7 @@ static void find_v1(struct cgroup_parent *where)
 {
     char dir[64];
 
-    for (size_t i = 0; i < CGROUP_CONTROLLERS; i++) {
+    for (size_t i = 0; i < CGROUP_IO; i++) {
         (void)snprintf(dir, sizeof(dir), TOP "/%s", controller_names[i]);
         if (faccessat(AT_FDCWD, dir, W_OK, AT_EACCESS) < 0) {
             int code = errno;
@@ -303,7 +310,8 @@ static void parent_path(
         const struct cgroup_parent *where, size_t controller, char path[static 1024])
 {
     if (where->version == CGROUP_V1)
-        (void)snprintf(path, 1024, TOP "/%s/" OUR_GROUP, controller_names[controller]);
+        (void)snprintf(path, 1024, TOP "/%s/" OUR_GROUP,
+                controller == CGROUP_IO ? V1_IO : controller_names[controller]);
     else
         (void)snprintf(path, 1024, "%s/" OUR_GROUP, where->parent);
 }
@@ -325,15 +333,17 @@ static int make_parent(
 
 /* v2: children get controllers only if every group above enables them. */
 static int pass_on_controllers(
-        const struct cgroup_parent *where, int parent, struct carrel_error *err)
+        const struct cgroup_parent *where, int parent, bool has_io, struct carrel_error *err)
 {
-    static const char all[] = "+memory +pids +cpu";
+    const char *all = has_io ? "+memory +pids +cpu +io" : "+memory +pids +cpu";
     char list[256];
 
     ssize_t n = fd_read_file(parent, "cgroup.subtree_control", list, sizeof(list));
-    if (n > 0 && has_word(list, "memory") && has_word(list, "pids") && has_word(list, "cpu"))
+    if (n > 0 && has_word(list, "memory") && has_word(list, "pids") && has_word(list, "cpu") &&
+            (!has_io || has_word(list, "io")))
         return 0;
-    if (!has_controllers(where->parent, "cgroup.subtree_control")) {
+    if (!has_controllers(where->parent, "cgroup.subtree_control") ||
+            (has_io && !cgroup_lists(where->parent, "cgroup.subtree_control", "io"))) {
         char path[1024];
         (void)snprintf(path, sizeof(path), "%s/cgroup.subtree_control", where->parent);
         int r = fd_write_file(AT_FDCWD, path, all);
@@ -346,12 +356,16 @@ static int pass_on_controllers(
                  : 0;
 }
 
-static int make_dir(struct cgroup *group, size_t i, struct carrel_error *err)
+static int make_dir(const struct cgroup_parent *where, struct cgroup *group, size_t i,
+        struct carrel_error *err)
 {
     if (mkdirat(group->parent[i], group->name, 0755) == 0)
         return 0;
     int code = -errno;
-    if (code == -EEXIST) /* we hold the lock on the name, so a crash left it */
+    /* We hold the lock on the name, so a crash left it, perhaps with groups we do not make. */
+    if (code == -EEXIST && i == 0)
+        code = cgroup_sweep(where, group->name);
+    else if (code == -EEXIST)
         code = freezer_sweep(group->version, group->parent[i], group->name);
     if (code == 0)
         code = group_sweep(group->parent[i], group->name);
@@ -372,7 +386,8 @@ static const char *file_of(const struct cgroup *group, const char *file, char pa
 int cgroup_create(struct cgroup *group, const struct cgroup_parent *where, const char *name,
         const struct sandbox_limits *limits, struct carrel_error *err)
 {
-    size_t n = where->version == CGROUP_V1 ? CGROUP_CONTROLLERS : 1;
+    const bool has_io = limits->value[LIMIT_IO_READ] || limits->value[LIMIT_IO_WRITE];
+    size_t n = where->version == CGROUP_V2 ? 1 : has_io ? CGROUP_CONTROLLERS : CGROUP_IO;
     int r = 0;
 
     group->version = (int)where->version;
@@ -382,12 +397,16 @@ int cgroup_create(struct cgroup *group, const struct cgroup_parent *where, const
         if (r < 0)
             break;
         group->parent[i] = r;
-        r = where->version == CGROUP_V2 ? pass_on_controllers(where, group->parent[i], err) : 0;
+        r = where->version == CGROUP_V2
+                    ? pass_on_controllers(where, group->parent[i], has_io, err)
+                    : 0;
         if (r == 0)
-            r = make_dir(group, i, err);
+            r = make_dir(where, group, i, err);
     }
     if (r == 0)
         r = cgroup_set_limits(group, limits, err);
+    if (r == 0)
+        r = cgroup_set_io(group, limits, err);
     if (r < 0)
         cgroup_remove(group);
     return r;
@@ -400,7 +419,8 @@ int cgroup_open_joins(
 
     if (group->version != CGROUP_V1)
         return 0;
-    for (size_t i = 0; i < CGROUP_CONTROLLERS; i++) {
+    size_t i = 0;
+    for (; i < CGROUP_CONTROLLERS && group->parent[i] >= 0; i++) {
         fds[i] = openat(group->parent[i], file_of(group, "tasks", path), O_WRONLY | O_CLOEXEC);
         if (fds[i] >= 0)
             continue;
@@ -409,7 +429,7 @@ int cgroup_open_joins(
             fd_close(fds[i]);
         return err_set_errno(err, code, "open the cgroup's tasks");
     }
-    return CGROUP_CONTROLLERS;
+    return (int)i;
 }
 
 int cgroup_open(const struct cgroup *group)
@@ -529,13 +549,14 @@ static int open_parent(const struct cgroup_parent *where, size_t i)
 
 int cgroup_sweep(const struct cgroup_parent *where, const char *name)
 {
-    const size_t n = count_parents(where);
+    bool is_thawed = false;
 
-    for (size_t i = n; i-- > 0;) {
+    for (size_t i = count_parents(where); i-- > 0;) {
         AUTO(fd_close) int parent = open_parent(where, i);
         if (parent < 0)
             continue;
-        int r = i == n - 1 ? freezer_sweep((int)where->version, parent, name) : 0;
+        int r = is_thawed ? 0 : freezer_sweep((int)where->version, parent, name);
+        is_thawed = true;
         if (r == 0)
             r = group_sweep(parent, name);
         if (r < 0)

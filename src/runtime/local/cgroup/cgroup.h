@@ -16,7 +16,14 @@ struct carrel_error;
 struct sandbox_limits;
 struct sandbox_usage;
 
-enum cgroup_controller { CGROUP_MEMORY, CGROUP_PIDS, CGROUP_CPU, CGROUP_CONTROLLERS };
+/* Every group has those before IO; a group without a limit for disks does without it. */
+enum cgroup_controller {
+    CGROUP_MEMORY,
+    CGROUP_PIDS,
+    CGROUP_CPU,
+    CGROUP_IO,
+    CGROUP_CONTROLLERS,
+};
 
 /* Where groups can be created. */
 struct cgroup_parent {
@@ -28,6 +35,9 @@ struct cgroup_parent {
 /* Inspects the machine without changing anything. */
 void cgroup_find(struct cgroup_parent *where);
 
+/* Whether the controllers that are listed in a file of the group `dir` include this one. */
+bool cgroup_lists(const char *dir, const char *file, const char *controller);
+
 struct cgroup {
     int version;
     char name[64];
@@ -37,7 +47,7 @@ struct cgroup {
 #define CGROUP_INIT                                                                            \
     (struct cgroup)                                                                            \
     {                                                                                          \
-        .freezer = -1, .parent = { -1, -1, -1 }                                                \
+        .freezer = -1, .parent = { -1, -1, -1, -1 }                                            \
     }
 
 /*
