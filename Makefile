@@ -6,9 +6,11 @@ DESTDIR ?=
 FUZZ_SECONDS ?= 60
 SOAK_SECONDS ?= 600
 SOAK_SEED ?= 1
+STORM_SECONDS ?= 30
+STORM_SEED ?= 1
 BUILD := build
 
-.PHONY: all build run test lint bench fuzz faults soak install clean help
+.PHONY: all build run test lint bench fuzz faults soak storm install clean help
 
 all: build
 
@@ -52,6 +54,12 @@ soak:
 	@$(MAKE) --no-print-directory build
 	@SOAK_SECONDS=$(SOAK_SECONDS) SOAK_SEED=$(SOAK_SEED) tests/soak/run
 
+storm:
+	@scripts/deps build test
+	@$(MAKE) --no-print-directory build
+	@STORM_SECONDS=$(STORM_SECONDS) STORM_SEED=$(STORM_SEED) STORM_PLACE=$(STORM_PLACE) STORM_NAME=$(STORM_NAME) \
+		tests/lib/in_memory tests/storm/run
+
 install: build
 	@meson configure $(BUILD) -Dprefix=$(abspath $(PREFIX))
 	@ninja -C $(BUILD) build.ninja >/dev/null
@@ -70,5 +78,6 @@ help:
 	@echo 'make fuzz        run every fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS)'
 	@echo 'make faults      let each system call of the setup fail in turn, with every error (minutes)'
 	@echo 'make soak        use living sandboxes at random for SOAK_SECONDS=$(SOAK_SECONDS), SOAK_SEED=$(SOAK_SEED)'
+	@echo 'make storm       exchange files while carrel opens them, STORM_SECONDS=$(STORM_SECONDS) for each place, STORM_SEED=$(STORM_SEED)'
 	@echo 'make install     install to DESTDIR=$(DESTDIR) PREFIX=$(PREFIX)'
 	@echo 'make clean       remove what was built'
