@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 
 # Prints every file below the current directory, what git has, and what is mounted; writes everywhere.
 LOOK = ("find . -type f -not -path '*/.git/*' -not -name '*.tar' -exec cat {{}} + 2>/dev/null;"
-        "git log -p --all 2>/dev/null; cat /proc/self/mountinfo; for d in . dir dir/sub; do echo made >$d/made; done 2>/dev/null; true")
+        "git log -p --all 2>/dev/null; cat /proc/self/mountinfo;"
+        "for d in . dir dir/sub; do echo made >$d/made; done 2>/dev/null; true")
+PROGRAM = "10s"  # a program that opens the FIFO inside waits as long as it likes
 GIT = ["p", "p/dir", "p/a.txt", "p/.git", "p/.git/objects", "p/.git/refs", "p/.git/info", "p/.git/HEAD",
        "p/.git/config", "p/.git/index"]
 
@@ -29,13 +31,13 @@ class Place:
     after: list = field(default_factory=list)  # commands that show what it did
     cwd: str = ""
     on_host: bool = False  # carrel refuses while a sandbox can write there
-    statuses: tuple = (0, 125)
+    statuses: tuple = (0, 124, 125)
     is_silent: bool = False  # the command prints nothing of the files
     is_control: bool = False  # not carrel: the storm must lead it outside
 
 
 def run(*words, program=("-c", LOOK)):
-    return ["{carrel}", "run", "--quiet", *words, *program]
+    return ["{carrel}", "run", "--quiet", "--timeout", PROGRAM, *words, *program]
 
 
 def kept_run():
@@ -50,8 +52,8 @@ PLACES = [
     Place("mount", run("--mount", "{p}/dir:/workspace/dir:rw"), ["p", "p/dir"]),
     Place("mount-relative", run("--mount", "p/dir:/workspace/dir:rw"), ["p", "p/dir"]),
     Place("mount-file", run("--mount", "{p}/dir/file:/workspace/file"), ["p/dir", "p/dir/file"]),
-    Place("root", run("--root", "{p}/rootfs", program=("/bin/true",)), ["p", "p/rootfs", "p/rootfs/lib"],
-          is_silent=True),
+    Place("root", run("--root", "{p}/rootfs", program=("/bin/true",)), ["p", "p/rootfs", "p/rootfs/lib"], is_silent=True,
+          statuses=(0, 124, 125, 126, 127)),
     Place("workdir", run("--workdir", "{p}/dir"), ["p", "p/dir"]),
     Place("workdir-git", run("--workdir", "{p}"), ["p", "p/.git"]),
     Place("cow", run("--workdir", "{folder}", "--cow"), ["folder", "folder/dir", "folder/a.txt"],
@@ -68,14 +70,16 @@ PLACES = [
     Place("policy", run("--policy", "{p}/policy/carrel.yaml", program=("true",)),
           ["p", "p/policy", "p/policy/carrel.yaml"], is_silent=True),
     Place("policy-found", run(program=("true",)), ["p/policy", "p/policy/carrel.yaml"], cwd="p/policy", is_silent=True),
-    Place("inputs", ["{carrel}", "python", "--quiet", "--inputs", "{p}/dir/inputs.json", "-c", "print(inputs)"],
+    Place("inputs", ["{carrel}", "python", "--quiet", "--timeout", PROGRAM, "--inputs", "{p}/dir/inputs.json",
+                     "-c", "print(inputs)"],
           ["p", "p/dir", "p/dir/inputs.json"]),
-    Place("script", ["{carrel}", "python", "--quiet", "{p}/dir/code.py"], ["p", "p/dir", "p/dir/code.py"],
-          statuses=(0, 125, 126)),
-    Place("venv", ["{carrel}", "python", "--quiet", "--venv", "{p}/venv", "-c",
+    Place("script", ["{carrel}", "python", "--quiet", "--timeout", PROGRAM, "{p}/dir/code.py"],
+          ["p", "p/dir", "p/dir/code.py"],
+          statuses=(0, 124, 125, 126)),
+    Place("venv", ["{carrel}", "python", "--quiet", "--timeout", PROGRAM, "--venv", "{p}/venv", "-c",
                    "print(open('/proc/self/mountinfo').read(), open('{p}/venv/lib/word').read())"],
           ["p", "p/venv", "p/venv/lib", "p/venv/pyvenv.cfg", "p/venv/bin", "p/venv/bin/python"],
-          statuses=(0, 1, 125, 126, 127)),
+          statuses=(0, 1, 124, 125, 126, 127)),
     Place("commit",
           ["{carrel}", "workspace", "commit", "R{n}", "-m", "m"], GIT, before=kept_run(), cwd="p", is_silent=True),
     Place("open", ["{carrel}", "workspace", "open", "--at", "{p}/opened-{n}", "R{n}"],

@@ -215,7 +215,7 @@ class Storm:
             self.fail(f"not one line: {text[-400:]}")
         self.results["done" if status == 0 else "refused"] += 1
         if status:
-            message = text.replace(self.dir, "").translate({ord(c): "N" for c in "0123456789"})
+            message = re.sub("'[^']*'|\\b[0-9a-f]{12,}\\b", "'...'", text)
             self.messages[message[:130]] += 1
         for command in self.place.after if status == 0 else []:
             out += self.call(command)[1]
@@ -317,7 +317,7 @@ def report(args, number, place, storm):
     print(f"{'not ok' if storm.failures else 'ok'} {number} - {args.title}{place.name}")
     print(f"# {storm.results['done']} done, {storm.results['refused']} refused, {storm.results['exchanges']} exchanges;",
           f"again: make storm STORM_SEED={args.seed} STORM_PLACE={place.name}")
-    for text, count in storm.messages.most_common():
+    for text, count in storm.messages.most_common(SHOWN):
         print(f"#   {count} times {text!r}")
     for text, count in list(Counter(storm.failures).items())[:SHOWN]:
         print(f"#   FAILED {count} times: {text!r}")
