@@ -10,9 +10,11 @@
  */
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 static uint64_t state;
@@ -30,10 +32,10 @@ static int exchange(const char *name, const char *other)
     return renameat2(AT_FDCWD, name, AT_FDCWD, other, RENAME_EXCHANGE);
 }
 
-/* So that both files are seen, and a reader finds the change at each of its steps. */
+/* From no time to some milliseconds: a reader of one file, and one of many, meet the change. */
 static void rest(void)
 {
-    for (unsigned i = below(32); i > 0; i--)
+    for (unsigned i = 1U << below(9); i > 1; i--)
         (void)sched_yield();
 }
 
@@ -58,6 +60,8 @@ int main(int argc, char **argv)
 {
     if (argc < 5)
         return 2;
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0) /* or it would go on for ever */
+        return 1;
     state = strtoull(argv[1], NULL, 10) * 2654435761U + 1;
     if (exchange(argv[3], argv[4]) < 0 || exchange(argv[3], argv[4]) < 0) {
         perror(argv[3]);

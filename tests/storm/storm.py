@@ -14,6 +14,7 @@ A place fails also if its command fails without a storm. Prints TAP without a pl
 """
 
 import argparse
+import contextlib
 import hashlib
 import os
 import random
@@ -202,6 +203,14 @@ class Storm:
             raise RuntimeError("the storm did not end as it should")
         self.results["exchanges"] += int(count)
 
+    @contextlib.contextmanager
+    def storming(self, name):
+        process = self.start(name)
+        try:
+            yield
+        finally:
+            self.stop(process)
+
     # --- what must not happen ---
 
     def look(self):
@@ -254,19 +263,17 @@ class Storm:
     def once(self, name):
         """The command in a storm of its own, after others without one."""
         self.prepare()
-        process = self.start(name)
-        self.look()
-        self.stop(process)
+        with self.storming(name):
+            self.look()
 
     def many(self, name, seconds):
-        process = self.start(name)
         end = time.monotonic() + seconds
-        while True:
-            self.n += 1
-            self.look()
-            if time.monotonic() >= end:
-                break
-        self.stop(process)
+        with self.storming(name):
+            while True:
+                self.n += 1
+                self.look()
+                if time.monotonic() >= end:
+                    break
 
     def storm(self, name, seconds):
         self.name = name
@@ -343,6 +350,7 @@ def main():
     if args.count:
         print(len(places))
         return 0
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was begun is ended
     failed = False
     for number, place in enumerate(places, args.first):
         storm = run_place(args, place)
