@@ -74,9 +74,9 @@ static const struct key_row rows[POLICY_KEYS] = {
     [POLICY_FILES] = { "sandbox.limits.files", KEY_COUNT, LESS, BOUND_WRITTEN, REPO_TIGHTEN,
             .built_in = SET(4096, "4096") },
     [POLICY_IO_READ] = { "sandbox.limits.io_read", KEY_SIZE, LESS, BOUND_WRITTEN,
-            REPO_TIGHTEN },
+            .repository = REPO_TIGHTEN },
     [POLICY_IO_WRITE] = { "sandbox.limits.io_write", KEY_SIZE, LESS, BOUND_WRITTEN,
-            REPO_TIGHTEN },
+            .repository = REPO_TIGHTEN },
     /* For all living sandboxes of a user together: one repository must not raise it. */
     [POLICY_MAX_CONCURRENT] = { "sandbox.limits.max_concurrent", KEY_COUNT, LESS, BOUND_WRITTEN,
             REPO_TIGHTEN, .built_in = SET(1000, "1000") },
