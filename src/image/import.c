@@ -11,6 +11,7 @@
 #include "archive/child.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/named.h"
 #include "base/path.h"
 #include "base/str.h"
 #include "image/import_layer.h"
@@ -216,6 +217,20 @@ static int import_tar(struct import *import, int fd, struct carrel_error *err)
     return 0;
 }
 
+/* A file or a directory; see base/named.h. */
+static int open_named(const char *source, struct carrel_error *err)
+{
+    int fd = named_open(source, NAMED_FILE, err);
+
+    if (fd != -EISDIR)
+        return fd;
+    AUTO(fd_close) int dir = named_open(source, NAMED_DIRECTORY, err);
+    if (dir < 0)
+        return dir;
+    fd = named_reopen(dir, O_RDONLY | O_DIRECTORY);
+    return fd < 0 ? err_set_errno(err, fd, "open '%s'", source) : fd;
+}
+
 static int import_source(struct import *import, struct carrel_error *err)
 {
     const char *source = import->what->source;
@@ -225,7 +240,9 @@ static int import_source(struct import *import, struct carrel_error *err)
     (void)str_escape(source, strlen(source), shown, sizeof(shown));
     AUTO(fd_close)
     int fd = import->what->has_fd ? fcntl(import->what->fd, F_DUPFD_CLOEXEC, 3)
-                                  : open(source, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+                                  : open_named(source, err);
+    if (fd < 0 && !import->what->has_fd)
+        return err_from(err, fd, CARREL_FROM_CALLER);
     if (fd < 0 || fstat(fd, &st) < 0) {
         int code = err_set_errno(err, -errno, "open '%s'", shown);
         return err_from(err, code, CARREL_FROM_CALLER);

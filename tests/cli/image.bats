@@ -386,9 +386,9 @@ hostile_archives() {
 killed_import() {
     sources
     me mkfifo pipe
-    background image import pipe i
-    # Half of it: files have been made, and more is awaited.
     exec 7<>"$T/pipe"
+    background image import /dev/fd/7 i
+    # Half of it: files have been made, and more is awaited.
     head -c 1000000 "$T/src/root.tar" >&7
     until_true sh -c 'test -n "$(find "$1"/*/tree -type f 2>/dev/null)"' _ "$T/$store/layers/.tmp"
     carrel cleanup
@@ -545,7 +545,14 @@ words() {
     carrel image import x
     is_one_error 125 "carrel: missing argument; usage: carrel image import *"
     carrel image import /nowhere i
-    is_one_error 125 "carrel: open '/nowhere': No such file or directory"
+    is_one_error 125 "carrel: '/nowhere': No such file or directory"
+    me mkdir dir
+    me mkfifo fifo
+    me ln -s dir way
+    carrel image import fifo i
+    is_one_error 125 "carrel: 'fifo': is a FIFO; expected a regular file"
+    carrel image import way i
+    is_one_error 125 "carrel: 'way': is a link; carrel does not follow links there*"
     carrel image import /dev/null none
     is_one_error 125 "carrel: 'none' cannot be the name of an image*"
     carrel image import /dev/null .x
