@@ -2,6 +2,7 @@
 #include "git/status.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "git/attributes.h"
 #include "git/beneath.h"
 #include "git/combine.h"
 #include "git/gitdir.h"
@@ -74,7 +75,9 @@ int survey_open(const struct repo *repo, const struct scratch *scratch, const ch
 
     if (asprintf(&survey.index, "%s/survey-index", dir) < 0)
         return err_set_errno(err, -ENOMEM, "look at your tree");
-    int r = survey_copy_index(repo, survey.index, err);
+    int r = attributes_check(repo, top, err);
+    if (r == 0)
+        r = survey_copy_index(repo, survey.index, err);
     if (r < 0) {
         survey_finish(&survey);
         return r;

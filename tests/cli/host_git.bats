@@ -7,6 +7,8 @@ load cli
 load living
 load repo
 
+NOT_FOLLOWED="carrel does not follow links there, since an earlier program may have made it: name its target"
+
 secret() { # a directory of the same owner that no run is to see
     me sh -c 'mkdir -p private && echo "the secret" >private/key'
 }
@@ -196,6 +198,46 @@ fifo() {
     unseen "carrel: '$T/repo/.git' is neither a directory nor a file*"
 }
 @test "a FIFO in a git dir holds nothing up" { both fifo; }
+
+# Files of the work tree that git or carrel on the host reads for what is in them.
+fifo_in_tree() {
+    local name gone="is not a regular file, and git would wait for it; an earlier program may have made it: remove it"
+    new_repo
+    agent r1
+    me sh -c 'mkdir -p folder/sub/deep && echo 1 >folder/sub/f && git init -q sm'
+    me git -C sm -c user.name=A -c user.email=a@b commit -q --allow-empty -m first
+    g -c protocol.file.allow=always submodule --quiet add "$T/sm" sm
+    g commit -qm sm
+    for name in .gitattributes src/.gitattributes .gitmodules; do
+        me sh -c "cd repo && echo more >>src/x.c && { [ ! -e $name ] || mv $name ../kept; } && mkfifo $name"
+        in_repo run --dirty -- true
+        unseen "carrel: read the uncommitted work in '$T/repo': '$name' $gone"
+        in_repo workspace apply r1
+        unseen "carrel: *'$name' $gone"
+        in_repo run --workspace -- true # it reads no file of the tree
+        [ "$status" -eq 0 ]
+        me sh -c "cd repo && rm $name && { [ ! -e ../kept ] || mv ../kept $name; }"
+    done
+    me ln -s ../nothing repo/.gitattributes # a link to no such file is none
+    in_repo run --dirty -- tail -n1 src/x.c
+    [ "$out" = more ]
+    for name in .gitattributes sub/.gitattributes sub/deep/.gitattributes; do
+        me mkfifo "folder/$name"
+        carrel run --workdir folder --cow -- true
+        unseen "carrel: take a snapshot of the folder '$T/folder': '$name' $gone"
+        me rm "folder/$name"
+    done
+    me mkfifo repo/.worktreeinclude
+    in_repo run --workspace -- true
+    unseen "carrel: find the files to include: '.worktreeinclude': is a FIFO; expected a regular file"
+    me sh -c 'rm repo/.worktreeinclude && echo build.log >patterns && ln -s ../patterns repo/.worktreeinclude'
+    in_repo run --workspace -- cat build.log
+    unseen "carrel: find the files to include: '.worktreeinclude': is a link; $NOT_FOLLOWED"
+    me mv patterns repo/.worktreeinclude
+    in_repo run --workspace --include 'none*' -- cat build.log
+    [ "$out" = noise ]
+}
+@test "a FIFO in the work tree holds nothing up" { both fifo_in_tree; }
 
 # ---- apply --------------------------------------------------------------------------------------
 
@@ -413,8 +455,6 @@ exchanged_objects() {
 @test "an object directory that is exchanged after the check is not mounted" { both exchanged_objects; }
 
 # Links that an earlier run left where the caller names a folder or a repository.
-NOT_FOLLOWED="carrel does not follow links there, since an earlier program may have made it: name its target"
-
 left_links() {
     new_repo
     secret

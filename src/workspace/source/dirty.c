@@ -3,7 +3,9 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/tree.h"
+#include "git/attributes.h"
 #include "git/combine.h"
+#include "git/gitdir.h"
 #include "git/name.h"
 #include "git/status.h"
 #include <errno.h>
@@ -12,6 +14,9 @@
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
+
+/* For what a submodule has in the place of a file that git reads: see attributes.h. */
+#define STASH_TIMEOUT_MS 600000U
 
 /* The user's name from git, or ours: this must work without a configured name. */
 static void find_ident(const struct git *git, char *line, size_t size)
@@ -53,6 +58,14 @@ static int make_plain(const struct git *git, const char *stash, const char *head
     return combine_write(git, &made, oid, err);
 }
 
+static int check_tree(const struct repo *repo, struct carrel_error *err)
+{
+    AUTO(fd_close) int top = gitdir_reopen(repo->top);
+
+    return top < 0 ? err_set_errno(err, top, "open '%s'", repo->top)
+                   : attributes_check(repo, top, err);
+}
+
 static int commit(const struct repo *repo, const char *index, char oid[static OID_MAX],
         struct carrel_error *err)
 {
@@ -69,10 +82,13 @@ static int commit(const struct repo *repo, const char *index, char oid[static OI
     if (r == -EIO)
         return err_set(err, -ENOENT, "there is no commit yet that it could belong to");
     if (r == 0)
+        r = check_tree(repo, err);
+    if (r == 0)
         r = survey_copy_index(repo, index, err);
     if (r < 0)
         return r;
     io.output = &stash;
+    io.timeout_ms = STASH_TIMEOUT_MS;
     r = git_expect(&git, GIT_ARGS("stash", "create"), &io, err);
     if (r == -EIO)
         return err_wrap(err, r,

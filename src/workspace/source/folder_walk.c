@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "git/attributes.h"
 #include "git/beneath.h"
 #include <dirent.h>
 #include <errno.h>
@@ -51,6 +52,16 @@ static int refuse_repository(struct walk *walk)
             str_escape(walk->path, walk->len, shown, sizeof(shown)));
 }
 
+static int refuse_attributes(struct walk *walk)
+{
+    char shown[300];
+
+    return err_set(walk->err, -EINVAL,
+            "'%s%s.gitattributes' is not a regular file, and git would wait for it; an earlier "
+            "program may have made it: remove it",
+            str_escape(walk->path, walk->len, shown, sizeof(shown)), walk->len ? "/" : "");
+}
+
 /* Returns 1 if there is any file below, else 0. */
 static int visit(struct walk *walk, int parent, const char *name, int depth)
 {
@@ -74,6 +85,8 @@ static int visit(struct walk *walk, int parent, const char *name, int depth)
             continue;
         if (strcasecmp(child, ".git") == 0)
             return refuse_repository(walk);
+        if (strcmp(child, ".gitattributes") == 0 && attributes_block(fd, child))
+            return refuse_attributes(walk);
         n_entries++;
         if (!is_directory(fd, entry)) {
             has_file = true;

@@ -2,6 +2,7 @@
 #include "workspace/source/include.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/named.h"
 #include "base/str.h"
 #include "git/beneath.h"
 #include <errno.h>
@@ -44,8 +45,8 @@ static int split(const struct buf *text, struct include_list *out)
 }
 
 /* git ls-files takes exclude patterns and lists the matching files. */
-static int ask(const struct repo *repo, const char *const *args, struct include_list *out,
-        struct carrel_error *err)
+static int ask(const struct repo *repo, const char *const *args, int input,
+        struct include_list *out, struct carrel_error *err)
 {
     const struct git git = {
         .git_dir = repo->git_dir, .work_tree = repo->top, .trust = GIT_AS_USER
@@ -54,6 +55,7 @@ static int ask(const struct repo *repo, const char *const *args, struct include_
     struct git_io io = GIT_IO_INIT;
 
     io.output = &text;
+    io.input_fd = input < 0 ? -1 : input;
     int r = git_expect(&git, args, &io, err);
     if (r < 0)
         return err_wrap(err, r, "find the files to include");
@@ -66,7 +68,6 @@ int include_find(const struct repo *repo, const char *const *patterns, struct in
 {
     size_t n = 0;
     size_t used = 0;
-    bool has_file;
 
     if (!repo->top)
         return err_set(err, -EINVAL, "the repository is bare: it has no files to include");
@@ -78,8 +79,10 @@ int include_find(const struct repo *repo, const char *const *patterns, struct in
     AUTO(fd_close) int top = open(repo->top, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (top < 0)
         return err_set_errno(err, -errno, "open '%s'", repo->top);
-    has_file = faccessat(top, INCLUDE_FILE, F_OK, 0) == 0;
-    if (n == 0 && !has_file) {
+    AUTO(fd_close) int file = named_open_beneath(top, INCLUDE_FILE, NAMED_FILE, err);
+    if (file < 0 && file != -ENOENT)
+        return err_wrap(err, file, "find the files to include");
+    if (n == 0 && file < 0) {
         *out = (struct include_list){ 0 };
         return 0;
     }
@@ -91,13 +94,13 @@ int include_find(const struct repo *repo, const char *const *patterns, struct in
     args[used++] = "--others";
     args[used++] = "--ignored";
     args[used++] = "-z";
-    if (has_file)
-        args[used++] = "--exclude-from=" INCLUDE_FILE;
+    if (file >= 0) /* it is standard input */
+        args[used++] = "--exclude-from=/proc/self/fd/0";
     for (size_t i = 0; i < n; i++) {
         args[used++] = "-x";
         args[used++] = patterns[i];
     }
-    return ask(repo, args, out, err);
+    return ask(repo, args, file, out, err);
 }
 
 /* Copies at most *room bytes: the file may grow while we read it. */
