@@ -4,6 +4,7 @@
 #include "base/fd.h"
 #include "base/sha256.h"
 #include "git/gitdir.h"
+#include "git/scope.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -145,20 +146,14 @@ static int take_configuration(const struct git *git, struct sha256 *sha, struct 
 int conversion_global_attributes(
         const struct git *git, char path[static PATH_MAX], struct carrel_error *err)
 {
-    AUTO(buf_finish) struct buf text = BUF_INIT(PATH_MAX - 1);
-    struct git_io io = GIT_IO_INIT;
     const char *config = getenv("XDG_CONFIG_HOME");
     const char *home = getenv("HOME");
+    int r = scope_users_path(git, "core.attributesFile", path, err);
 
-    io.output = &text;
-    int r = git_run(
-            git, GIT_ARGS("config", "--type=path", "--get", "core.attributesFile"), &io, err);
-    if (r < 0)
-        return r;
+    if (r != 0)
+        return r < 0 ? r : 0;
     path[0] = '\0';
-    if (r == 0 && text.len > 0)
-        (void)snprintf(path, PATH_MAX, "%.*s", (int)strcspn(text.data, "\n"), text.data);
-    else if (config && config[0])
+    if (config && config[0])
         (void)snprintf(path, PATH_MAX, "%s/git/attributes", config);
     else if (home && home[0])
         (void)snprintf(path, PATH_MAX, "%s/.config/git/attributes", home);
@@ -168,7 +163,7 @@ int conversion_global_attributes(
 int conversion_of_settings(
         const struct repo *repo, struct conversion *out, struct carrel_error *err)
 {
-    const struct git git = { .git_dir = repo->common_dir, .trust = GIT_AS_USER };
+    const struct git git = repo_user_git(repo);
     struct conversion found = { 0 };
     char path[PATH_MAX] = "";
     struct sha256 sha;

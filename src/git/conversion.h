@@ -27,8 +27,8 @@ int conversion_of_settings(
         const struct repo *repo, struct conversion *out, struct carrel_error *err);
 
 /*
- * The path of the user's own attributes: core.attributesFile, else the default. Empty: none.
- * The file need not exist.
+ * The path of the user's own attributes: core.attributesFile of the user's configuration, not
+ * of the repository's, else the default. Empty: none. The file need not exist.
  */
 int conversion_global_attributes(
         const struct git *git, char path[static PATH_MAX], struct carrel_error *err);

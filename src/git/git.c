@@ -29,6 +29,7 @@
 static const char always[][SETTING_MAX] = {
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
+    "core.alternateRefsCommand=true",
     "core.pager=cat",
     "submodule.recurse=false",
     "gc.auto=0",
@@ -46,7 +47,6 @@ static const char scrubbed[][SETTING_MAX] = {
     "core.askPass=false",
     "core.editor=false",
     "sequence.editor=false",
-    "core.alternateRefsCommand=true",
     "credential.helper=",
     "commit.gpgSign=false",
     "tag.gpgSign=false",
@@ -227,6 +227,11 @@ static void add_environment(struct words *env, const struct git *git, const char
         for (size_t i = 0; environ && environ[i]; i++)
             if (is_kept(environ[i]))
                 words_add(env, environ[i]);
+        /* Precedes what the repository allows. "ext" and helpers would be programs. */
+        words_add(env, git->may_fetch ? "GIT_ALLOW_PROTOCOL=file:git:http:https:ssh"
+                                      : "GIT_ALLOW_PROTOCOL=none");
+        if (!git->may_fetch)
+            words_add(env, "GIT_NO_LAZY_FETCH=1");
     }
     if (!git->work_tree) /* else git would use its working directory */
         words_add(env, "GIT_IMPLICIT_WORK_TREE=0");

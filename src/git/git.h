@@ -9,8 +9,9 @@
  * not ask for if a run's content is involved (--no-ext-diff, --no-textconv, no work tree).
  * GIT_AS_USER keeps the caller's configuration, because it defines the filters, and environment
  * (of the GIT_* variables only those about the location of the configuration and access to
- * servers); hooks stay off. It is for content that the user's repository already has, never for
- * what a run wrote.
+ * servers); hooks stay off. The repository's own configuration may be a run's work: use
+ * repo_user_git(), which turns off what it could start. It is for content that the user's
+ * repository already has, never for what a run wrote.
  */
 #pragma once
 #include "base/buf.h"
@@ -31,6 +32,7 @@ struct git {
     const char *alternate;  /* ... and objects are also read from here (one directory) */
     const char *const *settings; /* NULL-terminated "key=value"; NULL: none */
     enum git_trust trust;
+    bool may_fetch; /* GIT_AS_USER: objects that a partial clone does not have; else never */
 };
 
 struct git_io {

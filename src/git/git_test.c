@@ -475,8 +475,8 @@ TEST(the_environment_of_the_caller_does_not_name_the_repository)
     CHECK_EQ(setenv("GIT_LFS_SKIP_SMUDGE", "1", 1), 0);
     CHECK_EQ(setenv("MINE", "1", 1), 0);
     CHECK_EQ(print_fake(&at, "env | grep -v PWD | cut -d= -f1 | sort", &output), 0);
-    CHECK_STR(output.data, "GIT_CONFIG_NOSYSTEM\nGIT_IMPLICIT_WORK_TREE\nGIT_LFS_SKIP_SMUDGE\n"
-                           "HOME\nMINE\nPATH\n");
+    CHECK_STR(output.data, "GIT_ALLOW_PROTOCOL\nGIT_CONFIG_NOSYSTEM\nGIT_IMPLICIT_WORK_TREE\n"
+                           "GIT_LFS_SKIP_SMUDGE\nGIT_NO_LAZY_FETCH\nHOME\nMINE\nPATH\n");
 }
 
 TEST(the_user_s_filters_work_as_user_and_not_scrubbed)

@@ -9,6 +9,7 @@
 #include "git/redirect.h"
 #include "git/ref.h"
 #include "git/repo_format.h"
+#include "git/scope.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -31,6 +32,8 @@ void repo_free(struct repo *repo)
     free(repo->git_dir);
     free(repo->common_dir);
     free(repo->key);
+    free(repo->filters);
+    scope_free_settings(repo->settings);
     alternates_free(repo->objects, repo->object_fds);
     free(repo);
 }
@@ -38,6 +41,14 @@ void repo_free(struct repo *repo)
 struct git repo_git(const struct repo *repo)
 {
     return (struct git){ .git_dir = repo->common_dir, .trust = GIT_SCRUBBED };
+}
+
+struct git repo_user_git(const struct repo *repo)
+{
+    return (struct git){ .git_dir = repo->common_dir,
+        .trust = GIT_AS_USER,
+        .may_fetch = repo->may_fetch,
+        .settings = (const char *const *)repo->settings };
 }
 
 static int out_of_memory(struct carrel_error *err)
@@ -319,6 +330,24 @@ static int make_key(struct repo *repo, struct carrel_error *err)
     return 0;
 }
 
+/* Asks git only if there may be something to find: that would cost each start a process. */
+static int guard(struct repo *repo, const struct repo_format *format, struct carrel_error *err)
+{
+    AUTO(scope_guard_finish) struct scope_guard found = { 0 };
+    const struct git git = { .git_dir = repo->git_dir, .trust = GIT_AS_USER };
+
+    repo->may_fetch = repo->is_partial;
+    if (!format->may_name_filters && !(repo->is_partial && format->may_name_transport))
+        return 0;
+    int r = scope_guard(&git, &found, err);
+    if (r < 0)
+        return r;
+    repo->may_fetch = repo->is_partial && !found.has_transport;
+    repo->settings = ptr_steal(&found.settings);
+    repo->filters = ptr_steal(&found.filters);
+    return 0;
+}
+
 /* Everything that follows from git_dir and common_dir. */
 static int examine(struct repo *repo, struct carrel_error *err)
 {
@@ -348,7 +377,8 @@ static int examine(struct repo *repo, struct carrel_error *err)
     repo->has_file_refs = format.has_file_refs;
     repo->is_sha256 = format.is_sha256;
     repo->is_partial = format.is_partial;
-    return alternates_list(common, &repo->objects, &repo->object_fds, err);
+    r = guard(repo, &format, err);
+    return r < 0 ? r : alternates_list(common, &repo->objects, &repo->object_fds, err);
 }
 
 int repo_open_at(int dir, const char *name, struct repo **out, struct carrel_error *err)

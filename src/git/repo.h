@@ -25,6 +25,11 @@ struct repo {
     bool has_file_refs; /* refs are files (not reftable): ref.c may read them */
     bool is_sha256;
     bool is_partial; /* a partial clone: git may have to fetch missing objects */
+    bool may_fetch;  /* it may do so: how is not a matter of the repository's own configuration
+                      */
+    char **settings; /* what a git that obeys the user is told, to ignore filters that the
+                      * repository's own configuration sets (see scope.h); NULL: nothing */
+    char *filters;   /* the names of those that are left off; NULL: none */
 };
 
 /*
@@ -56,3 +61,6 @@ int repo_has_commit(const struct repo *repo, const char *oid, struct carrel_erro
 
 /* A scrubbed git on this repository (common dir, no work tree). */
 struct git repo_git(const struct repo *repo);
+
+/* One that obeys the user, but no command that the repository's own configuration names. */
+struct git repo_user_git(const struct repo *repo);

@@ -21,6 +21,7 @@ struct reader {
     const char *name;
     unsigned line;
     char section[SECTION_MAX]; /* lower case; empty if it has a subsection */
+    char word[SECTION_MAX];    /* lower case, in either case */
     char key[SECTION_MAX];     /* lower case, truncated if longer: then we do not need it */
     struct buf value;
     bool has_value; /* "key" alone means true, "key =" does not */
@@ -87,6 +88,7 @@ static void read_word(struct reader *reader, char word[static SECTION_MAX], int 
 static int read_section(struct reader *reader, struct carrel_error *err)
 {
     read_word(reader, reader->section, '.');
+    memcpy(reader->word, reader->section, sizeof(reader->word));
     skip_blanks(reader);
     if (peek(reader) == '"') {
         (void)next(reader);
@@ -230,6 +232,37 @@ static void set_extension(
     }
 }
 
+/* "filter", or in an old form "filter.name". */
+static bool is_section(const struct reader *reader, const char *name)
+{
+    size_t len = strlen(name);
+
+    return strncmp(reader->word, name, len) == 0 &&
+           (reader->word[len] == '\0' || reader->word[len] == '.');
+}
+
+/* What follows may be a setting that only git can judge: see scope.h. */
+static void note_section(struct repo_format *format, const struct reader *reader)
+{
+    bool is_include = is_section(reader, "include") || is_section(reader, "includeif");
+
+    format->may_name_filters |= is_include || is_section(reader, "filter");
+    format->may_name_transport |=
+            is_include || is_section(reader, "credential") || is_section(reader, "http");
+}
+
+static void note_setting(
+        struct repo_format *format, const struct reader *reader, const char *value)
+{
+    static const char *const names[] = { "sshcommand", "gitproxy", "askpass", "uploadpack",
+        "vcs", "proxy" };
+
+    if (is_section(reader, "remote") && strcmp(reader->key, "promisor") == 0)
+        format->is_partial |= is_yes(reader, value);
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        format->may_name_transport |= strcmp(reader->key, names[i]) == 0;
+}
+
 static int read_all(struct repo_format *format, struct reader *reader, struct carrel_error *err)
 {
     int r = 0;
@@ -243,11 +276,13 @@ static int read_all(struct repo_format *format, struct reader *reader, struct ca
         } else if (c == '[') {
             (void)next(reader);
             r = read_section(reader, err);
+            note_section(format, reader);
         } else if (!is_word_byte(c)) {
             r = malformed(reader, err);
         } else {
             r = read_setting(reader, err);
             const char *value = reader->value.data ? reader->value.data : "";
+            note_setting(format, reader, value);
             if (r == 0 && strcmp(reader->section, "core") == 0)
                 r = set_core(format, reader, value, err);
             else if (r == 0 && strcmp(reader->section, "extensions") == 0)

@@ -264,6 +264,34 @@ TEST(a_work_tree_of_the_configuration_is_inside_or_leads_back)
     CHECK_EQ(repo_open("repo", &refused, &err), -EPERM);
 }
 
+TEST(a_configuration_without_filters_needs_no_git)
+{
+    AUTO(fixture_close) struct fixture at = open_repository();
+    char path[200];
+
+    SHELL("mkdir bin; printf '#!/bin/sh\\ntouch %s/RAN; exec /usr/bin/git \"$@\"\\n' > bin/git;"
+          "chmod +x bin/git",
+            at.path);
+    (void)snprintf(path, sizeof(path), "%s/bin:/usr/bin:/bin", at.path);
+    CHECK_EQ(setenv("PATH", path, 1), 0);
+    AUTO(repo_free) struct repo *plain = open_at("repo");
+    CHECK(access("RAN", F_OK) < 0);
+    CHECK(!plain->settings && !plain->filters && !plain->may_fetch);
+    SHELL("/usr/bin/git -C repo config filter.a.clean cat;"
+          "/usr/bin/git -C repo config filter.b.required true;"
+          "/usr/bin/git config --global filter.b.required false");
+    AUTO(repo_free) struct repo *repo = open_at("repo");
+    CHECK(access("RAN", F_OK) == 0);
+    CHECK_STR(repo->filters, "a");
+    CHECK_STR(repo->settings[0], "filter.a.clean=");
+    CHECK_STR(repo->settings[1], "filter.b.required=false");
+    CHECK_STR(repo->settings[2], NULL);
+    SHELL("printf '[filter \"x=y\"]\\n\\tclean = cat\\n' >> repo/.git/config");
+    struct repo *refused = NULL;
+    CHECK_EQ(repo_open("repo", &refused, &err), -EINVAL);
+    CHECK(strstr(err.message, "filter.x=y.clean"));
+}
+
 TEST(keys_are_one_component_and_differ_by_place)
 {
     AUTO(fixture_close) struct fixture at = open_repository();

@@ -82,11 +82,11 @@ int survey_open(const struct repo *repo, const struct scratch *scratch, const ch
         survey_finish(&survey);
         return r;
     }
-    survey.git = (struct git){ .git_dir = repo->git_dir,
-        .work_tree = repo->top,
-        .index_file = survey.index,
-        .object_dir = scratch->objects,
-        .trust = GIT_AS_USER };
+    survey.git = repo_user_git(repo);
+    survey.git.git_dir = repo->git_dir;
+    survey.git.work_tree = repo->top;
+    survey.git.index_file = survey.index;
+    survey.git.object_dir = scratch->objects;
 
     /*
      * --really-refresh: a file that is assumed unchanged may have changed. Status 1 only means

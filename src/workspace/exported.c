@@ -189,7 +189,7 @@ static int make_scratch(const struct workspace *ws, const struct repo *repo,
         const struct view *view, struct scratch **out, char **attributes,
         struct carrel_error *err)
 {
-    const struct git user = { .git_dir = view->admin, .trust = GIT_AS_USER };
+    struct git user = repo_user_git(repo);
     char dir[PATH_MAX];
     int r = tree_remove(ws->dir, SCRATCH_NAME, err);
 
@@ -199,6 +199,7 @@ static int make_scratch(const struct workspace *ws, const struct repo *repo,
         return err_set_errno(err, -errno, "make '%s/" SCRATCH_NAME "'", ws->path);
     if ((size_t)snprintf(dir, sizeof(dir), "%s/" SCRATCH_NAME, ws->path) >= sizeof(dir))
         return err_set_errno(err, -ENAMETOOLONG, "make a scratch git dir");
+    user.git_dir = view->admin;
     r = scratch_make(repo, dir, NULL, out, err);
     return r < 0 ? r : scratch_take_form(*out, repo, &user, attributes, err);
 }

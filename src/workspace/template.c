@@ -3,6 +3,7 @@
 #include "base/fd.h"
 #include "git/format/config.h"
 #include "git/gitdir.h"
+#include "git/scope.h"
 #include "workspace/private.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -87,17 +88,10 @@ static int add_file_in(
     return add_file(out, path, err);
 }
 
-static struct git user_git(const struct repo *repo)
-{
-    struct git git = repo_git(repo);
-
-    git.trust = GIT_AS_USER;
-    return git;
-}
-
 /*
  * Adds the file that the user's configuration names under `key` (git itself expands "~/" and
- * the like), or the usual one, `name` in ~/.config/git.
+ * the like), or the usual one, `name` in ~/.config/git. What the repository's names is not
+ * shown: a run may have written it, and any file of the host could be there.
  */
 static int add_users_file(const struct repo *repo, const struct buf *list, const char *key,
         const char *name, struct buf *out, struct carrel_error *err)
@@ -107,14 +101,11 @@ static int add_users_file(const struct repo *repo, const struct buf *list, const
     char dir[PATH_MAX];
 
     if (config_find(list->data, list->len, key)) {
-        AUTO(buf_finish) struct buf path = BUF_INIT(PATH_MAX);
-        struct git git = user_git(repo);
-        struct git_io io = GIT_IO_INIT;
-        io.output = &path;
-        int r = git_expect(&git, GIT_ARGS("config", "--type=path", "--get", key), &io, err);
-        if (r < 0)
-            return err_wrap(err, r, "ask git for %s", key);
-        return path.len > 0 ? add_file(out, path.data, err) : 0;
+        const struct git git = repo_user_git(repo);
+        char path[PATH_MAX];
+        int r = scope_users_path(&git, key, path, err);
+        if (r != 0)
+            return r < 0 ? r : path[0] ? add_file(out, path, err) : 0;
     }
     if (config && config[0])
         (void)snprintf(dir, sizeof(dir), "%s/git", config);
@@ -206,7 +197,7 @@ static int write_config(const struct repo *repo, int dir, const struct buf *list
 int private_make_template(const struct repo *repo, int dir, struct carrel_error *err)
 {
     AUTO(buf_finish) struct buf list = BUF_INIT(MAX_LIST);
-    struct git git = user_git(repo);
+    const struct git git = repo_user_git(repo);
     struct git_io io = GIT_IO_INIT;
     bool has_attributes = false;
     int r = fd_make_dirs(dir, dirs);

@@ -509,10 +509,11 @@ left_folder() {
 # ---- commits that came from a run ---------------------------------------------------------------
 
 filters() {
+    local tree
     new_repo
-    g config filter.mark.smudge "sh -c 'touch $T/ran; sed s/plain/SMUDGED/'"
-    g config filter.mark.clean cat
-    g config filter.mark.required true
+    users_config filter.mark.smudge "sh -c 'touch $T/ran; sed s/plain/SMUDGED/'"
+    users_config filter.mark.clean cat
+    users_config filter.mark.required true
     me sh -c 'cd repo && echo "*.m filter=mark" >.gitattributes && echo plain >x.m && git add -A && git commit -qm m'
     in_repo run --workspace -- cat x.m # the user's own commit
     [ "$out" = SMUDGED ]
@@ -520,10 +521,12 @@ filters() {
     in_repo run --task t --run r1 --on-success commit -c 'echo "* filter=mark" >.gitattributes; echo plain >y; git add -A; git commit -qm run'
     [ "$status" -eq 0 ]
     me rm "$T/ran"
-    in_repo run --base task-t-run-r1 -- cat y
-    [ "$status" -eq 0 ]
-    [ "$out" = plain ]
-    [ ! -e "$T/ran" ]
+    for tree in auto copy; do
+        in_repo run --base task-t-run-r1 --tree $tree -- cat y
+        [ "$status" -eq 0 ]
+        [ "$out" = plain ]
+        [ ! -e "$T/ran" ]
+    done
     # Once it is on a branch of the user's it is the user's.
     g reset -q --hard
     g -c filter.mark.smudge=cat merge -q --no-ff -m merged task-t-run-r1
@@ -531,6 +534,153 @@ filters() {
     [ "$out" = SMUDGED ]
 }
 @test "the user's filters do not run on what came from a run" { both filters; }
+
+# ---- the repository's own configuration ---------------------------------------------------------
+
+left_files() { # core.excludesFile and core.attributesFile
+    local key
+    new_repo
+    secret
+    for key in core.excludesFile core.attributesFile; do
+        for scope in --local --worktree include; do
+            g config extensions.worktreeConfig true
+            if [ $scope = include ]; then
+                g config include.path "$T/included"
+                me git config -f included $key "$T/private/key"
+            else
+                g config $scope $key "$T/private/key"
+            fi
+            g commit -q --allow-empty -m another # the git dir of a commit is made once
+            in_repo run --workspace -- sh -c 'cat /run/carrel/git/info/*'
+            [ "$status" -eq 0 ]
+            [[ "$out$err" != *"the secret"* ]]
+            if [ $scope = include ]; then
+                me rm included
+                g config --unset include.path
+            else
+                g config $scope --unset $key
+            fi
+        done
+    done
+    me sh -c 'echo "user.pattern" >mine; echo "user.pattern text" >attributes'
+    users_config core.excludesFile "$T/mine"
+    users_config core.attributesFile "$T/attributes"
+    g config core.excludesFile "$T/private/key"
+    g commit -q --allow-empty -m another
+    in_repo run --workspace -- sh -c 'cat /run/carrel/git/info/*'
+    [[ "$out" == *user.pattern*"user.pattern text"* ]]
+    [[ "$out" != *"the secret"* ]]
+}
+@test "the repository's own configuration shows no file of the host" { both left_files; }
+
+# A filter that is set in the scope $1, and attributes that name it.
+leave_filter() {
+    local name key
+    new_repo
+    g config extensions.worktreeConfig true
+    for name in x $'\xff.y'; do
+        for key in clean smudge; do
+            if [ "$1" = include ]; then
+                g config include.path "$T/included"
+                me git config -f included "filter.$name.$key" "touch $T/ran; cat"
+            else
+                g config "$1" "filter.$name.$key" "touch $T/ran; cat"
+            fi
+        done
+        me sh -c 'echo "*.txt filter=$1" >>repo/.git/info/attributes' sh "$name"
+    done
+}
+left_filters() {
+    local scope
+    for scope in --local --worktree include; do
+        leave_filter $scope
+        in_repo run --workspace --tree copy -- cat a.txt
+        [ "$status" -eq 0 ]
+        in_repo run --workspace --task t --run r1 -c 'echo n >n.txt'
+        [ "$status" -eq 0 ]
+        [ "$(grep -c "^carrel: note: .*'$T/repo/.git' sets.*: x, .*git config --global filter" "$T/.err")" -eq 1 ]
+        me sh -c 'echo dirty >>repo/a.txt'
+        in_repo run --dirty -- tail -n 1 a.txt
+        [ "$out" = dirty ]
+        in_repo workspace apply r1 || true
+        in_repo workspace merge r1 || true
+        [ ! -e "$T/ran" ]
+        me rm -rf repo included state config
+    done
+}
+@test "nor does a filter of it run on the host, and that is said" { both left_filters; }
+
+left_in_submodule() { # a git that looks into it would obey its configuration
+    new_repo
+    me git -c protocol.file.allow=always -C repo submodule --quiet add "$T/repo" lib
+    g commit -qm lib
+    me git -C repo/lib config filter.x.clean "touch $T/ran; cat"
+    me git -C repo/lib config filter.x.smudge "touch $T/ran; cat"
+    me git -C repo/lib config core.fsmonitor "touch $T/ran; false"
+    me sh -c 'echo "* filter=x" >repo/.git/modules/lib/info/attributes; touch repo/lib/a.txt; echo more >>repo/a.txt'
+    in_repo run --dirty -- tail -n1 a.txt
+    [ "$out" = more ]
+    in_repo run --workspace --task t --run r1 -c 'echo n >n.txt; cat lib/a.txt'
+    [ "$status" -eq 0 ]
+    [[ "$out" == *four ]]
+    in_repo workspace apply r1
+    [ "$status" -eq 0 ]
+    [ ! -e "$T/ran" ]
+}
+@test "nor one of a submodule's" { both left_in_submodule; }
+
+left_transport() { # a repository becomes a partial clone, and an object is missing
+    local object
+    new_repo
+    g config core.repositoryformatversion 1
+    g config extensions.partialClone far
+    g config remote.far.promisor true
+    g config remote.far.url "$T/other"
+    g config remote.far.uploadpack "touch $T/ran; false"
+    g config protocol.ext.allow always
+    object=$(g rev-parse HEAD:gone.txt)
+    me rm -f "repo/.git/objects/${object:0:2}/${object:2}"
+    in_repo run --workspace -- true
+    [ "$status" -eq 125 ]
+    g config --unset remote.far.uploadpack
+    g config remote.far.url "ext::touch $T/ran"
+    in_repo run --workspace -- true
+    [ "$status" -eq 125 ]
+    g config remote.far.url ssh://far/away
+    g config core.sshCommand "touch $T/ran; false"
+    in_repo run --workspace -- true
+    [ "$status" -eq 125 ]
+    [ ! -e "$T/ran" ]
+}
+@test "nor a program that the repository names for fetching" { both left_transport; }
+
+partial() { # of the user's own: what is missing is fetched
+    new_repo
+    g config uploadpack.allowFilter true
+    me git clone -q --no-checkout --filter=blob:none "file://$T/repo" part
+    carrel_in part run --workspace -- cat a.txt
+    [ "$status" -eq 0 ]
+    [[ "$out" == *four ]]
+}
+@test "a partial clone gets what it lacks" { both partial; }
+
+own_filters() { # the way out
+    new_repo
+    me sh -c 'cd repo && echo "*.up filter=up" >.gitattributes && echo low >x.up && git add -A && git commit -qm up'
+    g config filter.up.smudge false
+    g config filter.up.required true
+    in_repo run --workspace -- cat x.up
+    [ "$out" = low ]
+    users_config filter.up.smudge "tr a-z A-Z"
+    users_config filter.up.required true
+    in_repo run --workspace -- cat x.up # although the repository says otherwise
+    [ "$out" = LOW ]
+    [ "$(grep -c "does not run filters" "$T/.err")" -eq 0 ]
+    g config --remove-section filter.up
+    in_repo run --workspace -- cat x.up
+    [ "$out" = LOW ]
+}
+@test "a filter of the user's own configuration runs" { both own_filters; }
 
 setup_layers() {
     new_repo

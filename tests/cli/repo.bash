@@ -3,6 +3,11 @@
 
 g() { me git -C repo "$@"; }
 
+users_config() { # the user's own, beside ~/.gitconfig
+    me mkdir -p config/git
+    me git config -f config/git/config "$@"
+}
+
 new_repo() { # $T/repo: three files, two commits, one ignored file
     me git init -q -b main repo
     g config user.name "A User"

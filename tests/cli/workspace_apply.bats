@@ -31,8 +31,8 @@ line_ends() {
 filters() {
     local verb
     new_repo
-    g config filter.shout.smudge "tr a-z A-Z"
-    g config filter.shout.clean "tr A-Z a-z"
+    users_config filter.shout.smudge "tr a-z A-Z"
+    users_config filter.shout.clean "tr A-Z a-z"
     me sh -c 'cd repo && echo "a.txt filter=shout" >.gitattributes && git add -A &&
         git commit -qm attributes && rm a.txt && git checkout -q .'
     in_repo run --workspace --task t --run r1 -c 'echo FIVE >>a.txt; echo n >n'
@@ -296,8 +296,15 @@ helpful() {
     carrel_in empty run --dirty -- true
     is_one_error 125 "carrel: read the uncommitted work in '$T/empty': there is no commit yet*"
     me sh -c 'cd repo && echo i >intent && git add -N intent && echo x >>a.txt'
+    in_repo run --dirty -- cat intent
+    [ "$out" = i ]
+    g checkout -qf -b side
+    g commit -qam "$(me sh -c 'echo side >repo/a.txt; echo side')"
+    g checkout -q main
+    g commit -qam "$(me sh -c 'echo main >repo/a.txt; echo main')"
+    g merge -q side || true
     in_repo run --dirty -- true
-    is_one_error 125 "carrel: *is a merge unfinished, or a file added with 'git add -N'?*"
+    is_one_error 125 "carrel: *is a merge unfinished?*"
     me sh -c 'mkdir folder && echo a >folder/a'
     carrel run --workdir "$T/folder" --cow --tree copy -- true
     is_one_error 125 "carrel: *a copy-on-write folder needs overlayfs, and --tree asks for something else"

@@ -126,12 +126,12 @@ size 1234$i"
     done
 }
 
-# The filters belong to the user's repository: configuration, not content.
+# The filters belong to the user: of a repository's own configuration, carrel runs none.
 special_config() {
-    me git -C "$1" config filter.upper.clean "tr A-Z a-z"
-    me git -C "$1" config filter.upper.smudge "tr a-z A-Z"
-    me git -C "$1" config filter.rotate.clean "sed s/TREE/repository/g"
-    me git -C "$1" config filter.rotate.smudge "sed s/repository/TREE/g"
+    me git config --global filter.upper.clean "tr A-Z a-z"
+    me git config --global filter.upper.smudge "tr a-z A-Z"
+    me git config --global filter.rotate.clean "sed s/TREE/repository/g"
+    me git config --global filter.rotate.smudge "sed s/repository/TREE/g"
     me git -C "$1" config protocol.file.allow always
 }
 

@@ -305,6 +305,23 @@ static void note_objects(const struct session *session, struct carrel_run_result
         memcpy(result->note + sizeof(result->note) - 4, "...", 4);
 }
 
+/* Says which filters were not run on the files, since the repository's own configuration sets
+ * them: a run may have written it. */
+static void note_filters(const struct session *session, struct carrel_run_result *result)
+{
+    const struct worktree *worktree = session->worktree;
+    size_t at = strlen(result->note);
+
+    if (!worktree || !worktree->repo->filters)
+        return;
+    (void)snprintf(result->note + at, sizeof(result->note) - at,
+            "%sgit on the host does not run filters that '%.200s' sets, which an earlier "
+            "program "
+            "may have written: %.100s. If they are yours: git config --global "
+            "filter.NAME.smudge COMMAND, likewise clean, process and required",
+            at ? "; " : "", worktree->repo->common_dir, worktree->repo->filters);
+}
+
 /*
  * The journal has the request before any program runs, anything is made for it or a fallback is
  * tried. An empty sandbox is none of these: if nothing else is to be made, the journal is begun
@@ -351,6 +368,7 @@ static int create(struct session *session, struct carrel_error *err)
     result_note_limits(result);
     note_policy(session);
     note_objects(session, result);
+    note_filters(session, result);
     result->workspace = strdup(session->box->workspace);
     if (!result->workspace)
         return err_set_errno(err, -ENOMEM, "result");

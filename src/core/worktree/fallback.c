@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "core/worktree/worktree.h"
 #include "git/git.h"
+#include "git/scope.h"
 #include "workspace/private.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -23,13 +24,15 @@ static int fill_private(const struct worktree *worktree, struct carrel_error *er
 }
 
 /* A whole checkout by the user's own git, if there is no copy-on-write. */
-static int check_out_whole(const struct worktree *worktree, struct carrel_error *err)
+static int check_out_whole(
+        const struct worktree *worktree, bool is_of_run, struct carrel_error *err)
 {
     static const char link[] = "gitdir: " PRIVATE_GIT_DIR "\n";
     const struct workspace *ws = worktree->ws;
     char tree[PATH_MAX];
     char index[PATH_MAX];
-    struct git git = repo_git(worktree->repo);
+    AUTO(scope_free_settings) char **no_filters = NULL;
+    struct git git = repo_user_git(worktree->repo);
     struct git_io io = GIT_IO_INIT;
 
     if (snprintf(tree, sizeof(tree), "%s/tree", ws->path) >= (int)sizeof(tree) ||
@@ -37,10 +40,14 @@ static int check_out_whole(const struct worktree *worktree, struct carrel_error 
         return err_set_errno(err, -ENAMETOOLONG, "'%s'", ws->path);
     if (mkdirat(ws->dir, "tree", 0755) < 0)
         return err_set_errno(err, -errno, "create '%s'", tree);
-    git.trust = GIT_AS_USER;
+    int r = is_of_run ? scope_no_filters(&git, &no_filters, err) : 0;
+    if (r < 0)
+        return r;
+    if (is_of_run)
+        git.settings = (const char *const *)no_filters;
     git.work_tree = tree;
     git.index_file = index;
-    int r = git_expect(&git, GIT_ARGS("read-tree", ws->base), &io, err);
+    r = git_expect(&git, GIT_ARGS("read-tree", ws->base), &io, err);
     if (r == 0)
         r = git_expect(&git, GIT_ARGS("checkout-index", "-a", "-u", "-q"), &io, err);
     if (r < 0)
@@ -51,9 +58,9 @@ static int check_out_whole(const struct worktree *worktree, struct carrel_error 
     return r < 0 ? err_set_errno(err, r, "create '%s/.git'", tree) : 0;
 }
 
-int fallback_fill(const struct worktree *worktree, struct carrel_error *err)
+int fallback_fill(const struct worktree *worktree, bool is_of_run, struct carrel_error *err)
 {
     int r = fill_private(worktree, err);
 
-    return r < 0 ? r : check_out_whole(worktree, err);
+    return r < 0 ? r : check_out_whole(worktree, is_of_run, err);
 }

@@ -199,7 +199,10 @@ int prepare_tree(
         return err_set(err, -ENOTSUP, "a copy-on-write folder needs overlayfs, %s",
                 q->options->tree == CARREL_TREE_COPY ? "and --tree asks for something else"
                                                      : "which does not work here");
-    int r = ws->mode == WORKSPACE_OVERLAY ? 0 : fallback_fill(worktree, err);
+    int r = ws->mode == WORKSPACE_OVERLAY ? 0
+                                          : prepare_is_of_run(q, worktree->repo, ws->base, err);
+    if (r >= 0 && ws->mode != WORKSPACE_OVERLAY)
+        r = fallback_fill(worktree, r == 1, err);
     if (r == 0 && ws->is_cut && !ws->is_folder)
         r = shallow_make(worktree, err);
     if (r < 0)

@@ -121,7 +121,8 @@ static int make_key(const struct worktree_request *q, const struct worktree *wor
         r = prepare_is_of_run(q, worktree->repo, commit, err);
     if (r < 0)
         return r;
-    if (r == 1 || q->options->is_dirty) /* only for this very tree */
+    /* Only for this very tree, and of files as they are with these filters. */
+    if (r == 1 || q->options->is_dirty || worktree->repo->settings)
         buf_addf(&text, "\ntree %s", worktree->checkout->tree);
     add_root(&text, q->spec);
     buf_addf(&text, "%u:%u\nnetwork %d\n%s\n", (unsigned)uid, (unsigned)gid,

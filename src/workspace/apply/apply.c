@@ -138,12 +138,13 @@ static int settle_index(struct apply_job *job, struct carrel_error *err)
 
 static int move_head(struct apply_job *job, struct carrel_error *err)
 {
-    struct git git = { .git_dir = job->repo->git_dir, .trust = GIT_AS_USER };
+    struct git git = repo_user_git(job->repo);
     struct git_io io = GIT_IO_INIT;
     const char *what = job->how == APPLY_MERGE ? "merge" : "cherry-pick";
     char message[128];
 
     (void)snprintf(message, sizeof(message), "carrel %s %.12s", what, job->tip);
+    git.git_dir = job->repo->git_dir;
     io.finishes = true;
     int r = git_expect(&git,
             GIT_ARGS("update-ref", "-m", message, "HEAD", job->commit, job->survey.head), &io,

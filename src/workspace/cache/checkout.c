@@ -7,6 +7,7 @@
 #include "workspace/cache/checkout.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/sha256.h"
 #include "base/str.h"
 #include "git/name.h"
 #include <errno.h>
@@ -287,9 +288,25 @@ char *checkout_format(const char *fmt, ...)
     return len < 0 ? NULL : text;
 }
 
+char *checkout_group(const struct repo *repo)
+{
+    char hex[SHA256_HEX];
+    struct sha256 sha;
+
+    if (!repo->settings)
+        return strdup(repo->key);
+    sha256_init(&sha);
+    for (size_t i = 0; repo->settings[i]; i++)
+        sha256_add(&sha, repo->settings[i], strlen(repo->settings[i]) + 1);
+    sha256_finish_hex(&sha, hex);
+    return checkout_format("%s-%.16s", repo->key, hex);
+}
+
 char *checkout_name(const struct repo *repo, const char *commit)
 {
-    return checkout_format("%s/%s", repo->key, commit);
+    AUTO(free) char *group = checkout_group(repo);
+
+    return group ? checkout_format("%s/%s", group, commit) : NULL;
 }
 
 int checkout_hold(const struct store *store, const char *name, struct checkout_facts *facts)

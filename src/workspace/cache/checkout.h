@@ -140,6 +140,10 @@ char *checkout_format(const char *fmt, ...) __attribute__((format(printf, 1, 2))
 /* "<key of the repository>/<commit>": the name of an entry. NULL: no memory. */
 char *checkout_name(const struct repo *repo, const char *commit);
 
+/* What the entries of a repository have in common: it, and which of its filters are left off.
+ */
+char *checkout_group(const struct repo *repo);
+
 /*
  * Holds the entry and reads its facts. Returns its directory; -ENOENT: there is none, or it is
  * not whole.

@@ -6,6 +6,7 @@
 #include "base/tree.h"
 #include "git/format/index.h"
 #include "git/name.h"
+#include "git/scope.h"
 #include "workspace/cache/checkout.h"
 #include "workspace/cache/fill.h"
 #include "workspace/cache/monitor.h"
@@ -63,7 +64,7 @@ static int remove_broken(const struct checkout_draft *draft, struct carrel_error
 static int tree_of(const struct repo *repo, const char *commit, char tree[static OID_MAX],
         struct carrel_error *err)
 {
-    const struct git git = { .git_dir = repo->common_dir, .trust = GIT_AS_USER };
+    const struct git git = repo_user_git(repo);
     AUTO(buf_finish) struct buf text = BUF_INIT(256);
     AUTO(free) char *itself = checkout_format("%s^{commit}", commit);
     AUTO(free) char *rev = checkout_format("%s^{tree}", commit);
@@ -84,52 +85,18 @@ static int tree_of(const struct repo *repo, const char *commit, char tree[static
     return name_is_oid(tree) ? 0 : err_set(err, -EBADMSG, "git named no tree for %s", commit);
 }
 
-/* "filter.<name>.smudge" becomes "filter.<name>.smudge=", which is no command. */
-static char *turned_off(const char *key)
-{
-    static const char *const commands[] = { ".clean", ".smudge", ".process" };
-    const char *last = strrchr(key, '.');
-
-    for (size_t i = 0; i < ARRAY_LEN(commands); i++)
-        if (strcmp(last, commands[i]) == 0)
-            return checkout_format("%s=", key);
-    return checkout_format("%s=false", key);
-}
-
 /*
  * The user's filters must not run on what a run committed: their input, and what they are told
  * of the paths, would be the run's. Trees without them are not mixed with others.
  */
 static int turn_filters_off(struct fill *fill, struct carrel_error *err)
 {
-    const struct git git = { .git_dir = fill->repo->common_dir, .trust = GIT_AS_USER };
-    AUTO(buf_finish) struct buf keys = BUF_INIT((size_t)1 << 20);
+    const struct git git = repo_user_git(fill->repo);
     AUTO(buf_finish) struct buf name = BUF_INIT(256);
-    struct git_io io = GIT_IO_INIT;
-    size_t n = 0;
+    int r = scope_no_filters(&git, &fill->no_filters, err);
 
-    io.output = &keys;
-    int r = git_run(&git,
-            GIT_ARGS("config", "-z", "--name-only", "--get-regexp",
-                    "^filter\\..*\\.(clean|smudge|process|required)$"),
-            &io, err);
-    if (r < 0 || r > 1) /* 1: nothing matches */
-        return err_wrap(err, r < 0 ? r : -EIO, "read which filters you have");
-    if (keys.len == 0)
-        return 0;
-    fill->no_filters = calloc(keys.len, sizeof(*fill->no_filters));
-    for (size_t at = 0; fill->no_filters && at < keys.len; at += strlen(keys.data + at) + 1) {
-        if (strchr(keys.data + at, '='))
-            return err_set(err, -EINVAL,
-                    "the filter setting '%s' has a '=' in its name, and cannot be turned off "
-                    "for a commit that came from a run",
-                    keys.data + at);
-        fill->no_filters[n] = turned_off(keys.data + at);
-        if (!fill->no_filters[n++])
-            return err_set_errno(err, -ENOMEM, "check out");
-    }
-    if (!fill->no_filters)
-        return err_set_errno(err, -ENOMEM, "check out");
+    if (r < 0 || !fill->no_filters)
+        return r;
     buf_addf(&name, "%s without filters", fill->settings.digest);
     sha256_hex(name.data, name.len, fill->settings.digest);
     return 0;
@@ -254,9 +221,7 @@ int checkout_fill(const char *state, const struct repo *repo, const char *commit
      */
     struct filling filling = { state, repo, &fill, out, err };
     int r = aside_run(022, fill_aside, &filling, err);
-    for (size_t i = 0; fill.no_filters && fill.no_filters[i]; i++)
-        free(fill.no_filters[i]);
-    free(fill.no_filters);
+    scope_free_settings(fill.no_filters);
     buf_finish(fill.indexes);
     buf_finish(fill.module_objects);
     return r;

@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "git/format/index.h"
+#include "git/scope.h"
 #include "workspace/private.h"
 #include <assert.h>
 #include <errno.h>
@@ -69,18 +70,32 @@ int fill_git(const struct git *git, const char *const *args, struct git_io *io,
     return git_expect(git, all, io, err);
 }
 
+struct git fill_user_git(const struct fill *fill)
+{
+    struct git git = repo_user_git(fill->repo);
+
+    if (fill->owner.is_of_run)
+        git.settings = (const char *const *)fill->no_filters;
+    return git;
+}
+
 int fill_check_out(const struct fill *fill, const struct repo *repo, const char *commit,
         const char *tree, const char *index, struct carrel_error *err)
 {
-    const struct git git = {
-        .git_dir = repo->common_dir,
-        .work_tree = tree,
-        .index_file = index,
-        .settings = (const char *const *)fill->no_filters,
-        .trust = GIT_AS_USER,
-    };
+    AUTO(scope_free_settings) char **no_filters = NULL;
+    struct git git = fill_user_git(fill);
     struct git_io io = GIT_IO_INIT;
 
+    if (repo != fill->repo) { /* a submodule */
+        git = repo_user_git(repo);
+        int r = fill->owner.is_of_run ? scope_no_filters(&git, &no_filters, err) : 0;
+        if (r < 0)
+            return r;
+        if (fill->owner.is_of_run)
+            git.settings = (const char *const *)no_filters;
+    }
+    git.work_tree = tree;
+    git.index_file = index;
     return fill_git(
             &git, GIT_ARGS("read-tree", "--no-sparse-checkout", "-m", "-u", commit), &io, err);
 }

@@ -19,8 +19,8 @@ struct fill {
     int dir;          /* the same, open */
     void (*progress)(uint64_t done, uint64_t total, void *context);
     void *context;
-    struct conversion settings;  /* of the user, now */
-    char **no_filters;           /* settings that turn each filter off; NULL: they may run */
+    struct conversion settings; /* of the user, now */
+    char **no_filters; /* of a run's commit: settings that turn each filter off; NULL: none */
     struct checkout_facts facts; /* becomes complete */
     struct buf indexes;          /* every index file in the draft, each ended by NUL */
     struct buf module_objects;   /* becomes the file `modules` */
@@ -43,6 +43,9 @@ int fill_layer(struct fill *fill, const char *state, struct checkout **below,
  */
 int fill_git(const struct git *git, const char *const *args, struct git_io *io,
         struct carrel_error *err);
+
+/* The user's git on the repository, without the filters that must not run on this commit. */
+struct git fill_user_git(const struct fill *fill);
 
 /* Checks the commit out: all its files into `tree`, with `index` for them. Both are absolute.
  */

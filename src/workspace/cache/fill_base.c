@@ -51,7 +51,7 @@ static int take_item(struct listing *listing, const char *item)
 static int list(struct fill *fill, struct listing *out, struct carrel_error *err)
 {
     /* As the user: of a partial clone it may have to fetch. */
-    const struct git git = { .git_dir = fill->repo->common_dir, .trust = GIT_AS_USER };
+    const struct git git = repo_user_git(fill->repo);
     struct git_io io = GIT_IO_INIT;
     size_t n = 0;
 

@@ -55,7 +55,8 @@ static void offer(struct candidate *list, size_t *n, const struct candidate *one
 
 static size_t find_candidates(const struct fill *fill, struct candidate *list)
 {
-    AUTO(dir_close) DIR *dir = dir_open(fill->store->top, fill->repo->key);
+    AUTO(free) char *group = checkout_group(fill->repo);
+    AUTO(dir_close) DIR *dir = group ? dir_open(fill->store->top, group) : NULL;
     size_t n = 0;
     struct stat st;
 
@@ -157,13 +158,7 @@ static int write_changed(struct fill *fill, const char *from, const struct delta
     AUTO(buf_finish) struct buf paths = BUF_INIT(LIST_MAX);
     AUTO(free) char *layer = checkout_format("%s/layer", fill->path);
     AUTO(free) char *index = checkout_format("%s/git/index", fill->path);
-    const struct git git = {
-        .git_dir = fill->repo->common_dir,
-        .work_tree = layer,
-        .index_file = index,
-        .settings = (const char *const *)fill->no_filters,
-        .trust = GIT_AS_USER,
-    };
+    struct git git = fill_user_git(fill);
     struct git_io io = GIT_IO_INIT;
 
     for (size_t i = 0; i < delta->n; i++)
@@ -171,6 +166,8 @@ static int write_changed(struct fill *fill, const char *from, const struct delta
             buf_add(&paths, delta->items[i].path, strlen(delta->items[i].path) + 1);
     if (!layer || !index || paths.is_short)
         return err_set_errno(err, -ENOMEM, "make a layer");
+    git.work_tree = layer;
+    git.index_file = index;
     int r = fill_git(&git,
             GIT_ARGS("read-tree", "--no-sparse-checkout", "-i", "-m", from, fill->commit), &io,
             err);

@@ -1,4 +1,9 @@
-/* dirty.c - git stash create, on a copy of the index. */
+/*
+ * dirty.c - what `git commit -a` would record, on a copy of the index.
+ *
+ * Not `git stash create`: it has git look into submodules, which obey a configuration of their
+ * own, filters and all.
+ */
 #include "workspace/source/dirty.h"
 #include "base/err.h"
 #include "base/fd.h"
@@ -16,7 +21,8 @@
 #include <unistd.h>
 
 /* For what a submodule has in the place of a file that git reads: see attributes.h. */
-#define STASH_TIMEOUT_MS 600000U
+#define LOOK_TIMEOUT_MS 600000U
+#define PATHS_MAX ((size_t)1 << 30)
 
 /* The user's name from git, or ours: this must work without a configured name. */
 static void find_ident(const struct git *git, char *line, size_t size)
@@ -32,22 +38,34 @@ static void find_ident(const struct git *git, char *line, size_t size)
                 line, size, "carrel <carrel@localhost> %lld +0000", (long long)time(NULL));
 }
 
-/*
- * A stash is a merge of HEAD and the index; the run's history starts with a plain commit of the
- * same files.
- */
-static int make_plain(const struct git *git, const char *stash, const char *head,
+/* Brings the index to the state of the files, and makes it a tree. */
+static int make_tree(const struct git *git, char tree[static OID_MAX], struct carrel_error *err)
+{
+    AUTO(buf_finish) struct buf paths = BUF_INIT(PATHS_MAX);
+    struct git_io io = GIT_IO_INIT;
+
+    /* What is not merged has no tree yet; after the update it would have. */
+    int r = combine_ask_oid(git, GIT_ARGS("write-tree"), tree, err);
+    io.output = &paths;
+    io.timeout_ms = LOOK_TIMEOUT_MS;
+    if (r == 0)
+        r = git_expect(git,
+                GIT_ARGS("diff-files", "--ignore-submodules=dirty", "--name-only", "-z"), &io,
+                err);
+    if (r == 0)
+        r = git_feed(git,
+                GIT_ARGS("-c", "core.safecrlf=false", "update-index", "--remove", "-z",
+                        "--stdin"),
+                &paths, err);
+    return r < 0 ? r : combine_ask_oid(git, GIT_ARGS("write-tree"), tree, err);
+}
+
+static int make_commit(const struct git *git, const char *tree, const char *head,
         char oid[static OID_MAX], struct carrel_error *err)
 {
     static const char message[] = "Uncommitted work\n";
-    char tree[OID_MAX];
-    char peeled[OID_MAX + 8];
     char ident[512];
 
-    (void)snprintf(peeled, sizeof(peeled), "%s^{tree}", stash);
-    int r = combine_ask_oid(git, GIT_ARGS("rev-parse", "--verify", peeled), tree, err);
-    if (r < 0)
-        return r;
     find_ident(git, ident, sizeof(ident));
     const struct combine_commit made = { .tree = tree,
         .parents = { head },
@@ -69,14 +87,14 @@ static int check_tree(const struct repo *repo, struct carrel_error *err)
 static int commit(const struct repo *repo, const char *index, char oid[static OID_MAX],
         struct carrel_error *err)
 {
-    const struct git git = { .git_dir = repo->git_dir,
-        .work_tree = repo->top,
-        .index_file = index,
-        .trust = GIT_AS_USER };
-    AUTO(buf_finish) struct buf stash = BUF_INIT(4096);
-    struct git_io io = GIT_IO_INIT;
+    struct git git = repo_user_git(repo);
     char head[OID_MAX];
+    char before[OID_MAX];
+    char tree[OID_MAX];
 
+    git.git_dir = repo->git_dir;
+    git.work_tree = repo->top;
+    git.index_file = index;
     int r = combine_ask_oid(
             &git, GIT_ARGS("rev-parse", "--verify", "HEAD^{commit}"), head, err);
     if (r == -EIO)
@@ -87,22 +105,18 @@ static int commit(const struct repo *repo, const char *index, char oid[static OI
         r = survey_copy_index(repo, index, err);
     if (r < 0)
         return r;
-    io.output = &stash;
-    io.timeout_ms = STASH_TIMEOUT_MS;
-    r = git_expect(&git, GIT_ARGS("stash", "create"), &io, err);
-    if (r == -EIO)
-        return err_wrap(err, r,
-                "git cannot make a commit of it (is a merge unfinished, or a file added with "
-                "'git add -N'?)");
+    r = combine_ask_oid(&git, GIT_ARGS("rev-parse", "--verify", "HEAD^{tree}"), before, err);
     if (r < 0)
         return r;
-    if (stash.len == 0) {
-        memcpy(oid, head, OID_MAX);
-        return 0;
-    }
-    if (!name_is_oid(stash.data))
-        return err_set(err, -EBADMSG, "git stash create did not name a commit");
-    return make_plain(&git, stash.data, head, oid, err);
+    r = make_tree(&git, tree, err);
+    if (r == -EIO)
+        return err_wrap(err, r, "git cannot make a commit of it (is a merge unfinished?)");
+    if (r < 0)
+        return r;
+    if (strcmp(tree, before) != 0)
+        return make_commit(&git, tree, head, oid, err);
+    memcpy(oid, head, OID_MAX);
+    return 0;
 }
 
 int dirty_commit(const struct repo *repo, char oid[static OID_MAX], struct carrel_error *err)

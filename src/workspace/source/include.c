@@ -48,12 +48,12 @@ static int split(const struct buf *text, struct include_list *out)
 static int ask(const struct repo *repo, const char *const *args, int input,
         struct include_list *out, struct carrel_error *err)
 {
-    const struct git git = {
-        .git_dir = repo->git_dir, .work_tree = repo->top, .trust = GIT_AS_USER
-    };
+    struct git git = repo_user_git(repo);
     AUTO(buf_finish) struct buf text = BUF_INIT(INCLUDE_MAX_BYTES);
     struct git_io io = GIT_IO_INIT;
 
+    git.git_dir = repo->git_dir;
+    git.work_tree = repo->top;
     io.output = &text;
     io.input_fd = input < 0 ? -1 : input;
     int r = git_expect(&git, args, &io, err);

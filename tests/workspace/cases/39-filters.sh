@@ -31,8 +31,8 @@ git diff
 # and must not write them without it either.
 own_filter() {
     must_work=no
-    me git -C "$R" config filter.own.clean "$T/host/evil/filter.own-clean"
-    me git -C "$R" config filter.own.smudge "$T/host/evil/filter.own-smudge"
+    me git config --global filter.own.clean "$T/host/evil/filter.own-clean"
+    me git config --global filter.own.smudge "$T/host/evil/filter.own-smudge"
     inside attack/2 -- "echo '*.own filter=own' >.gitattributes; echo x >x.own; $ordinary"
     opened_git=()
     each_operation attack/2 nothing_fired
