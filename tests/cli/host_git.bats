@@ -682,6 +682,32 @@ own_filters() { # the way out
 }
 @test "a filter of the user's own configuration runs" { both own_filters; }
 
+# ---- .worktreeinclude ---------------------------------------------------------------------------
+
+left_include() {
+    local kind
+    new_repo
+    secret
+    me sh -c 'cd repo && echo token=1 >.env && echo .env >>.gitignore && git commit -qam ignore && echo .env >.worktreeinclude'
+    in_repo run --workspace --task t --run r1 -- cat .env
+    [ "$out" = token=1 ]
+    [ "$(grep -c "^carrel: note: .*untracked files that '$T/repo/.worktreeinclude' names: .env" "$T/.err")" -eq 1 ]
+    me rm repo/.worktreeinclude
+    in_repo run --include .env -- cat .env # the caller's own word
+    [ "$out" = token=1 ]
+    [ "$(grep -c "untracked files" "$T/.err")" -eq 0 ]
+    for kind in "ln -s '$T/private/key'" mkfifo mkdir; do
+        me sh -c "$kind repo/.worktreeinclude"
+        status=0
+        me env -C "$T/repo" timeout -k 5 30 "$CARREL" run --workspace -- true \
+            >"$T/.out" 2>"$T/.err" </dev/null || status=$?
+        _collect "$kind"
+        unseen "carrel: '$T/repo/.worktreeinclude', which an earlier program may have made, is not a regular file*"
+        me rm -r repo/.worktreeinclude
+    done
+}
+@test "what a .worktreeinclude hands over is said, and it is a file" { both left_include; }
+
 setup_layers() {
     new_repo
     me sh -c 'cd repo && echo 1 >package-lock.json && echo "all:; echo clean >made" >Makefile && git add -A && git commit -qm lock'

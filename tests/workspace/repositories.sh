@@ -126,12 +126,16 @@ size 1234$i"
     done
 }
 
-# The filters belong to the user: of a repository's own configuration, carrel runs none.
+# carrel runs filters of the user's configuration only; the plain side reads none but the
+# repository's own.
 special_config() {
-    me git config --global filter.upper.clean "tr A-Z a-z"
-    me git config --global filter.upper.smudge "tr a-z A-Z"
-    me git config --global filter.rotate.clean "sed s/TREE/repository/g"
-    me git config --global filter.rotate.smudge "sed s/repository/TREE/g"
+    local where
+    for where in --local --global; do
+        me git -C "$1" config $where filter.upper.clean "tr A-Z a-z"
+        me git -C "$1" config $where filter.upper.smudge "tr a-z A-Z"
+        me git -C "$1" config $where filter.rotate.clean "sed s/TREE/repository/g"
+        me git -C "$1" config $where filter.rotate.smudge "sed s/repository/TREE/g"
+    done
     me git -C "$1" config protocol.file.allow always
 }
 

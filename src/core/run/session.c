@@ -15,6 +15,7 @@
 #include "core/request/spec.h"
 #include "core/result/capture.h"
 #include "core/result/outcome.h"
+#include "core/run/notes.h"
 #include "core/run/run.h"
 #include "core/state/state.h"
 #include "core/state/writable.h"
@@ -269,59 +270,6 @@ static void note_disk(struct session *session)
     session->result->protections &= ~PROTECT_BIT(PROTECT_DISK);
 }
 
-/* A file that was found beside the code may be the work of an earlier run: the caller is told.
- */
-static void note_policy(struct session *session)
-{
-    char *note = session->result->note;
-    size_t used = strlen(note);
-    struct policy_file file;
-
-    if (!session->request->policy || !policy_file_at(session->request->policy, 0, &file) ||
-            file.authority != POLICY_OF_REPOSITORY)
-        return;
-    (void)snprintf(note + used, RESULT_NOTE_MAX - used,
-            "%sthe policy '%.300s' was found beside the code and is in force; it only "
-            "tightens, "
-            "and --policy none ignores it",
-            used ? "; " : "", file.name);
-}
-
-/* Says which objects the run is shown that lie outside the repository's git dir. */
-static void note_objects(const struct session *session, struct carrel_run_result *result)
-{
-    const struct worktree *worktree = session->worktree;
-    size_t at = strlen(result->note);
-
-    if (!worktree || worktree->ws->is_folder || worktree->ws->is_cut)
-        return;
-    for (size_t i = 1; worktree->repo->objects[i] && at < sizeof(result->note); i++)
-        at += (size_t)snprintf(result->note + at, sizeof(result->note) - at, "%s%s",
-                i > 1 ? ", "
-                : at  ? "; the run also sees the objects in "
-                      : "the run also sees the objects in ",
-                worktree->repo->objects[i]);
-    if (at >= sizeof(result->note)) /* the list is cut: that there is more must be seen */
-        memcpy(result->note + sizeof(result->note) - 4, "...", 4);
-}
-
-/* Says which filters were not run on the files, since the repository's own configuration sets
- * them: a run may have written it. */
-static void note_filters(const struct session *session, struct carrel_run_result *result)
-{
-    const struct worktree *worktree = session->worktree;
-    size_t at = strlen(result->note);
-
-    if (!worktree || !worktree->repo->filters)
-        return;
-    (void)snprintf(result->note + at, sizeof(result->note) - at,
-            "%sgit on the host does not run filters that '%.200s' sets, which an earlier "
-            "program "
-            "may have written: %.100s. If they are yours: git config --global "
-            "filter.NAME.smudge COMMAND, likewise clean, process and required",
-            at ? "; " : "", worktree->repo->common_dir, worktree->repo->filters);
-}
-
 /*
  * The journal has the request before any program runs, anything is made for it or a fallback is
  * tried. An empty sandbox is none of these: if nothing else is to be made, the journal is begun
@@ -366,9 +314,7 @@ static int create(struct session *session, struct carrel_error *err)
     note_disk(session);
     memcpy(result->limits, spec.box.limits.value, sizeof(result->limits));
     result_note_limits(result);
-    note_policy(session);
-    note_objects(session, result);
-    note_filters(session, result);
+    notes_add(session);
     result->workspace = strdup(session->box->workspace);
     if (!result->workspace)
         return err_set_errno(err, -ENOMEM, "result");

@@ -20,6 +20,7 @@
 
 /* Beside the run's files, where no run can write. */
 #define INCLUDED "carried"
+#define SHOWN_BYTES ((size_t)300)
 
 static bool has_include_file(const struct repo *repo)
 {
@@ -97,6 +98,20 @@ static int record(const struct worktree_request *q, const struct include_list *l
     return q->record("files_carried", detail.data, q->record_context, err);
 }
 
+/* The names of the first files, and how many more there are. */
+static int describe(struct worktree *worktree, const struct include_list *list)
+{
+    AUTO(buf_finish) struct buf text = BUF_INIT(SHOWN_BYTES + PATH_MAX);
+    size_t i = 0;
+
+    for (; i < list->n && text.len < SHOWN_BYTES; i++)
+        buf_addf(&text, "%s%.200s", i > 0 ? ", " : "", list->paths[i]);
+    if (i < list->n)
+        buf_addf(&text, " and %zu more", list->n - i);
+    worktree->carried = text.is_short || !text.data ? NULL : strdup(text.data);
+    return worktree->carried ? 0 : -ENOMEM;
+}
+
 int included_files(const struct worktree_request *q, struct worktree *worktree, int tree,
         struct carrel_error *err)
 {
@@ -114,6 +129,8 @@ int included_files(const struct worktree_request *q, struct worktree *worktree, 
         r = write_list(worktree, &list, err);
     if (r == 0)
         r = record(q, &list, err);
+    if (r == 0 && list.has_file && list.n > 0 && describe(worktree, &list) < 0)
+        r = err_set_errno(err, -ENOMEM, "include files");
     if (r == 0)
         r = include_copy(worktree->repo, &list, tree, q->spec->limits.value[LIMIT_DISK], err);
     include_list_finish(&list);

@@ -357,6 +357,7 @@ void worktree_free(struct worktree *worktree)
     free(worktree->mounts);
     worktree_close_modules(worktree);
     layers_free(worktree->layers); /* before what it lies on */
+    free(worktree->carried);
     free(worktree->base);
     workspace_free(worktree->ws);
     checkout_free(worktree->checkout);

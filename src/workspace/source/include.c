@@ -2,9 +2,9 @@
 #include "workspace/source/include.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "base/named.h"
 #include "base/str.h"
 #include "git/beneath.h"
+#include "git/gitdir.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -45,7 +45,7 @@ static int split(const struct buf *text, struct include_list *out)
 }
 
 /* git ls-files takes exclude patterns and lists the matching files. */
-static int ask(const struct repo *repo, const char *const *args, int input,
+static int ask(const struct repo *repo, const char *const *args, int file,
         struct include_list *out, struct carrel_error *err)
 {
     struct git git = repo_user_git(repo);
@@ -55,7 +55,7 @@ static int ask(const struct repo *repo, const char *const *args, int input,
     git.git_dir = repo->git_dir;
     git.work_tree = repo->top;
     io.output = &text;
-    io.input_fd = input < 0 ? -1 : input;
+    io.input_fd = file;
     int r = git_expect(&git, args, &io, err);
     if (r < 0)
         return err_wrap(err, r, "find the files to include");
@@ -79,9 +79,12 @@ int include_find(const struct repo *repo, const char *const *patterns, struct in
     AUTO(fd_close) int top = open(repo->top, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (top < 0)
         return err_set_errno(err, -errno, "open '%s'", repo->top);
-    AUTO(fd_close) int file = named_open_beneath(top, INCLUDE_FILE, NAMED_FILE, err);
+    AUTO(fd_close) int file = gitdir_open_file(top, INCLUDE_FILE);
     if (file < 0 && file != -ENOENT)
-        return err_wrap(err, file, "find the files to include");
+        return err_set(err, file,
+                "'%s/" INCLUDE_FILE "', which an earlier program may have made, is not a "
+                "regular file that can be read: remove it",
+                repo->top);
     if (n == 0 && file < 0) {
         *out = (struct include_list){ 0 };
         return 0;
@@ -94,13 +97,16 @@ int include_find(const struct repo *repo, const char *const *patterns, struct in
     args[used++] = "--others";
     args[used++] = "--ignored";
     args[used++] = "-z";
-    if (file >= 0) /* it is standard input */
-        args[used++] = "--exclude-from=/proc/self/fd/0";
+    if (file >= 0) /* the one that was opened: the name may lead elsewhere by now */
+        args[used++] = "--exclude-from=/dev/fd/0";
     for (size_t i = 0; i < n; i++) {
         args[used++] = "-x";
         args[used++] = patterns[i];
     }
-    return ask(repo, args, file, out, err);
+    int r = ask(repo, args, file < 0 ? -1 : file, out, err);
+    if (r == 0)
+        out->has_file = file >= 0;
+    return r;
 }
 
 /* Copies at most *room bytes: the file may grow while we read it. */

@@ -11,12 +11,14 @@
 struct include_list {
     char **paths; /* relative to repo->top, sorted */
     size_t n;
+    bool has_file; /* there is a .worktreeinclude, which may be the work of an earlier run */
 };
 void include_list_finish(struct include_list *list);
 
 /*
  * Untracked files, ignored or not, that match .worktreeinclude or one of `patterns`
- * (NULL-terminated, may be NULL). An empty list is fine.
+ * (NULL-terminated, may be NULL). An empty list is fine. A .worktreeinclude that is a link or a
+ * FIFO is refused.
  */
 int include_find(const struct repo *repo, const char *const *patterns, struct include_list *out,
         struct carrel_error *err);
