@@ -9,7 +9,7 @@ below the directory that holds repository and folder.
 from dataclasses import dataclass, field
 
 # Prints every file below the current directory, what git has, and what is mounted; writes everywhere.
-LOOK = ("find . -type f -not -path '*/.git/*' -not -name '*.tar' -exec cat {{}} + 2>/dev/null;"
+LOOK = ("find . -type f -not -path '*/.git/*' -not -name .git -not -name '*.tar' -exec cat {{}} + 2>/dev/null;"
         "git log -p --all 2>/dev/null; cat /proc/self/mountinfo;"
         "for d in . dir dir/sub; do echo made >$d/made; done 2>/dev/null; true")
 PROGRAM = "10s"  # a program that opens the FIFO inside waits as long as it likes
@@ -48,7 +48,8 @@ def kept_run():
 
 
 PLACES = [
-    Place("control", ["timeout", "1", "cat", "{p}/dir/file"], ["p", "p/dir", "p/dir/file"], is_control=True),
+    Place("control", ["timeout", "1", "cat", "{p}/dir/file"], ["p", "p/dir", "p/dir/file"], is_control=True,
+          statuses=(0, 1, 124)),
     Place("mount", run("--mount", "{p}/dir:/workspace/dir:rw"), ["p", "p/dir"]),
     Place("mount-relative", run("--mount", "p/dir:/workspace/dir:rw"), ["p", "p/dir"]),
     Place("mount-file", run("--mount", "{p}/dir/file:/workspace/file"), ["p/dir", "p/dir/file"]),
