@@ -1,4 +1,7 @@
 # shellcheck shell=bash disable=SC2034,SC2154
+# shellcheck source=living.sh
+source "$here/living.sh"
+
 prepare() {
     me mkdir "$T/state"
     before=(env "XDG_STATE_HOME=$T/state" "FLOOD=$$")
@@ -89,14 +92,21 @@ closed_reader() {
     fi
 }
 
+# ticks_of PID: its processor time so far, without what it has reaped.
+ticks_of() {
+    local line words
+    line=$(cat "/proc/$1/stat" 2>/dev/null) || line=") 0 0 0 0 0 0 0 0 0 0 0 0 0"
+    read -ra words <<<"${line##*) }"
+    echo $((words[11] + words[12]))
+}
+
 # own_ticks: processor time of carrel's own process so far, without what it has reaped; at most.
 own_ticks() {
-    local pid words line most=0
+    local pid now most=0
     for pid in $(marked "FLOOD=$$"); do
         [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = carrel ] || continue
-        line=$(cat "/proc/$pid/stat" 2>/dev/null) || continue
-        read -ra words <<<"${line##*) }"
-        [ $((words[11] + words[12])) -gt "$most" ] && most=$((words[11] + words[12]))
+        now=$(ticks_of "$pid")
+        [ "$now" -gt "$most" ] && most=$now
     done
     echo "$most"
 }
@@ -121,7 +131,35 @@ costly() {
     fi
 }
 
+# In a sandbox that stays, what copies is the client, or the keeper for a program without a client.
+costly_exec() { # costly_exec [--detach]
+    local most=0 now keeper begin=$SECONDS name=costly-exec${1-}
+    options=(--cpu 0.2)
+    [ "$who" = root ] || options+=(--best-effort cpu)
+    limit=20s
+    settle
+    keeper=$(ask inspect "$id" | field pid)
+    begin flood me env "FLOOD=$$" "XDG_STATE_HOME=$T/state" "XDG_CONFIG_HOME=$T/config" "$tool" exec "$@" \
+        --timeout 6s "$id" -- /attacks/74-flood attack lines >/dev/null 2>&1
+    while [ $((SECONDS - begin)) -lt 8 ]; do
+        now=$(ticks_of "$keeper")
+        [ -n "${1-}" ] || now=$((now + $(own_ticks)))
+        [ "$now" -gt "$most" ] && most=$now
+        sleep 0.2
+    done
+    stop flood
+    ask destroy "$id" || true
+    options=()
+    if [ "$most" -eq 0 ] || [ "$most" -gt $(($(getconf CLK_TCK) * 8 / 10)) ]; then
+        echo "SUCCEEDED $name $most ticks of the host"
+    else
+        echo "REFUSED $name $most ticks of the host"
+    fi
+}
+
 more() {
+    held "the host's processor time for copying from a sandbox that stays" costly_exec
+    held "the same without a client" costly_exec --detach
     held "the host's processor time for copying" costly
     held "a reader that does not read" blocked_reader
     held "a reader that stalls, for both streams" stalled_reader --quiet
