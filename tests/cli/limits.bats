@@ -218,6 +218,15 @@ no_disk_limit() {
     both without_io no_disk_limit
 }
 
+not_on_a_disk() {
+    carrel run --io-read 1G --mount /sys/kernel:/kernel -- echo ran
+    is_one_error 125 "carrel: *the io_read limit cannot be enforced here: '/sys/kernel' is not on a disk of this machine; or *"
+    [ -z "$out" ]
+    carrel run --json --io-read 1G --best-effort io_read --mount /sys/kernel:/kernel -- echo ran
+    holds 'r["ok"] and r["held_by"]["io_read"] == "nothing" and r["limits"]["io_read_bytes"] is None'
+}
+@test "disks: a mount that is on none is refused with a limit" { both with_io not_on_a_disk; }
+
 half_a_disk_limit() {
     [ ! -e /sys/fs/cgroup/blkio ] || {
         carrel run --io-write 1M -- echo ran
