@@ -337,7 +337,7 @@ static int guard(struct repo *repo, const struct repo_format *format, struct car
     const struct git git = { .git_dir = repo->git_dir, .trust = GIT_AS_USER };
 
     repo->may_fetch = repo->is_partial;
-    if (!format->may_name_filters && !(repo->is_partial && format->may_name_transport))
+    if (!format->may_name_commands && !(repo->is_partial && format->may_name_transport))
         return 0;
     int r = scope_guard(&git, &found, err);
     if (r < 0)

@@ -246,7 +246,7 @@ static void note_section(struct repo_format *format, const struct reader *reader
 {
     bool is_include = is_section(reader, "include") || is_section(reader, "includeif");
 
-    format->may_name_filters |= is_include || is_section(reader, "filter");
+    format->may_name_commands |= is_include || is_section(reader, "filter");
     format->may_name_transport |=
             is_include || is_section(reader, "credential") || is_section(reader, "http");
 }
@@ -257,6 +257,8 @@ static void note_setting(
     static const char *const names[] = { "sshcommand", "gitproxy", "askpass", "uploadpack",
         "vcs", "proxy" };
 
+    format->may_name_commands |= strcmp(reader->key, "attributesfile") == 0 ||
+                                 strcmp(reader->key, "excludesfile") == 0;
     if (is_section(reader, "remote") && strcmp(reader->key, "promisor") == 0)
         format->is_partial |= is_yes(reader, value);
     for (size_t i = 0; i < ARRAY_LEN(names); i++)

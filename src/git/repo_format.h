@@ -12,7 +12,7 @@ struct repo_format {
     bool is_partial; /* objects may be missing and are fetched from a promisor remote */
     bool has_worktree_config; /* config.worktree counts too */
     bool has_file_refs;
-    bool may_name_filters;   /* it has a section of filters, or includes another file */
+    bool may_name_commands;  /* filters, files of the host, or it includes another file */
     bool may_name_transport; /* it may say with which programs to fetch; likewise */
     char *work_tree;         /* core.worktree; NULL: not set */
 };

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #define LIST_MAX ((size_t)4 << 20)
+#define SETTINGS_MAX 1000
+#define TIMEOUT_MS 10000 /* a repository may include a FIFO */
 
 /* A key in git's form: section and name in lower case. */
 struct pattern {
@@ -20,6 +22,12 @@ static const struct pattern filters[] = {
     { "filter.", ".smudge" },
     { "filter.", ".process" },
     { "filter.", ".required" },
+};
+
+/* Files of the host that git reads. */
+static const struct pattern files[] = {
+    { "core.", ".attributesfile" },
+    { "core.", ".excludesfile" },
 };
 
 /* What decides with which programs, and past which checks, git fetches. */
@@ -95,6 +103,7 @@ static int list_all(const struct git *git, struct buf *out, struct carrel_error 
     struct git_io io = GIT_IO_INIT;
 
     io.output = out;
+    io.timeout_ms = TIMEOUT_MS;
     int r = git_expect(git, GIT_ARGS("config", "--list", "-z", "--show-scope"), &io, err);
     return r < 0 ? err_wrap(err, r, "read your git configuration") : 0;
 }
@@ -106,6 +115,7 @@ int scope_users_path(const struct git *git, const char *key, char path[static PA
     struct git_io io = GIT_IO_INIT;
 
     io.output = &list;
+    io.timeout_ms = TIMEOUT_MS;
     bool is_found = false;
     int r = git_run(git,
             GIT_ARGS("config", "-z", "--show-scope", "--type=path", "--get-all", key), &io,
@@ -164,6 +174,9 @@ static int add(char **settings, size_t *n, const struct setting *setting, const 
 {
     char shown[200];
 
+    if (*n == SETTINGS_MAX)
+        return err_set(err, -E2BIG,
+                "the git configuration sets more than %d commands of filters", SETTINGS_MAX);
     if (memchr(setting->key, '=', setting->len))
         return err_set(err, -EINVAL,
                 "the filter setting '%s' has a '=' in its name and cannot be turned off; an "
@@ -194,10 +207,28 @@ static void add_name(struct buf *names, const struct setting *setting)
     buf_addf(names, "%s%s", names->len > 0 ? ", " : "", name);
 }
 
-/* An element takes more than two bytes. */
-static char **room_for(const struct buf *list)
+/* What git reads where nothing is set: in the file that the user has, or in none. */
+static const char *usual_file(const struct setting *setting, char path[static PATH_MAX])
 {
-    return calloc(list->len / 2 + 1, sizeof(char *));
+    const char *name = setting->key[strlen("core.")] == 'a' ? "attributes" : "ignore";
+    const char *config = getenv("XDG_CONFIG_HOME");
+    const char *home = getenv("HOME");
+
+    if (config && config[0])
+        (void)snprintf(path, PATH_MAX, "%s/git/%s", config, name);
+    else
+        (void)snprintf(path, PATH_MAX, "%s/.config/git/%s", home ? home : "", name);
+    return path;
+}
+
+/* Replaces the name of a file by the user's; it would be opened, whatever it is. */
+static int guard_file(const struct buf *list, const struct setting *setting, char **settings,
+        size_t *n, struct carrel_error *err)
+{
+    char path[PATH_MAX];
+    const char *value = users_value(list, setting);
+
+    return add(settings, n, setting, value ? value : usual_file(setting, path), err);
 }
 
 static int guard_filters(const struct buf *list, struct scope_guard *guard, struct buf *names,
@@ -211,7 +242,9 @@ static int guard_filters(const struct buf *list, struct scope_guard *guard, stru
         if (setting.is_users)
             continue;
         guard->has_transport |= is_one_of(&setting, transport, ARRAY_LEN(transport));
-        if (!is_filter(&setting))
+        if (is_one_of(&setting, files, ARRAY_LEN(files)))
+            r = guard_file(list, &setting, guard->settings, &n, err);
+        if (r < 0 || !is_filter(&setting))
             continue;
         const char *value = users_value(list, &setting);
         r = add(guard->settings, &n, &setting, value ? value : off_value(&setting), err);
@@ -230,7 +263,7 @@ int scope_guard(const struct git *git, struct scope_guard *out, struct carrel_er
 
     if (r < 0)
         return r;
-    guard.settings = room_for(&list);
+    guard.settings = calloc(SETTINGS_MAX + 1, sizeof(char *));
     r = guard.settings ? guard_filters(&list, &guard, &names, err)
                        : err_set_errno(err, -ENOMEM, "turn filters off");
     if (r < 0)
@@ -255,11 +288,15 @@ int scope_no_filters(const struct git *git, char ***settings, struct carrel_erro
 
     if (r < 0)
         return r;
-    AUTO(scope_free_settings) char **made = room_for(&list);
+    AUTO(scope_free_settings) char **made = calloc(SETTINGS_MAX + 1, sizeof(char *));
     if (!made)
         return err_set_errno(err, -ENOMEM, "turn filters off");
-    for (const char *at = list.data; r == 0 && (at = next(&list, at, &setting));)
-        r = is_filter(&setting) ? add(made, &n, &setting, off_value(&setting), err) : 0;
+    for (const char *at = list.data; r == 0 && (at = next(&list, at, &setting));) {
+        if (is_filter(&setting))
+            r = add(made, &n, &setting, off_value(&setting), err);
+        else if (!setting.is_users && is_one_of(&setting, files, ARRAY_LEN(files)))
+            r = guard_file(&list, &setting, made, &n, err);
+    }
     if (r == 0 && n > 0)
         *settings = ptr_steal(&made);
     return r;

@@ -26,7 +26,8 @@ struct scope_guard {
 void scope_guard_finish(struct scope_guard guard);
 DEFINE_AUTO(struct scope_guard, scope_guard_finish)
 
-/* Of filters that the repository sets, the user's own values are used, or none. */
+/* Of filters and of files of the host that the repository sets, the user's own values are used,
+ * or none. */
 int scope_guard(const struct git *git, struct scope_guard *out, struct carrel_error *err);
 
 /* No filter at all runs, the user's neither: for content that came from a run. */

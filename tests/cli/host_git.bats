@@ -567,6 +567,27 @@ left_files() { # core.excludesFile and core.attributesFile
 }
 @test "the repository's own configuration shows no file of the host" { both left_files; }
 
+left_fifos() {
+    local key
+    new_repo
+    me mkfifo pipe
+    for key in core.excludesFile core.attributesFile include.path; do
+        g config $key "$T/pipe"
+        status=0
+        me env -C "$T/repo" timeout -k 5 60 "$CARREL" run --workspace --include .env -- cat a.txt \
+            >"$T/.out" 2>"$T/.err" </dev/null || status=$?
+        _collect $key
+        if [ $key = include.path ]; then
+            unseen "carrel: read your git configuration: git config*longer than*"
+        else
+            [ "$status" -eq 0 ]
+        fi
+        me git config -f repo/.git/config --unset $key
+        g commit -q --allow-empty -m another
+    done
+}
+@test "a FIFO that the repository's configuration names holds nothing up" { both left_fifos; }
+
 # A filter that is set in the scope $1, and attributes that name it.
 leave_filter() {
     local name key
