@@ -312,13 +312,14 @@ workspaces_are_shown_paths() {
     me sh -c 'mkdir folder shown && echo secret >folder/f && ln -s ../folder shown/link'
     policy p.yaml <<<"sandbox: {mounts: {allow: [\"$T/shown\", \"$T/linked\"]}}"
     local flags
-    for flags in '--workdir folder --cow' '--workdir shown/link --cow' '--repo repo' \
-        '--repo repo/src' '--repo linked'; do
+    for flags in '--workdir folder --cow' '--repo repo' '--repo repo/src' '--repo linked'; do
         # shellcheck disable=SC2086  # words
         carrel run --policy p.yaml $flags -- cat f a.txt
         is_one_error 125 '*: sandbox.mounts.allow does not allow * ?p.yaml:1:27?'
         [ -z "$out" ]
     done
+    carrel run --policy p.yaml --workdir shown/link --cow -- cat f
+    is_one_error 125 "carrel: --workdir: 'shown/link': is a link; *"
     carrel_in repo run --policy ../p.yaml --workspace -- cat a.txt
     is_one_error 125 "*: sandbox.mounts.allow does not allow '$T/repo' (../p.yaml:1:27)"
 
