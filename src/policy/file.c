@@ -4,7 +4,6 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/named.h"
-#include "base/path.h"
 #include "policy/node.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -100,73 +99,81 @@ static int check_repository_owner(
             name, (unsigned)st->st_uid);
 }
 
-static int read_repository(struct arena *arena, const char *top, const char *rel,
-        struct file *out, struct carrel_error *err)
+static int read_repository(struct arena *arena, int dir, const char *rel, struct file *out,
+        struct carrel_error *err)
 {
     const struct open_how how = {
         .flags = OPEN_FLAGS,
         .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
     };
+    char top[PATH_MAX];
     char name[PATH_MAX + 64];
     struct stat st;
 
-    AUTO(fd_close) int dir = open(top, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (dir < 0)
-        return 0; /* moved or unreachable: not a file of ours */
+    int r = named_path(dir, top, sizeof(top)); /* for messages */
+    if (r < 0)
+        return err_set_errno(err, r, "the directory of '%s'", rel);
     (void)snprintf(name, sizeof(name), "%s/%s", strcmp(top, "/") == 0 ? "" : top, rel);
     AUTO(fd_close) int fd = (int)syscall(SYS_openat2, dir, rel, &how, sizeof(how));
     if (fd < 0)
         return why_not_open(dir, rel, name, err);
     if (fstat(fd, &st) < 0)
         return err_set_errno(err, -errno, "stat '%s'", name);
-    int r = check_repository_owner(dir, &st, name, err);
+    r = check_repository_owner(dir, &st, name, err);
     return r < 0 ? r : read_open(arena, fd, &st, name, out, err);
 }
 
 /* Whether the name exists; a cheap test before the careful open. */
-static bool is_there(const char *top, const char *rel)
+static bool is_there(int dir, const char *rel)
 {
-    char path[PATH_MAX + 64];
     struct stat st;
 
-    (void)snprintf(path, sizeof(path), "%s/%s", top, rel);
-    return lstat(path, &st) == 0 || errno == ELOOP;
+    return fstatat(dir, rel, &st, AT_SYMLINK_NOFOLLOW) == 0 || errno == ELOOP;
 }
 
-/* Looks in the directory `top`; *is_past_root becomes true at the nearest one with .git. */
-static int look_in(struct arena *arena, const char *top, bool *is_past_root, struct file *out,
+/* Looks in one directory; *is_past_root becomes true at the nearest one with .git. */
+static int look_in(struct arena *arena, int dir, bool *is_past_root, struct file *out,
         struct carrel_error *err)
 {
     static const char suggest[] = "carrel.yaml";
     static const char beside_root[] = "configs/profiles/default.yaml";
-    int r = is_there(top, suggest) ? read_repository(arena, top, suggest, out, err) : 0;
+    int r = is_there(dir, suggest) ? read_repository(arena, dir, suggest, out, err) : 0;
 
-    if (r != 0 || *is_past_root || !is_there(top, ".git"))
+    if (r != 0 || *is_past_root || !is_there(dir, ".git"))
         return r;
     *is_past_root = true;
-    return is_there(top, beside_root) ? read_repository(arena, top, beside_root, out, err) : 0;
+    return is_there(dir, beside_root) ? read_repository(arena, dir, beside_root, out, err) : 0;
 }
 
+/*
+ * From the directory upwards, each one from the descriptor of the one before: by their names
+ * they could lead elsewhere by now. Nothing is looked for above a directory that the caller
+ * cannot enter.
+ */
 int file_find_repository(
         struct arena *arena, const char *cwd, struct file *out, struct carrel_error *err)
 {
-    char here[PATH_MAX] = "";
-    char path[PATH_MAX];
+    struct named_id last = { 0 };
     bool is_past_root = false;
+    struct stat st;
 
-    if (!getcwd(here, sizeof(here)) && errno != ENOENT)
+    AUTO(fd_close) int dir = open(cwd ? cwd : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
         return err_set_errno(err, -errno, "current directory");
-    if (here[0] != '/')
-        return 0; /* removed, or "(unreachable)...": there is no parent to search */
-    if (!path_absolute(here, cwd ? cwd : ".", path, sizeof(path)))
-        return err_set(err, -ENAMETOOLONG, "'%s' is too long", cwd ? cwd : ".");
-    for (;;) {
-        int r = look_in(arena, path, &is_past_root, out, err);
-        char *slash = strrchr(path, '/');
-        if (r != 0 || strcmp(path, "/") == 0)
+    while (fstat(dir, &st) == 0 && !named_id_is(&last, &st)) { /* the top is its own parent */
+        int r = look_in(arena, dir, &is_past_root, out, err);
+        if (r != 0)
             return r;
-        slash[slash == path] = '\0'; /* "/a" has "/" above it */
+        last = named_id_of(&st);
+        int above = openat(dir, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (above < 0 && errno != EACCES && errno != ENOENT)
+            return err_set_errno(err, -errno, "the directory above");
+        if (above < 0)
+            return 0;
+        fd_close(dir);
+        dir = above;
     }
+    return 0;
 }
 
 /* ---- of the user and of the system ---- */
