@@ -24,11 +24,19 @@ static const char *given_dir(void)
     return geteuid() != 0 && given && given[0] == '/' ? given : NULL;
 }
 
+/* Not for a user who is root in a user namespace only: /run is the machine's. */
+static bool has_run(void)
+{
+    struct stat st;
+
+    return geteuid() == 0 && stat("/run", &st) == 0 && st.st_uid == 0;
+}
+
 static int dir_path(const char *given, char *path, size_t size)
 {
     int n;
 
-    if (geteuid() == 0)
+    if (has_run())
         n = snprintf(path, size, "/run/carrel");
     else if (given)
         n = snprintf(path, size, "%s/carrel", given);

@@ -12,8 +12,9 @@ struct carrel_error;
 int rundir_open(struct carrel_error *err);
 
 /*
- * The same, whatever the environment of the process says: /run/carrel, /run/user/UID/carrel
- * where the system has made the directory above it, else /tmp/carrel-UID.
+ * The same, whatever the environment of the process says: /run/carrel for root, unless it is
+ * root in a user namespace only; /run/user/UID/carrel where the system has made the directory
+ * above it; else /tmp/carrel-UID.
  */
 int rundir_open_shared(struct carrel_error *err);
 
