@@ -104,7 +104,7 @@ int client_create(const struct carrel_sandbox_options *options, int cancel,
         struct carrel_sandbox **out, struct carrel_error *err)
 {
     struct carrel_sandbox_options own = CARREL_SANDBOX_OPTIONS_INIT;
-    struct taken_run run;
+    struct taken_run run = { .options = CARREL_RUN_OPTIONS_INIT };
     struct keeper_ready ready;
     int receipt = -1;
 

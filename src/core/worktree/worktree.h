@@ -24,7 +24,7 @@ struct worktree {
     struct repo *target; /* the work tree an apply is for; NULL: repo's; see target.h */
     struct checkout *checkout;
     struct workspace *ws;
-    char *carried; /* files that a .worktreeinclude added, for people; NULL: none */
+    char *carried;           /* files that a .worktreeinclude added, for people; NULL: none */
     const char **base;       /* trees that the layers of the tree lie on */
     const char *git_base[2]; /* the same of the git dir */
     struct layers *layers;

@@ -60,7 +60,7 @@ static size_t find_candidates(const struct fill *fill, struct candidate *list)
     size_t n = 0;
     struct stat st;
 
-    for (const char *name; (name = dir_next(dir));) {
+    for (const char *name; dir && (name = dir_next(dir));) {
         struct candidate one = { 0 };
         if (!name_is_oid(name) || fstatat(dirfd(dir), name, &st, AT_SYMLINK_NOFOLLOW) < 0)
             continue;
