@@ -35,13 +35,19 @@ struct git {
     bool may_fetch; /* GIT_AS_USER: objects that a partial clone does not have; else never */
 };
 
+/*
+ * No call waits longer for what git has found, a FIFO or a silent server; one that writes to a
+ * reader of the caller may.
+ */
+#define GIT_LONGEST_MS (60U * 60 * 1000)
+
 struct git_io {
     const void *input; /* written to stdin; NULL and input_fd < 0: end of file at once */
     size_t input_len;
     int input_fd;  /* used if input == NULL; -1: none. Not closed. */
     int output_fd; /* receives stdout; -1: stdout goes to `output` or is dropped. Not closed. */
     struct buf *output;  /* NULL: dropped. An overflow is an error (-EFBIG) */
-    unsigned timeout_ms; /* 0: none; then it is killed and the call returns -ETIMEDOUT */
+    unsigned timeout_ms; /* then it is killed: -ETIMEDOUT; 0: GIT_LONGEST_MS */
     /*
      * Instead of `input`: returns the next bytes of stdin. Returns how many, 0 at the end, or a
      * negative errno (with err set): then the program is killed and git_run returns it.

@@ -412,6 +412,7 @@ int repo_open(const char *dir, struct repo **out, struct carrel_error *err)
 
 #define REV_MAX 512
 #define GIT_TIMEOUT_MS 60000
+#define LOOK_TIMEOUT_MS 10000 /* for one object */
 
 static int check_rev(const char *rev, struct carrel_error *err)
 {
@@ -514,9 +515,11 @@ int repo_resolve(const struct repo *repo, const char *rev, char oid[static OID_M
 int repo_has_commit(const struct repo *repo, const char *oid, struct carrel_error *err)
 {
     const struct git git = repo_git(repo);
+    struct git_io io = GIT_IO_INIT;
     char commit[OID_MAX + 16];
 
+    io.timeout_ms = LOOK_TIMEOUT_MS;
     (void)snprintf(commit, sizeof(commit), "%s^{commit}", oid);
-    int r = git_run(&git, GIT_ARGS("cat-file", "-e", commit), NULL, err);
+    int r = git_run(&git, GIT_ARGS("cat-file", "-e", commit), &io, err);
     return r < 0 ? r : r == 0;
 }

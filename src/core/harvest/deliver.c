@@ -102,7 +102,15 @@ static int find_branch(const struct worktree *worktree, const char *branch, cons
             ws->branch, at, ws->branch, ws->branch, ws->branch_at);
 }
 
-/* Puts the branch at `tip`; `old` is where it is. */
+/* Git works there by paths, which a sandbox could exchange for links or FIFOs meanwhile. */
+static int hold_git_still(const struct worktree *worktree, struct carrel_error *err)
+{
+    const char *const places[] = { worktree->repo->common_dir, worktree->repo->git_dir };
+
+    return writable_forbid(worktree->ws->run, places, ARRAY_LEN(places), err);
+}
+
+/* Puts the branch at `tip`; `old` is where it is. The git dir is held still. */
 static int publish(struct worktree *worktree, const char *branch, const char *old,
         const char *tip, struct carrel_error *err)
 {
@@ -112,11 +120,6 @@ static int publish(struct worktree *worktree, const char *branch, const char *ol
     int r = objects_dir_path(worktree, quarantine, err);
     if (r < 0)
         return r;
-    /* Git writes there by paths, which a sandbox could exchange for links meanwhile. */
-    const char *places[] = { worktree->repo->common_dir, worktree->repo->git_dir };
-    AUTO(fd_close) int still = writable_forbid(ws->run, places, ARRAY_LEN(places), err);
-    if (still < 0)
-        return still;
     (void)snprintf(ws->branch_to, sizeof(ws->branch_to), "%s", tip);
     r = workspace_save(ws, err); /* first: after a crash carrel must know its branch */
     return r < 0 ? r
@@ -146,6 +149,9 @@ int deliver_commit(struct worktree *worktree, const char *message, const char *s
                 "it",
                 ws->run);
     workspace_branch_ref(ws, branch);
+    AUTO(fd_close) int still = hold_git_still(worktree, err);
+    if (still < 0)
+        return err_wrap(err, still, "commit run '%s'", ws->run);
     int r = objects_dir_path(worktree, quarantine, err);
     if (r == 0)
         r = find_branch(worktree, branch, ws->snapshot, old, err);
@@ -187,6 +193,9 @@ int deliver_branch(struct worktree *worktree, struct carrel_error *err)
     if (ws->is_folder || strcmp(ws->tip, ws->base) == 0 || strcmp(ws->tip, ws->branch_at) == 0)
         return 0;
     workspace_branch_ref(ws, branch);
+    AUTO(fd_close) int still = hold_git_still(worktree, err);
+    if (still < 0)
+        return still;
     int r = find_branch(worktree, branch, ws->tip, old, err);
     if (r < 0)
         return r;

@@ -95,9 +95,35 @@ static int snapshot_folder(const struct worktree_request *q, const char *named,
                      : folder_snapshot(worktree->state, dir, &worktree->repo, base, err);
 }
 
-/* Opens the folder or repository of the run, if the policy allows it. */
+/*
+ * The same for a repository, whose git dir git reads by paths. A sandbox that has the work tree
+ * writable and .git read-only, as carrel mounts it, is not in the way, unless uncommitted work
+ * is read.
+ */
+static int hold_repo_still(
+        const struct worktree_request *q, const struct repo *repo, struct carrel_error *err)
+{
+    const bool has_files = q->options->is_dirty && repo->top;
+    const char *const dirs[] = { repo->common_dir, repo->git_dir, repo->top };
+    const size_t n = has_files ? 3 : 2;
+
+    AUTO(fd_close) int still = writable_forbid(q->run ? q->run : "?", dirs, n, err);
+    if (still < 0)
+        return err_wrap(err, still, "read '%s'", has_files ? repo->top : repo->common_dir);
+    for (size_t i = 0; i < n; i++) {
+        AUTO(fd_close) int found = named_open(dirs[i], NAMED_DIRECTORY, err);
+        if (found < 0)
+            return found;
+    }
+    return fd_steal(&still);
+}
+
+/*
+ * Opens the folder or repository of the run, if the policy allows it. *still: while it is open,
+ * no sandbox of this user may write to the repository.
+ */
 static int open_source(const struct worktree_request *q, struct worktree *worktree,
-        char base[static OID_MAX], struct carrel_error *err)
+        char base[static OID_MAX], int *still, struct carrel_error *err)
 {
     const struct carrel_workspace_options *o = q->options;
 
@@ -106,13 +132,12 @@ static int open_source(const struct worktree_request *q, struct worktree *worktr
     int r = target_open(o->repo, &worktree->repo, err);
     if (r == 0)
         r = permit_repo(q->policy, worktree->repo, err);
-    AUTO(fd_close)
-    int still = r == 0 && o->is_dirty && worktree->repo->top
-                        ? hold_still(q, worktree->repo->top, err)
-                        : -1;
-    if (still < -1)
-        return still;
-    return r < 0 ? r : find_base(worktree->repo, o, base, err);
+    if (r == 0)
+        r = hold_repo_still(q, worktree->repo, err);
+    if (r < 0)
+        return r;
+    *still = r;
+    return find_base(worktree->repo, o, base, err);
 }
 
 /* The monitor reads the upper directory of the workspace, where nothing is written if the disk
@@ -141,11 +166,12 @@ static int open_new(
         .setup = setup,
     };
 
+    AUTO(fd_close) int still = -1;
     int r = name_check_id(request.task, "task", err);
     if (r == 0)
         r = name_check_id(request.run, "run", err);
     if (r == 0)
-        r = open_source(q, worktree, base, err);
+        r = open_source(q, worktree, base, &still, err);
     if (r == 0)
         r = tree_kind_choose(q, worktree->state, &request.mode, err);
     if (r == 0)
