@@ -30,7 +30,7 @@ class Place:
     before: list = field(default_factory=list)  # commands without a storm, before each command
     after: list = field(default_factory=list)  # commands that show what it did
     cwd: str = ""
-    on_host: bool = False  # carrel refuses while a sandbox can write there
+    is_held: bool = False  # carrel refuses it while a sandbox can write there: then it is always refused
     statuses: tuple = (0, 124, 125)
     is_silent: bool = False  # the command prints nothing of the files
     is_control: bool = False  # not carrel: the storm must lead it outside
@@ -58,13 +58,14 @@ PLACES = [
     Place("workdir", run("--workdir", "{p}/dir"), ["p", "p/dir"]),
     Place("workdir-git", run("--workdir", "{p}"), ["p", "p/.git"]),
     Place("cow", run("--workdir", "{folder}", "--cow"), ["folder", "folder/dir", "folder/a.txt"],
-          on_host=True),
-    Place("dirty", run("--repo", "{p}", "--dirty"), GIT, on_host=True),
-    Place("repo", run("--repo", "{p}"), GIT),
-    Place("repo-found", run("--workspace"), ["p", "p/dir", "p/.git"], cwd="p/dir"),
-    Place("include", run("--repo", "{p}", "--include", "private*"), ["p", "p/dir", "p/dir/private", "p/.gitignore"]),
+          is_held=True),
+    Place("dirty", run("--repo", "{p}", "--dirty"), GIT, is_held=True),
+    Place("repo", run("--repo", "{p}"), GIT, is_held=True),
+    Place("repo-found", run("--workspace"), ["p", "p/dir", "p/.git"], cwd="p/dir", is_held=True),
+    Place("include", run("--repo", "{p}", "--include", "private*"), ["p", "p/dir", "p/dir/private", "p/.gitignore"],
+          is_held=True),
     Place("setup", run("--repo", "{p}", "--setup", "cat dir/file >/tmp/x; cat /tmp/x", "--setup-key", "dir/file"),
-          ["p", "p/dir", "p/dir/file", "p/.git"]),
+          ["p", "p/dir", "p/dir/file", "p/.git"], is_held=True),
     Place("output", run("--output", "{p}/dir/out.json", program=("true",)), ["p", "p/dir", "p/dir/out.json"],
           is_silent=True),
     Place("env-file", run("--env-file", "{p}/dir/vars", program=("env",)), ["p", "p/dir", "p/dir/vars"]),
@@ -82,11 +83,12 @@ PLACES = [
           ["p", "p/venv", "p/venv/lib", "p/venv/pyvenv.cfg", "p/venv/bin", "p/venv/bin/python"],
           statuses=(0, 1, 124, 125, 126, 127)),
     Place("commit",
-          ["{carrel}", "workspace", "commit", "R{n}", "-m", "m"], GIT, before=kept_run(), cwd="p", is_silent=True),
+          ["{carrel}", "workspace", "commit", "R{n}", "-m", "m"], GIT, before=kept_run(), cwd="p", is_silent=True,
+          is_held=True),
     Place("open", ["{carrel}", "workspace", "open", "--at", "{p}/opened-{n}", "R{n}"],
           ["p", "p/.git", "p/.git/objects"],
-          before=kept_run(), cwd="p", is_silent=True),
-    Place("apply", ["{carrel}", "workspace", "apply", "R{n}"], GIT, before=kept_run(), cwd="p", on_host=True,
+          before=kept_run(), cwd="p", is_silent=True, is_held=True),
+    Place("apply", ["{carrel}", "workspace", "apply", "R{n}"], GIT, before=kept_run(), cwd="p", is_held=True,
           statuses=(0, 1, 125), is_silent=True),
     Place("cp-in", ["{carrel}", "cp", "{p}/dir", "{box}:/tmp/in-{n}"], ["p", "p/dir", "p/dir/file", "p/dir/sub"],
           after=[["{carrel}", "exec", "{box}", "-c", "cat /tmp/in-{n}/* 2>/dev/null; true"]]),
