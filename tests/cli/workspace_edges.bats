@@ -43,6 +43,26 @@ taken() {
 }
 @test "an id that is taken and a branch that is in the way are told apart" { both taken; }
 
+state_through_a_link() { # as where /home leads to another disk
+    new_repo
+    me mkdir elsewhere
+    me ln -s elsewhere state
+    agent r1 # with a commit and uncommitted work
+    [[ "$err" == *"its commits are on branch task-t-run-r1"* ]]
+    in_repo workspace commit r1
+    [ "$status" -eq 0 ]
+    [ "$(g show task-t-run-r1:new.txt)" = new ]
+    in_repo workspace open r1
+    [ "$status" -eq 0 ]
+    in_repo workspace close r1
+    [ "$status" -eq 0 ]
+    in_repo workspace merge r1
+    [ "$status" -eq 0 ]
+    in_repo workspace discard r1
+    [ "$status" -eq 0 ]
+}
+@test "the state directory may be reached through a link" { both state_through_a_link; }
+
 not_a_commit() {
     local rev
     new_repo

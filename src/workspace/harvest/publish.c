@@ -27,6 +27,15 @@
 #include <string.h>
 #include <unistd.h>
 
+/* carrel's own directory. The way to it may pass links: XDG_STATE_HOME is as the user gave it.
+ */
+static int open_quarantine(const char *path, struct carrel_error *err)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+    return fd < 0 ? err_set_errno(err, -errno, "open '%s'", path) : fd;
+}
+
 /* The path was canonical when the repository was opened: a link in it is a run's work. */
 static int open_dir(const char *path, struct carrel_error *err)
 {
@@ -91,7 +100,7 @@ int harvest_publish(const struct repo *repo, const char *dir, const char *branch
         return err_wrap(err, r, "publish %s", branch);
     const char *objects = strcmp(tip, snapshot) == 0 ? dir : quarantine.objects;
     assert(objects);
-    AUTO(fd_close) int from = open_dir(objects, err);
+    AUTO(fd_close) int from = open_quarantine(objects, err);
     if (from < 0)
         return from;
     AUTO(fd_close) int to = open_dir(repo->objects[0], err);
