@@ -180,6 +180,16 @@ static bool is_continuation(char byte)
     return ((unsigned char)byte & 0xc0) == 0x80;
 }
 
+/* `path`: the file with all, or NULL. */
+static size_t make_marker(const struct capture *c, const char *path, char *marker, size_t size)
+{
+    int n = snprintf(marker, size,
+            "\n[... %" PRIu64 " bytes in all; the middle is cut%s%s ...]\n", capture_bytes(c),
+            path ? ", see " : "", path ? path : "");
+
+    return n < 0 ? 0 : (size_t)n;
+}
+
 struct capture_cut capture_text(const struct capture *c, struct buf *out)
 {
     const size_t before = out->len;
@@ -194,10 +204,9 @@ struct capture_cut capture_text(const struct capture *c, struct buf *out)
         return cut;
     }
     bool has_file = c->file >= 0 && c->file_error == 0;
-    int n = snprintf(marker, sizeof(marker),
-            "\n[... %" PRIu64 " bytes in all; the middle is cut%s%s ...]\n", capture_bytes(c),
-            has_file ? ", see " : "", has_file ? c->path : "");
-    uint64_t taken = n < 0 ? 0 : (uint64_t)n;
+    uint64_t taken = make_marker(c, has_file ? c->path : NULL, marker, sizeof(marker));
+    if (taken > size) /* too long with the path */
+        taken = make_marker(c, NULL, marker, sizeof(marker));
     if (taken > size) { /* a budget too small for a marker: the head alone */
         buf_add(out, c->bytes, head);
         cut.at = out->len - before;

@@ -70,6 +70,25 @@ TEST(one_byte_more_cuts_the_middle)
     capture_finish(&c);
 }
 
+TEST(a_marker_that_is_too_long_leaves_the_path_out)
+{
+    AUTO(buf_finish) struct buf out = BUF_INIT(1000);
+    struct capture c;
+    char dir[] = "/tmp/a-long-name-of-a-directory-for-the-output-of-a-run-XXXXXX";
+    char path[96];
+
+    CHECK(mkdtemp(dir) != NULL);
+    (void)snprintf(path, sizeof(path), "%s/stdout", dir);
+    CHECK_EQ(capture_init(&c, 200, path, 1000), 0);
+    for (int i = 0; i < 201; i++)
+        add(&c, "x");
+    CHECK(strstr(text_of(&c, &out), "x\n[... 201 bytes in all; the middle is cut ...]\nx"));
+    CHECK_EQ(access(path, F_OK), 0);
+    capture_finish(&c);
+    (void)unlink(path);
+    (void)rmdir(dir);
+}
+
 /* Every budget, every way to cut the input into pieces: never more than the budget, head and
  * tail always the stream's own. */
 TEST(head_and_tail_are_right_for_every_split)
