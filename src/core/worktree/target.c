@@ -28,7 +28,11 @@ int target_open(const char *dir, struct repo **out, struct carrel_error *err)
     AUTO(fd_close) int fd = named_open(dir ? dir : ".", NAMED_DIRECTORY, err);
     int r = fd < 0 ? fd : repo_open_at(fd, dir ? dir : ".", out, err);
 
-    return r < 0 && dir ? err_wrap(err, r, "--repo") : r;
+    if (r < 0 && dir)
+        return err_wrap(err, r, "--repo");
+    if (r == -ENOENT)
+        return err_wrap(err, r, "--workspace (implied by --run, --task, --base ...)");
+    return r;
 }
 
 int target_choose(
