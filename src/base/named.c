@@ -404,6 +404,34 @@ static int write_device(int dir, const char *name, const char *path, const void 
     return write_to(fd, path, data, len, err);
 }
 
+/* The directory and the name that are written to; *st: what has that name, mode 0 for nothing.
+ */
+static int open_place(const char *path, char name[static NAME_MAX + 1], struct stat *st,
+        struct carrel_error *err)
+{
+    *st = (struct stat){ 0 };
+    AUTO(fd_close) int dir = named_open_parent(path, name, err);
+    if (dir < 0)
+        return dir;
+    if (fstatat(dir, name, st, AT_SYMLINK_NOFOLLOW) < 0 || S_ISCHR(st->st_mode))
+        return fd_steal(&dir);
+    int r = check_kind(path, st, NAMED_FILE, err);
+    return r < 0 ? err_wrap(err, r, "write") : fd_steal(&dir);
+}
+
+int named_may_replace(const char *path, struct carrel_error *err)
+{
+    char copy[PATH_MAX] = "";
+    char name[NAME_MAX + 1];
+    struct stat st;
+
+    int r = copy_path(path, copy, sizeof(copy), err);
+    if (r < 0 || descriptor_of(copy) >= 0)
+        return r;
+    AUTO(fd_close) int dir = open_place(path, name, &st, err);
+    return dir < 0 ? dir : 0;
+}
+
 int named_replace(
         const char *path, const void *data, size_t len, mode_t mode, struct carrel_error *err)
 {
@@ -418,16 +446,11 @@ int named_replace(
     int number = descriptor_of(copy);
     if (number >= 0)
         return write_to(number, path, data, len, err);
-    AUTO(fd_close) int dir = named_open_parent(path, name, err);
+    AUTO(fd_close) int dir = open_place(path, name, &st, err);
     if (dir < 0)
         return dir;
-    if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
-        if (S_ISCHR(st.st_mode))
-            return write_device(dir, name, path, data, len, err);
-        r = check_kind(path, &st, NAMED_FILE, err);
-    }
-    if (r < 0)
-        return err_wrap(err, r, "write");
+    if (S_ISCHR(st.st_mode))
+        return write_device(dir, name, path, data, len, err);
     /* What takes the name meanwhile is replaced by the rename, never opened. */
     r = fd_replace_at(dir, name, data, len, mode);
     return r < 0 ? err_set_errno(err, r, "write '%s'", shown(path, text)) : 0;

@@ -61,6 +61,9 @@ int named_open_parent(
 int named_replace(
         const char *path, const void *data, size_t len, mode_t mode, struct carrel_error *err);
 
+/* What named_replace() would refuse for its name, found before there is something to write. */
+int named_may_replace(const char *path, struct carrel_error *err);
+
 /*
  * The kernel's path of an open file: absolute and without links, when it was asked for. It is
  * for comparisons and messages; what is used is the descriptor. -ENOENT: removed, or not

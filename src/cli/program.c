@@ -185,6 +185,8 @@ int program_run(struct run_args *args, program_runner *runner, void *context)
     struct terminal terminal = { 0 };
     char own[PATH_MAX];
 
+    if (args->output && result_file_check(args->output, &err) < 0)
+        return fail(args, STATUS_FAILED, &err);
     o->signal_fd = open_signals(&err);
     if (o->signal_fd < 0)
         return fail(args, STATUS_FAILED, &err);

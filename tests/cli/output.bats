@@ -307,7 +307,7 @@ output_through_link() {
     ln -s target "$T/link.json"
     ln -s none "$T/dangling"
     carrel run --output link.json -- echo hi
-    [ "$out" = hi ]
+    [ -z "$out" ] # nothing ran: its result could not be kept
     is_one_error 125 "carrel: write: 'link.json': is a link; carrel does not follow links there*"
     [ "$(cat "$T/target"; readlink "$T/link.json")" = $'precious\ntarget' ]
     carrel run --output dangling -- true
@@ -366,6 +366,7 @@ output_dir_missing() {
     carrel run --output missing/r.json -- echo hi
     [ "$status" -eq 125 ]
     [[ "$err" == carrel:\ *missing/r.json* ]]
+    [ -z "$out" ]
     [ "$(cat "$T/r.json")" = old ]
 }
 @test "--output into a directory that is not there leaves everything as it was" { both output_dir_missing; }

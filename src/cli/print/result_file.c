@@ -8,3 +8,8 @@ int result_file_write(const char *path, const void *data, size_t len, struct car
 {
     return named_replace(path, data, len, 0644, err);
 }
+
+int result_file_check(const char *path, struct carrel_error *err)
+{
+    return named_may_replace(path, err);
+}

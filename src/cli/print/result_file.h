@@ -10,3 +10,6 @@ struct carrel_error;
  * of these (/dev/stdout); all else, a link to a file too, is refused and stays as it was.
  */
 int result_file_write(const char *path, const void *data, size_t len, struct carrel_error *err);
+
+/* What is wrong with the name, before a program runs in vain. */
+int result_file_check(const char *path, struct carrel_error *err);
