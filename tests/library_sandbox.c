@@ -94,6 +94,7 @@ static void test_finding(struct carrel_sandbox *sandbox)
     CHECK(carrel_sandbox_open("library-one", &again, &err) == 0);
     CHECK(strcmp(carrel_sandbox_id(again), wanted[0]) == 0);
     carrel_sandbox_free(again);
+    CHECK(carrel_sandbox_open(NULL, &again, &err) == -EINVAL);
     CHECK(carrel_sandbox_open("library-none", &again, &err) == -ENOENT);
     CHECK(err.origin == CARREL_FROM_CALLER && strcmp(err.reason, "not_found") == 0);
     CHECK(carrel_sandbox_open("library-none", &again, NULL) == -ENOENT);

@@ -84,6 +84,8 @@ int carrel_sandbox_open(const char *word, struct carrel_sandbox **out, struct ca
     AUTO(carrel_sandbox_free) struct carrel_sandbox *sandbox = calloc(1, sizeof(*sandbox));
 
     err = ERR_OR_IGNORED(err);
+    if (!word)
+        return err_set(err, -EINVAL, "no sandbox is named");
     if (!sandbox)
         return err_set_errno(err, -ENOMEM, "sandbox");
     int r = find_and_connect(word, sandbox, err);
