@@ -263,11 +263,38 @@ static int check_not_embedded(const struct repo *repo, int dir, struct carrel_er
             repo->git_dir, outer->top, repo->git_dir);
 }
 
+/* What a work tree has of its own. */
+static int read_own_format(
+        int dir, const char *path, struct repo_format *format, struct carrel_error *err)
+{
+    AUTO(buf_finish) struct buf text = { 0 };
+    char name[PATH_MAX + 32];
+
+    (void)snprintf(name, sizeof(name), "%s/config.worktree", path);
+    int r = gitdir_load(dir, "config.worktree", CONFIG_MAX, &text);
+    if (r == -ENOENT)
+        return 0;
+    if (r < 0)
+        return err_set_errno(err, r, "read '%s'", name);
+    return repo_format_parse(format, text.data ? text.data : "", text.len, name, err);
+}
+
+/* Of the main work tree only what it may name: carrel calls git with that git dir, too. */
+static int note_main_format(
+        struct repo *repo, int common, struct repo_format *format, struct carrel_error *err)
+{
+    AUTO(repo_format_finish) struct repo_format main = REPO_FORMAT_INIT;
+
+    int r = read_own_format(common, repo->common_dir, &main, err);
+    format->may_name_commands |= main.may_name_commands;
+    format->may_name_transport |= main.may_name_transport;
+    return r;
+}
+
 static int read_format(struct repo *repo, int git_dir, int common, struct repo_format *format,
         struct carrel_error *err)
 {
     AUTO(buf_finish) struct buf text = { 0 };
-    AUTO(buf_finish) struct buf more = { 0 };
     char name[PATH_MAX + 32];
     int r;
 
@@ -281,13 +308,10 @@ static int read_format(struct repo *repo, int git_dir, int common, struct repo_f
     if (r < 0 || !format->has_worktree_config)
         return r;
 
-    (void)snprintf(name, sizeof(name), "%s/config.worktree", repo->git_dir);
-    r = gitdir_load(git_dir, "config.worktree", CONFIG_MAX, &more);
-    if (r == -ENOENT)
-        return 0;
-    if (r < 0)
-        return err_set_errno(err, r, "read '%s'", name);
-    return repo_format_parse(format, more.data ? more.data : "", more.len, name, err);
+    r = read_own_format(git_dir, repo->git_dir, format, err);
+    if (r == 0 && strcmp(repo->git_dir, repo->common_dir) != 0)
+        r = note_main_format(repo, common, format, err);
+    return r;
 }
 
 /* Not cryptographic: every path is the user's own, so only accidental collisions matter. */
@@ -339,7 +363,7 @@ static int guard(struct repo *repo, const struct repo_format *format, struct car
     repo->may_fetch = repo->is_partial;
     if (!format->may_name_commands && !(repo->is_partial && format->may_name_transport))
         return 0;
-    int r = scope_guard(&git, &found, err);
+    int r = scope_guard(&git, repo->common_dir, &found, err);
     if (r < 0)
         return r;
     repo->may_fetch = repo->is_partial && !found.has_transport;

@@ -181,6 +181,15 @@ static bool is_yes(const struct reader *reader, const char *value)
            strcmp(value, "1") == 0;
 }
 
+/* Git takes numbers too; what it might take as true is read, since it may name commands. */
+static bool may_be_yes(const struct reader *reader, const char *value)
+{
+    return !reader->has_value || (value[0] && strcasecmp(value, "false") != 0 &&
+                                         strcasecmp(value, "no") != 0 &&
+                                         strcasecmp(value, "off") != 0 &&
+                                         strcmp(value, "0") != 0);
+}
+
 static int set_version(const struct reader *reader, const char *value, struct carrel_error *err)
 {
     uint64_t version;
@@ -223,7 +232,7 @@ static void set_extension(
     } else if (strcmp(reader->key, "partialclone") == 0) {
         format->is_partial = true;
     } else if (strcmp(reader->key, "worktreeconfig") == 0) {
-        format->has_worktree_config = is_yes(reader, value);
+        format->has_worktree_config = may_be_yes(reader, value);
     } else {
         for (size_t i = 0; i < ARRAY_LEN(harmless); i++)
             if (strcmp(reader->key, harmless[i]) == 0)

@@ -254,13 +254,18 @@ static int guard_filters(const struct buf *list, struct scope_guard *guard, stru
     return r;
 }
 
-int scope_guard(const struct git *git, struct scope_guard *out, struct carrel_error *err)
+int scope_guard(const struct git *git, const char *other, struct scope_guard *out,
+        struct carrel_error *err)
 {
+    struct git also = *git;
     AUTO(scope_guard_finish) struct scope_guard guard = { 0 };
     AUTO(buf_finish) struct buf list = BUF_INIT(LIST_MAX);
     AUTO(buf_finish) struct buf names = BUF_INIT(LIST_MAX);
     int r = list_all(git, &list, err);
 
+    also.git_dir = other;
+    if (r == 0 && strcmp(other, git->git_dir) != 0)
+        r = list_all(&also, &list, err);
     if (r < 0)
         return r;
     guard.settings = calloc(SETTINGS_MAX + 1, sizeof(char *));

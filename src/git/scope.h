@@ -27,8 +27,10 @@ void scope_guard_finish(struct scope_guard guard);
 DEFINE_AUTO(struct scope_guard, scope_guard_finish)
 
 /* Of filters and of files of the host that the repository sets, the user's own values are used,
- * or none. */
-int scope_guard(const struct git *git, struct scope_guard *out, struct carrel_error *err);
+ * or none. What counts with the git dir `other` is included: it may be on another branch, and
+ * have a config.worktree of its own. */
+int scope_guard(const struct git *git, const char *other, struct scope_guard *out,
+        struct carrel_error *err);
 
 /* No filter at all runs, the user's neither: for content that came from a run. */
 int scope_no_filters(const struct git *git, char ***settings, struct carrel_error *err);

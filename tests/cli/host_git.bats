@@ -625,6 +625,32 @@ left_filters() {
 }
 @test "nor does a filter of it run on the host, and that is said" { both left_filters; }
 
+left_for_worktree() { # settings that count for one of the git dirs, or are switched on in another form
+    local how
+    for how in number main branch; do
+        new_repo
+        me sh -c 'echo "*.txt filter=x" >>repo/.git/info/attributes'
+        me git -C repo worktree add -q "$T/linked" -b linked
+        if [ $how = branch ]; then
+            g config includeIf.onbranch:main.path "$T/included"
+            me git config -f included filter.x.smudge "touch $T/ran; cat"
+        else
+            g config extensions.worktreeConfig true
+            g config --worktree filter.x.smudge "touch $T/ran; cat"
+        fi
+        if [ $how = number ]; then
+            g config extensions.worktreeConfig 2
+            in_repo run --workspace -- cat a.txt
+        else
+            carrel_in linked run --workspace -- cat a.txt
+        fi
+        [ "$status" -eq 0 ]
+        [ ! -e "$T/ran" ]
+        me rm -rf repo linked included state config
+    done
+}
+@test "nor one that counts for the main work tree alone" { both left_for_worktree; }
+
 left_in_submodule() { # a git that looks into it would obey its configuration
     new_repo
     me git -c protocol.file.allow=always -C repo submodule --quiet add "$T/repo" lib
