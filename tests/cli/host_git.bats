@@ -346,6 +346,26 @@ commit_beside() {
 }
 @test "nor is a branch put beside a sandbox that may write to .git" { both commit_beside; }
 
+# A filter that is set after carrel has looked at the configuration would run on the host.
+obeyed_beside() {
+    local box
+    new_repo
+    carrel create --workdir repo --git-writable
+    [ "$status" -eq 0 ]
+    box=$out
+    in_repo run --workspace -- true
+    is_one_error 125 "carrel: read '$T/repo/.git': the sandbox of run * may write to '$T/repo'*"
+    carrel destroy "$box"
+    in_repo run --workspace -- true
+    [ "$status" -eq 0 ]
+    carrel create --workdir repo
+    box=$out
+    in_repo run --workspace -- true
+    [ "$status" -eq 0 ]
+    carrel destroy "$box"
+}
+@test "nor is git run on a configuration that a sandbox may write to" { both obeyed_beside; }
+
 # Exchanges what it finds in the stage of an apply, and directories of the tree, for links.
 storm=$(
     cat <<'END'

@@ -30,6 +30,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 static struct worktree *worktree_new(struct carrel_error *err)
@@ -96,48 +97,47 @@ static int snapshot_folder(const struct worktree_request *q, const char *named,
 }
 
 /*
- * The same for a repository, whose git dir git reads by paths. A sandbox that has the work tree
- * writable and .git read-only, as carrel mounts it, is not in the way, unless uncommitted work
- * is read.
+ * Git obeys what the repository sets, less what repo.c found in it to turn off: a sandbox that
+ * may write there could set more afterwards. So it is opened again once none may.
  */
-static int hold_repo_still(
-        const struct worktree_request *q, const struct repo *repo, struct carrel_error *err)
+static int open_repo(const struct worktree_request *q, struct worktree *worktree, int *still,
+        struct carrel_error *err)
 {
-    const bool has_files = q->options->is_dirty && repo->top;
-    const char *const dirs[] = { repo->common_dir, repo->git_dir, repo->top };
-    const size_t n = has_files ? 3 : 2;
+    AUTO(repo_free) struct repo *first = NULL;
 
-    AUTO(fd_close) int still = writable_forbid(q->run ? q->run : "?", dirs, n, err);
-    if (still < 0)
-        return err_wrap(err, still, "read '%s'", has_files ? repo->top : repo->common_dir);
-    for (size_t i = 0; i < n; i++) {
-        AUTO(fd_close) int found = named_open(dirs[i], NAMED_DIRECTORY, err);
-        if (found < 0)
-            return found;
-    }
-    return fd_steal(&still);
+    int r = target_open(q->options->repo, &first, err);
+    if (r == 0)
+        r = permit_repo(q->policy, first, err);
+    if (r < 0)
+        return r;
+    const char *places[] = { first->common_dir, first->git_dir };
+    *still = writable_forbid(q->run ? q->run : "?", places, ARRAY_LEN(places), err);
+    if (*still < 0)
+        return err_wrap(err, *still, "read '%s'", first->git_dir);
+    r = target_open(q->options->repo, &worktree->repo, err);
+    if (r == 0 && (strcmp(worktree->repo->common_dir, first->common_dir) != 0 ||
+                          strcmp(worktree->repo->git_dir, first->git_dir) != 0))
+        return err_set(err, -EAGAIN, "'%s' changes meanwhile", first->git_dir);
+    return r == 0 ? permit_repo(q->policy, worktree->repo, err) : r;
 }
 
-/*
- * Opens the folder or repository of the run, if the policy allows it. *still: while it is open,
- * no sandbox of this user may write to the repository.
- */
+/* Opens the folder or repository of the run, if the policy allows it. `git_still`: as long as
+ * that is open, no sandbox may write to its git dir. */
 static int open_source(const struct worktree_request *q, struct worktree *worktree,
-        char base[static OID_MAX], int *still, struct carrel_error *err)
+        char base[static OID_MAX], int *git_still, struct carrel_error *err)
 {
     const struct carrel_workspace_options *o = q->options;
 
     if (o->is_folder)
         return snapshot_folder(q, o->repo ? o->repo : ".", worktree, base, err);
-    int r = target_open(o->repo, &worktree->repo, err);
-    if (r == 0)
-        r = permit_repo(q->policy, worktree->repo, err);
-    if (r == 0)
-        r = hold_repo_still(q, worktree->repo, err);
-    if (r < 0)
-        return r;
-    *still = r;
-    return find_base(worktree->repo, o, base, err);
+    int r = open_repo(q, worktree, git_still, err);
+    AUTO(fd_close)
+    int still = r == 0 && o->is_dirty && worktree->repo->top
+                        ? hold_still(q, worktree->repo->top, err)
+                        : -1;
+    if (still < -1)
+        return still;
+    return r < 0 ? r : find_base(worktree->repo, o, base, err);
 }
 
 /* The monitor reads the upper directory of the workspace, where nothing is written if the disk
@@ -156,6 +156,7 @@ static int open_new(
     const struct carrel_workspace_options *o = q->options;
     char base[OID_MAX];
     char setup[OID_MAX] = "";
+    AUTO(fd_close) int still = -1;
     struct workspace_request request = {
         .state = worktree->state,
         .task = o->task ? o->task : q->task,
@@ -166,7 +167,6 @@ static int open_new(
         .setup = setup,
     };
 
-    AUTO(fd_close) int still = -1;
     int r = name_check_id(request.task, "task", err);
     if (r == 0)
         r = name_check_id(request.run, "run", err);
