@@ -323,6 +323,23 @@ apply_beside_user() {
 }
 @test "root sees the sandboxes of others there" { only root apply_beside_user; }
 
+# Another user fills the directory of notes, which root reads.
+flooded_notes() {
+    have_user 2>/dev/null || skip "$NO_USER_REASON"
+    local notes
+    notes=/tmp/carrel-$(as_user id -u)/writable
+    [ ! -e "$notes" ] || as_user mv "$notes" "$notes.away"
+    as_user mkdir -p -m 700 "${notes%/*}" "$notes"
+    as_user python3 -c 'import sys
+for i in range(70000): open(f"{sys.argv[1]}/x{i}", "w").close()' "$notes"
+    me mkdir w
+    carrel run --workdir w -- true
+    as_user rm -rf "$notes"
+    [ ! -e "$notes.away" ] || as_user mv "$notes.away" "$notes"
+    [ "$status" -eq 0 ]
+}
+@test "and is not refused for how many they have" { only root flooded_notes; }
+
 # A branch is put into .git, where a sandbox must not write meanwhile. It cannot if .git is read-only.
 commit_beside() {
     local box

@@ -18,7 +18,9 @@
 #include <unistd.h>
 
 #define NOTE_MAX ((size_t)1 << 20)
-#define NOTES_MAX 65536 /* of one other user */
+/* Of one other user, who could hold root up with them. */
+#define NOTES_MAX 4096
+#define FOREIGN_MAX ((size_t)256 << 10)
 
 enum purpose { WRITES = 'w', HOLDS_STILL = 'h' };
 
@@ -48,6 +50,7 @@ struct others {
     const char *skip; /* our own note; NULL: it is not among them */
     bool is_foreign;  /* another user's: they count for files of that user alone */
     uid_t uid;
+    size_t *left; /* what is still read of a foreign one's */
 };
 
 /* A line of a note: "p <device> <inode> <path>" and NUL. */
@@ -207,9 +210,12 @@ static int read_note(const struct others *others, const char *name, struct buf *
 static int look_at(const struct others *others, const char *name, const struct own *own,
         struct carrel_error *err)
 {
-    AUTO(buf_finish) struct buf text = BUF_INIT(2 * NOTE_MAX);
+    AUTO(buf_finish)
+    struct buf text = BUF_INIT(others->is_foreign ? *others->left : 2 * NOTE_MAX);
 
     int r = read_note(others, name, &text);
+    if (others->is_foreign)
+        *others->left = r == -EFBIG ? 0 : *others->left - text.len;
     if (r == -EAGAIN) {
         if (!others->is_foreign)
             (void)unlinkat(others->dir, name, 0); /* at worst the next one does */
@@ -228,6 +234,17 @@ static int look_at(const struct others *others, const char *name, const struct o
                    : compare(&lines, text.data + 1, own, others, err);
 }
 
+/* The rest says nothing where no file of that user is concerned. */
+static int refuse_flood(
+        const struct others *others, const struct own *own, struct carrel_error *err)
+{
+    for (size_t i = 0; i < own->n; i++)
+        if (own->places[i].owner == others->uid)
+            return err_set(err, -E2BIG, "user %u has too many notes of sandboxes",
+                    (unsigned)others->uid);
+    return 0;
+}
+
 static int look_at_all(
         const struct others *others, const struct own *own, struct carrel_error *err)
 {
@@ -238,10 +255,9 @@ static int look_at_all(
     for (const char *name; r == 0 && (name = dir_next(list));) {
         if (name[0] == '.' || (others->skip && strcmp(name, others->skip) == 0))
             continue;
-        if (others->is_foreign && ++n > NOTES_MAX)
-            return err_set(err, -E2BIG, "user %u has more than %d notes of sandboxes",
-                    (unsigned)others->uid, NOTES_MAX);
         r = look_at(others, name, own, err);
+        if (r == 0 && others->is_foreign && (++n > NOTES_MAX || *others->left == 0))
+            return refuse_flood(others, own, err);
     }
     return r;
 }
@@ -260,7 +276,10 @@ static int visit_user(int run, uid_t uid, void *context)
     int notes = openat(run, "writable", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (notes < 0)
         return 0; /* that user has none */
-    const struct others others = { .dir = notes, .is_foreign = true, .uid = uid };
+    size_t left = FOREIGN_MAX;
+    const struct others others = {
+        .dir = notes, .is_foreign = true, .uid = uid, .left = &left
+    };
     return look_at_all(&others, visit->own, visit->err);
 }
 
