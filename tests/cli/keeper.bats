@@ -37,6 +37,25 @@ n_held() { find "/proc/$keeper/fd" -mindepth 1 | wc -l; }
 alone() { me "$CARREL" list --json | grep -q '"clients":0,'; } # which asks no keeper
 as_before() { [ "$(n_held)" -eq "$held" ]; }
 
+# A sandbox that is shown the directory of sockets is no client of another's keeper.
+from_inside() {
+    create
+    carrel run --mount "$S:/living:ro" -- python3 -c 'import socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+s.settimeout(3)
+try:
+    s.connect(sys.argv[1])
+    print("refused" if s.recv(1) == b"" else "answered")
+except TimeoutError:
+    print("accepted")
+except OSError:
+    print("refused")' "/living/$id/sock"
+    [ "$out" = refused ]
+    carrel exec "$id" -- echo lives
+    [ "$out" = lives ]
+}
+@test "a sandbox that is shown the sockets is no client" { both from_inside; }
+
 # It answers, and has nothing more than before.
 is_well() {
     carrel exec "$id" -- echo fine

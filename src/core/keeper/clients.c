@@ -12,8 +12,10 @@
 #include "registry/registry.h"
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -23,13 +25,57 @@
 #define SO_PEERPIDFD 77
 #endif
 
+/* The process that connected. -ESRCH: it has ended. */
+static int open_peer(int sock)
+{
+    struct ucred peer;
+    socklen_t len = sizeof(peer);
+    int pidfd = -1;
+    socklen_t pidfd_len = sizeof(pidfd);
+
+    if (getsockopt(sock, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &pidfd_len) == 0)
+        return pidfd;
+    if (errno != ENOPROTOOPT)
+        return -errno;
+    /* Before Linux 6.5 the pid may have been reused: then that process is waited for. */
+    if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
+        return -errno;
+    pidfd = (int)syscall(SYS_pidfd_open, peer.pid, 0);
+    return pidfd < 0 ? -errno : pidfd;
+}
+
+static bool has_ended(int pidfd)
+{
+    struct pollfd process = { .fd = pidfd, .events = POLLIN };
+
+    return poll(&process, 1, 0) == 1;
+}
+
+/*
+ * A sandbox that is shown the directory, also read-only, can connect, and an ordinary user's
+ * programs have that user's id there. They are in a user namespace of their own.
+ */
+static bool is_in_our_namespace(int sock, pid_t pid)
+{
+    char path[64];
+    struct stat own;
+    struct stat theirs;
+    AUTO(fd_close) int pidfd = open_peer(sock);
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
+    return pidfd >= 0 && stat(path, &theirs) == 0 && stat("/proc/self/ns/user", &own) == 0 &&
+           own.st_dev == theirs.st_dev && own.st_ino == theirs.st_ino &&
+           !has_ended(pidfd); /* so the number was its own */
+}
+
 /* The directory keeps other users out. This does so again. */
 static bool is_of_our_user(int sock)
 {
     struct ucred peer;
     socklen_t len = sizeof(peer);
 
-    return getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.uid == geteuid();
+    return getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 &&
+           peer.uid == geteuid() && is_in_our_namespace(sock, peer.pid);
 }
 
 static void refuse(int sock)
@@ -134,32 +180,6 @@ static bool has_hung_up(int sock)
     struct pollfd client = { .fd = sock };
 
     return poll(&client, 1, 0) == 1 && client.revents & POLLHUP;
-}
-
-/* The process that connected. -ESRCH: it has ended. */
-static int open_peer(int sock)
-{
-    struct ucred peer;
-    socklen_t len = sizeof(peer);
-    int pidfd = -1;
-    socklen_t pidfd_len = sizeof(pidfd);
-
-    if (getsockopt(sock, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &pidfd_len) == 0)
-        return pidfd;
-    if (errno != ENOPROTOOPT)
-        return -errno;
-    /* Before Linux 6.5 the pid may have been reused: then that process is waited for. */
-    if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
-        return -errno;
-    pidfd = (int)syscall(SYS_pidfd_open, peer.pid, 0);
-    return pidfd < 0 ? -errno : pidfd;
-}
-
-static bool has_ended(int pidfd)
-{
-    struct pollfd process = { .fd = pidfd, .events = POLLIN };
-
-    return poll(&process, 1, 0) == 1;
 }
 
 static void forget_holders(struct keeper *keeper)
