@@ -120,11 +120,26 @@ static bool parse_uid(const char *name, const char *prefix, uid_t *uid)
     return true;
 }
 
+static const struct {
+    const char *dir, *prefix, *below;
+} places[] = { { USERS, "", "/carrel" }, { "/tmp", "carrel-", "" } };
+
+int rundir_each_own(int (*each)(int dir, uid_t uid, void *context), void *context)
+{
+    char path[64];
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && geteuid() != 0 && i < ARRAY_LEN(places); i++) {
+        AUTO(fd_close) int at = open(places[i].dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        (void)snprintf(path, sizeof(path), "%s%u%s", places[i].prefix, (unsigned)geteuid(),
+                places[i].below);
+        r = at < 0 ? 0 : visit(at, path, geteuid(), each, context);
+    }
+    return r;
+}
+
 int rundir_each_user(int (*each)(int dir, uid_t uid, void *context), void *context)
 {
-    static const struct {
-        const char *dir, *prefix, *below;
-    } places[] = { { USERS, "", "/carrel" }, { "/tmp", "carrel-", "" } };
     char path[NAME_MAX + sizeof("/carrel")];
     int r = 0;
 

@@ -19,6 +19,12 @@ int rundir_open(struct carrel_error *err);
 int rundir_open_shared(struct carrel_error *err);
 
 /*
+ * Calls `each` with both of these places of our own that there are, unless we are root: the one
+ * that is taken changes when the user logs in or out.
+ */
+int rundir_each_own(int (*each)(int dir, uid_t uid, void *context), void *context);
+
+/*
  * Calls `each` with these directories of all ordinary users, until it fails. Only for root,
  * since the others are closed. What is in one is the word of that user.
  */

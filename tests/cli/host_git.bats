@@ -323,6 +323,26 @@ apply_beside_user() {
 }
 @test "root sees the sandboxes of others there" { only root apply_beside_user; }
 
+# Logging in makes another place for notes.
+logged_in() {
+    have_user 2>/dev/null || skip "$NO_USER_REASON"
+    local box w session
+    session=/run/user/$(as_user id -u)
+    [ ! -e "$session" ] || skip "the user has a session"
+    w=$(as_user mktemp -d "$USER_DIR/cli.XXXXXX")
+    _cli_dirs+=("$w")
+    as_user mkdir "$w/folder"
+    box=$(as_user env XDG_STATE_HOME="$w/state" "$CARREL" create --quiet --workdir "$w/folder" 3>&-)
+    install -d -m 700 -o "$(as_user id -u)" "$session"
+    status=0
+    as_user env XDG_STATE_HOME="$w/state" "$CARREL" run --workdir "$w/folder" --cow -- true 3>&- 2>"$T/.err" || status=$?
+    rm -rf "$session"
+    as_user env XDG_STATE_HOME="$w/state" "$CARREL" destroy "$box" 3>&-
+    [ "$status" -eq 125 ]
+    grep -q "the sandbox of run .* may write to '$w/folder'" "$T/.err"
+}
+@test "a sandbox from before the user logged in is seen" { only root logged_in; }
+
 # Another user fills the directory of notes, which root reads.
 flooded_notes() {
     have_user 2>/dev/null || skip "$NO_USER_REASON"

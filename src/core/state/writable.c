@@ -262,9 +262,10 @@ static int look_at_all(
     return r;
 }
 
-/* The notes of other users, for root. */
+/* The notes in other directories. */
 struct visit {
     const struct own *own;
+    const char *skip;
     struct carrel_error *err;
 };
 
@@ -275,10 +276,14 @@ static int visit_user(int run, uid_t uid, void *context)
     AUTO(fd_close)
     int notes = openat(run, "writable", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (notes < 0)
-        return 0; /* that user has none */
+        return 0; /* there are none */
     size_t left = FOREIGN_MAX;
     const struct others others = {
-        .dir = notes, .is_foreign = true, .uid = uid, .left = &left
+        .dir = notes,
+        .skip = visit->skip,
+        .is_foreign = uid != geteuid(),
+        .uid = uid,
+        .left = &left,
     };
     return look_at_all(&others, visit->own, visit->err);
 }
@@ -318,6 +323,9 @@ static int begin(const struct own *own, struct carrel_error *err)
         return err_set_errno(err, fd, "note which directories a sandbox may write to");
     const struct others others = { .dir = notes, .skip = id };
     r = look_at_all(&others, own, err);
+    visit.skip = id;
+    if (r == 0)
+        r = rundir_each_own(visit_user, &visit);
     if (r == 0 && geteuid() == 0)
         r = rundir_each_user(visit_user, &visit);
     if (r < 0)
