@@ -259,12 +259,28 @@ static int snapshot_again(const struct worktree *worktree, struct repo **now,
     return dir < 0 ? dir : folder_snapshot(worktree->state, dir, now, commit, err);
 }
 
+/* What its configuration may start was looked at before it was held still: look again. */
+static int open_again(const struct repo *first, struct repo **out, struct carrel_error *err)
+{
+    AUTO(repo_free) struct repo *repo = NULL;
+
+    int r = repo_open(first->top, &repo, err);
+    if (r < 0)
+        return r;
+    if (strcmp(repo->common_dir, first->common_dir) != 0 ||
+            strcmp(repo->git_dir, first->git_dir) != 0)
+        return err_set(err, -EAGAIN, "'%s' changes meanwhile", first->git_dir);
+    *out = ptr_steal(&repo);
+    return 0;
+}
+
 int deliver_apply(struct worktree *worktree, enum apply_how how, const char *seal,
         struct apply_outcome *out, struct carrel_error *err)
 {
     struct workspace *ws = worktree->ws;
     char quarantine[PATH_MAX];
     char commit[OID_MAX];
+    AUTO(repo_free) struct repo *again = NULL;
     AUTO(repo_free) struct repo *now = NULL;
     const struct repo *target;
 
@@ -276,6 +292,10 @@ int deliver_apply(struct worktree *worktree, enum apply_how how, const char *sea
     int still = writable_forbid(ws->run, places, target->top ? ARRAY_LEN(places) : 1, err);
     if (still < 0)
         return err_wrap(err, still, "apply run '%s'", ws->run);
+    if (!ws->is_folder)
+        r = open_again(target, &again, err);
+    if (again)
+        target = again;
     if (r == 0)
         r = objects_dir_path(worktree, quarantine, err);
     if (r == 0 && how != APPLY_FILES)
