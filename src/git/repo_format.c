@@ -184,10 +184,9 @@ static bool is_yes(const struct reader *reader, const char *value)
 /* Git takes numbers too; what it might take as true is read, since it may name commands. */
 static bool may_be_yes(const struct reader *reader, const char *value)
 {
-    return !reader->has_value || (value[0] && strcasecmp(value, "false") != 0 &&
-                                         strcasecmp(value, "no") != 0 &&
-                                         strcasecmp(value, "off") != 0 &&
-                                         strcmp(value, "0") != 0);
+    return !reader->has_value ||
+           (value[0] && strcasecmp(value, "false") != 0 && strcasecmp(value, "no") != 0 &&
+                   strcasecmp(value, "off") != 0 && strcmp(value, "0") != 0);
 }
 
 static int set_version(const struct reader *reader, const char *value, struct carrel_error *err)
