@@ -1009,8 +1009,8 @@ little_memory() {
     keeper=$(keeper_of "$id")
     init=$(init_of "$keeper")
     gave_back() {
-        ! grep -q '\[stack\]' "/proc/$init/maps" && [ "$(anonymous_kb "$init")" -lt 100 ] &&
-            [ "$(anonymous_kb "$keeper")" -lt 130 ]
+        ! grep -q '\[stack\]' "/proc/$init/maps" && [ "$(anonymous_kb "$init")" -lt 110 ] &&
+            [ "$(anonymous_kb "$keeper")" -lt 140 ]
     }
     until_true gave_back
     in_box 'echo again' && [ "$out" = again ]
