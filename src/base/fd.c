@@ -16,6 +16,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <linux/openat2.h>
+
+#define OPEN_TRIES 10000
+
 void fd_close(int fd)
 {
     int saved = errno;
@@ -23,6 +27,18 @@ void fd_close(int fd)
     if (fd >= 0)
         (void)close(fd); /* nothing useful can be done about a failing close */
     errno = saved;
+}
+
+int fd_open_how(int dir, const char *path, const struct open_how *how)
+{
+    int fd = -1;
+
+    for (int i = 0; i < OPEN_TRIES; i++) {
+        fd = (int)syscall(SYS_openat2, dir, path, how, sizeof(*how));
+        if (fd >= 0 || errno != EAGAIN)
+            break;
+    }
+    return fd < 0 ? -errno : fd;
 }
 
 int fd_steal(int *fd)

@@ -5,9 +5,16 @@
 #include <sys/types.h>
 
 struct carrel_error;
+struct open_how;
 
 void fd_close(int fd); /* -1 is fine; keeps errno */
 DEFINE_AUTO(int, fd_close)
+
+/*
+ * openat2(2), again as long as it says EAGAIN: below a directory it does for a path with "..",
+ * also in a link, while anything on the machine is renamed or mounted. A negative errno.
+ */
+int fd_open_how(int dir, const char *path, const struct open_how *how);
 
 /* Hands a descriptor over: *fd becomes -1. */
 int fd_steal(int *fd);

@@ -6,11 +6,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -429,4 +433,29 @@ TEST(a_pipe_that_nothing_reads_is_an_error_without_a_signal)
     CHECK_EQ(sigpending(&pending), 0);
     CHECK_EQ(sigismember(&pending, SIGPIPE), 0);
     CHECK_EQ(close(ends[1]), 0);
+}
+
+/* Of 2,000 opens some meet a rename before they are tried again. */
+TEST(a_path_with_dots_is_opened_while_others_rename)
+{
+    const struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_BENEATH };
+    char top[] = "/tmp/carrel-fd-test.XXXXXX";
+
+    CHECK(test_mkdtemp(top));
+    AUTO(fd_close) int at = open(top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    CHECK(mkdirat(at, "a", 0700) == 0 && mkdirat(at, "b", 0700) == 0);
+    const pid_t other = fork();
+    CHECK(other >= 0);
+    if (other == 0)
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    while (other == 0)
+        (void)syscall(SYS_renameat2, at, "a", at, "b", RENAME_EXCHANGE);
+    for (int i = 0; i < 2000; i++) {
+        AUTO(fd_close) int fd = fd_open_how(at, "a/../b/../a", &how);
+        CHECK(fd >= 0);
+    }
+    CHECK_EQ(kill(other, SIGKILL), 0);
+    CHECK_EQ(waitpid(other, NULL, 0), other);
+    CHECK(unlinkat(at, "a", AT_REMOVEDIR) == 0 && unlinkat(at, "b", AT_REMOVEDIR) == 0);
+    CHECK_EQ(rmdir(top), 0);
 }

@@ -11,11 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define NO_LINKS (RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
-#define TRIES 10000 /* of "..", which fails while anything is renamed; see openat2(2) */
 #define SHOWN 256
 
 static const char *shown(const char *path, char text[static SHOWN])
@@ -108,14 +106,7 @@ static int look_up(int dir, const char *path, uint64_t resolve)
         .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
         .resolve = resolve | RESOLVE_NO_MAGICLINKS,
     };
-    int fd;
-
-    for (int i = 0; i < TRIES; i++) {
-        fd = (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
-        if (fd >= 0 || errno != EAGAIN)
-            break;
-    }
-    return fd < 0 ? -errno : fd;
+    return fd_open_how(dir, path, &how);
 }
 
 static bool only_root_writes(const struct stat *st)

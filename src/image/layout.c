@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define MAX_NESTING 4 /* an index of indexes of ... */
@@ -30,9 +29,9 @@ static int open_inside(int dir, const char *path, struct carrel_error *err)
     struct stat st;
 
     (void)str_escape(path, strlen(path), shown, sizeof(shown));
-    AUTO(fd_close) int fd = (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
+    AUTO(fd_close) int fd = fd_open_how(dir, path, &how);
     if (fd < 0)
-        return err_set_errno(err, -errno, "open '%s'", shown);
+        return err_set_errno(err, fd, "open '%s'", shown);
     if (fstat(fd, &st) < 0)
         return err_set_errno(err, -errno, "stat '%s'", shown);
     if (!S_ISREG(st.st_mode))

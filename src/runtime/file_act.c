@@ -71,8 +71,7 @@ static int resolve(const struct act *act, int base, const char *path, int flags,
         .resolve = act->resolve | RESOLVE_NO_MAGICLINKS,
     };
 
-    int fd = (int)syscall(SYS_openat2, base, path, &how, sizeof(how));
-    return fd < 0 ? -errno : fd;
+    return fd_open_how(base, path, &how);
 }
 
 /* Opens the target itself with O_PATH. */
